@@ -24,7 +24,7 @@ from abstain.predictions import LOSSES
 from abstain_bench.data import glyph_families
 from abstain_bench.studies import STUDIES
 from abstain_bench.studies.requirements import READINGS, summary_rows
-from abstain_bench.studies.requirements.decisions import is_meant, judged
+from abstain_bench.studies.requirements.decisions import is_in_scope, judge_metric
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
@@ -154,7 +154,7 @@ def scores_table() -> str:
             s.title,
             f"`{s.function}`",
             s.unit,
-            "yes" if s.tempered else "",
+            "yes" if s.compute_at_temperature else "",
             _needs(s.needs),
             linked(s.source),
         )
@@ -237,7 +237,11 @@ def studies_table() -> str:
 @cache
 def requirements_table() -> str:
     """One row for each metric over all thresholds, with what is found of R1 to R5."""
-    known = [judged(metric, REQUIREMENTS_ORDERS) for metric in METRICS.values() if is_meant(metric)]
+    known = [
+        judge_metric(metric, REQUIREMENTS_ORDERS)
+        for metric in METRICS.values()
+        if is_in_scope(metric)
+    ]
     rows = [
         (
             f"`{row['metric']}`",

@@ -16,7 +16,12 @@ import numpy as np
 from abstain.metrics import METRICS, Metric
 from abstain.metrics.entry import Need
 from abstain.typing import FloatArray, IntArray
-from abstain_bench.studies.requirements.systems import MORE, ShownClasses, Systems, few_failures
+from abstain_bench.studies.requirements.systems import (
+    N_LARGE,
+    ClassInputs,
+    Systems,
+    systems_with_few_failures,
+)
 
 DOCS = Path(__file__).resolve().parent
 HOME = DOCS / "metrics"
@@ -46,7 +51,7 @@ class MetricPage:
         shown = self.metrics[0]
         if (values := _by_place(shown)) is not None:
             (HOME / f"{self.name}.svg").write_text(_picture(shown, values), encoding="utf-8")
-            parts += [_PICTURED.format(name=shown.name, file=self.name, n=MORE)]
+            parts += [_PICTURED.format(name=shown.name, file=self.name, n=N_LARGE)]
         judged = [self.verdicts[m.name] for m in self.metrics if m.name in self.verdicts]
         if judged:
             head = judged[0][0]
@@ -133,20 +138,20 @@ def _verdicts() -> dict[str, tuple[str, str]]:
 
 def _by_place(metric: Metric) -> FloatArray | None:
     """Return the values with one failure among samples, by its place; None where it has none."""
-    wanted = (
-        ShownClasses.CLASSES if metric.measurement.needs & _OF_CLASSES else ShownClasses.NOTHING
+    class_inputs = (
+        ClassInputs.CLASSES if metric.measurement.needs & _OF_CLASSES else ClassInputs.NOTHING
     )
-    for shown in dict.fromkeys((wanted, ShownClasses.OPEN)):
-        systems = few_failures(shown)
-        rows = np.flatnonzero(systems.failures == 1)
+    for inputs in dict.fromkeys((class_inputs, ClassInputs.OPEN)):
+        systems = systems_with_few_failures(inputs)
+        rows = np.flatnonzero(systems.n_failures == 1)
         values = np.array([float(metric.compute(systems.scored(int(row))).value) for row in rows])
-        if np.isfinite(values).all() and len(values) == MORE:
+        if np.isfinite(values).all() and len(values) == N_LARGE:
             return _in_places(systems, rows, values)
     return None
 
 
 def _in_places(systems: Systems, rows: IntArray, values: FloatArray) -> FloatArray:
-    places = np.argmax(systems.wrong[rows], axis=1)
+    places = np.argmax(systems.is_failure[rows], axis=1)
     return np.asarray(values[np.argsort(places)])
 
 

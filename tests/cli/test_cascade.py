@@ -66,9 +66,9 @@ def test_prints_the_cascade_and_leaves_files(folder, capsys):
     assert [s.threshold for s in kept.stages] == [s.threshold for s in ours.stages]
     said = words(printed)
     run_stage = next(s for s in ours.stages if s.answers == "some")
-    assert f"answers when its confidence is at least {run_stage.threshold:.9g}" in said
-    assert "at most 10 % of all answers are wrong, and at most 50 % of the samples go" in said
-    assert "The promise is broken on 1 of 2 data sets (“shifted.parquet”)" in said
+    assert f"answers if its confidence is at least {run_stage.threshold:.9g}" in said
+    assert "at most 10% of all answers are wrong, and at most 50% of the samples are" in said
+    assert "The guarantee is violated on 1 of 2 data sets (“shifted.parquet”)" in said
     assert max(map(len, printed.splitlines()[:-1])) <= 100
     assert {p.name for p in (folder / "out").iterdir()} == {
         "cascade.json",
@@ -82,7 +82,7 @@ def test_prints_the_cascade_and_leaves_files(folder, capsys):
     assert rows["name"].to_list() == ["calibration", "test.csv", "shifted.parquet"]
     assert rows["risk"][0] == pytest.approx(ours.risk)
     page = (folder / "out/report.html").read_text()
-    assert "Who answers" in page
+    assert "Risk of each stage" in page
     assert "<svg" in page
 
 
@@ -149,15 +149,15 @@ def test_the_person_is_measured_or_assumed_and_data_may_lack_labels(folder, caps
     rate = ["--person-error", "0.02", "--apply", "bare.parquet", "--save", "d.json"]
     assert run(["cascade", "val.parquet", *STAGES, *ASKED, *rate]) == 0
     assert load("d.json").plan.person_error == 0.02
-    assert "No labels are known here" in words(capsys.readouterr().out)
+    assert "The data have no labels" in words(capsys.readouterr().out)
 
 
 def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
     asked = ["--max-risk", "0.01", "--capacity", "5", "--per-day", "200"]
     assert run(["cascade", "val.parquet", *STAGES, *asked]) == 3
     said = words(capsys.readouterr().out)
-    assert "Unattainable: at delta 0.05 no thresholds could be certified" in said
-    assert "of 200 a day there are more than 5 on at most 5 % of the days" in said
+    assert "Unattainable: no thresholds could be certified" in said
+    assert "with 200 samples per day, more than 5 on at most 5% of the days" in said
     assert "found surest" in said
 
 

@@ -152,7 +152,7 @@ def test_intervals_of_evaluate(
         return
     assert row["level"] == 0.9
     assert row["low"] < row["value"] < row["high"]
-    assert "90 % interval" in printed
+    assert "90% interval" in printed
     fpr = pl.read_parquet(out / "results.parquet").filter(metric="fpr_at_95tpr").row(0, named=True)
     assert np.isnan(fpr["low"]) == (kind == "analytic")
     assert ("bootstrap" in fpr["interval_note"]) == (kind == "analytic")

@@ -115,14 +115,14 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
         Image.new("L", (9, 9)).save(seen / name)
     asked = ["evaluate", str(table), *COLUMNS, "--id", "image", "--out", str(to)]
     assert run(asked) == 0
-    assert "samples have no picture" in (to / "report.html").read_text()
+    assert "samples have no image" in (to / "report.html").read_text()
     assert run([*asked, "--pictures", str(seen)]) == 0
     page = (to / "report.html").read_text()
-    assert "samples have no picture" not in page
+    assert "samples have no image" not in page
     monkeypatch.chdir(seen)
     assert run(asked) == 0
-    assert "samples have no picture" not in (to / "report.html").read_text()
-    assert page.count('alt="The picture ') == 48
+    assert "samples have no image" not in (to / "report.html").read_text()
+    assert page.count('alt="Image of sample ') == 48
     assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
     assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2
@@ -136,7 +136,7 @@ def test_several_confidences_scores_and_metrics(
     assert run(["evaluate", str(table), *options]) == 0
     out = capsys.readouterr().out
     assert "entropy" in out
-    assert "Coverage at 7 % risk" in out
+    assert "Coverage at 7% risk" in out
 
 
 def test_logits_in_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

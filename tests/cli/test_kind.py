@@ -31,7 +31,7 @@ def test_every_metric_that_was_asked_for_is_printed(table, capsys):
     out = " ".join(printed(capsys, "evaluate", table, *flags).split())
     evaluation = ab.evaluate(ab.read_predictions(table), metrics=asked)
     for result in evaluation:
-        assert ab.report.words.number(result.value)[:5] in out, result.metric.name
+        assert ab.report.formatting.format_number(result.value)[:5] in out, result.metric.name
     assert "AUGRC" in out
 
 

@@ -64,12 +64,11 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
     printed = capsys.readouterr().out
     rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
     said = words(printed)
-    assert f"Answer when “confidence” is at least {rule.threshold:.9g}" in said
-    assert (
-        "for at least 90 % of calibration sets like this one: at most 10 % of the answers" in said
-    )
-    assert f"{100 * rule.coverage:.3g} % of such data" in said
-    assert "broken on 1 of 2 data sets (“shifted.npz”)" in said
+    assert f"Answer if “confidence” is at least {rule.threshold:.9g}" in said
+    assert "Guarantee: at most 10% of the answers are wrong" in said
+    assert "with a probability of at least 90% over calibration sets" in said
+    assert f"Expected coverage on such data: about {100 * rule.coverage:.3g}%" in said
+    assert "violated on 1 of 2 data sets (“shifted.npz”)" in said
     assert max(map(len, printed.splitlines()[:-1])) <= 100
     assert {p.name for p in (folder / "out").iterdir()} == {
         "rule.json",
@@ -131,7 +130,7 @@ def test_unattainable_has_its_own_exit_status(folder, capsys):
     asked = ["threshold", "val.parquet", "--max-risk", "0.0001", "--apply", "test.csv"]
     assert run([*asked, "--out", "out"]) == 3
     said = words(capsys.readouterr().out)
-    assert said.startswith("Unattainable: no threshold could be certified to promise")
+    assert said.startswith("Unattainable: no threshold could be certified to guarantee")
     assert "more calibration data" in said
     assert (folder / "out" / "report.html").exists()
     assert not (folder / "out" / "figures" / "risk-excess.svg").exists()
@@ -365,7 +364,7 @@ def test_a_group_that_is_broken_is_shown(folder, capsys):
     assert "holds on" in words(capsys.readouterr().out)
     assert run([*asked, "--group", "site", "--out", "out"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "kept on average, but its target is broken in a group, on" in printed
+    assert "holds overall but is violated in a group on" in printed
     assert "broken in 1 of 2 groups ('b')" in printed
     verdicts = pl.read_parquet("out/results.parquet")["verdict"].to_list()
     assert verdicts == ["broken", "holds", "broken"]

@@ -50,8 +50,8 @@ def refused(capsys, *arguments: str) -> str:
 def test_a_threshold_for_each_value_of_a_column(capsys):
     given = ["val.parquet", "--per", "site", "--joint", *ASKED, "--save", "rule.json"]
     text = printed(capsys, *given, "--apply", "test.parquet")
-    assert "the threshold of its site" in text
-    assert "all groups together" in text
+    assert "the threshold of the site" in text
+    assert "for all groups jointly" in text
     assert "1 of 3 groups have no threshold" in text
     assert "Rejection rate tiny" in text
     rule = load("rule.json")
@@ -61,7 +61,7 @@ def test_a_threshold_for_each_value_of_a_column(capsys):
     assert rule.parts == made.parts
     # Saved, it knows its column.
     again = printed(capsys, "--rule", "rule.json", "--apply", "test.parquet")
-    assert "the threshold of its site" in again
+    assert "the threshold of the site" in again
     assert "north" in again
     frame(2).with_columns(site=pl.lit("east")).write_parquet("east.parquet")
     unseen = printed(capsys, "--rule", "rule.json", "--apply", "east.parquet")
@@ -78,7 +78,7 @@ def test_a_threshold_for_each_value_of_a_column(capsys):
 def test_a_threshold_for_each_predicted_class(capsys):
     per = ["--per", "prediction", *ASKED]
     text = printed(capsys, "val.parquet", *per, "--apply", "test.parquet")
-    assert "the threshold of its predicted class" in text
+    assert "the threshold of the predicted class" in text
     named = ["--per", "label", *ASKED]
     assert "the true class is unknown" in refused(capsys, "val.parquet", *named)
     said = refused(capsys, "val.parquet", *named, "--label", "label")
@@ -90,7 +90,7 @@ def test_several_limits(capsys):
     limits = ["--limit", "label=0.2", "--limit", "label:cat=0.15", "--limit", "group=0.5"]
     given = ["val.parquet", "--group", "site", *limits, *ASKED, "--save", "rule.json"]
     text = printed(capsys, *given)
-    assert "all together: at most 10 % of the answers are wrong; of label cat" in text
+    assert "at most 10% of the answers are wrong; for label cat" in text
     rule = load("rule.json")
     targets = {part.name: part.rule.target for part in rule.parts}
     assert targets["overall"] == 0.1
@@ -142,4 +142,4 @@ def test_limits_that_cannot_be_met_exit_as_unattainable(capsys):
     capsys.readouterr()
     assert run(["threshold", "val.parquet", "--limit", "label=0.001", "--max-risk", "0.1"]) == 3
     text = " ".join(capsys.readouterr().out.split())
-    assert "Unattainable: no threshold could be certified to keep all limits. label:cat" in text
+    assert "Unattainable: no threshold could be certified for all limits. label:cat" in text

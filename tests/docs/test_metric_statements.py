@@ -12,7 +12,7 @@ from tests.docs.blocks import ROOT
 import abstain as ab
 from abstain._foundation.scored import validate_samples
 from abstain.metrics import METRICS, metric_named
-from abstain_bench.studies.requirements.decisions import JudgedMetric, judged
+from abstain_bench.studies.requirements.decisions import JudgedMetric, judge_metric
 from abstain_bench.studies.requirements.verdicts import COMPLETE, NEVER_WORSE, PAIRS
 
 #: All orders of up to so many samples decide a verdict.
@@ -22,19 +22,19 @@ Verdict = Callable[[JudgedMetric], bool]
 
 
 def accuracy_and_ranking_both_move_it(judgment: JudgedMetric) -> bool:
-    return judgment.found[COMPLETE].holds
+    return judgment.verdicts[COMPLETE].holds
 
 
 def it_never_gets_worse(judgment: JudgedMetric) -> bool:
-    return judgment.found[NEVER_WORSE].holds
+    return judgment.verdicts[NEVER_WORSE].holds
 
 
 def it_ignores_a_factor(judgment: JudgedMetric) -> bool:
-    return not judgment.found[COMPLETE].holds
+    return not judgment.verdicts[COMPLETE].holds
 
 
 def it_may_get_worse(judgment: JudgedMetric) -> bool:
-    return not judgment.found[NEVER_WORSE].holds
+    return not judgment.verdicts[NEVER_WORSE].holds
 
 
 #: What a paragraph states, and the verdict that it follows from.
@@ -45,7 +45,7 @@ STATEMENTS: Final[tuple[tuple[str, Verdict], ...]] = (
     (r"[Cc]omparable (?:across error|between classifiers)", it_ignores_a_factor),
     (r"the accuracy moves it at the same failure AUROC", accuracy_and_ranking_both_move_it),
     (r"a more accurate classifier can have the lower value", it_may_get_worse),
-    (r"every pair counts alike", lambda judgment: judgment.found[PAIRS].holds),
+    (r"every pair counts alike", lambda judgment: judgment.verdicts[PAIRS].holds),
 )
 
 
@@ -71,7 +71,7 @@ def stated() -> list[tuple[str, str, Verdict]]:
 
 @pytest.mark.parametrize(("name", "statement", "verdict"), stated())
 def test_what_a_page_states_of_a_metric_is_what_the_study_decides(name, statement, verdict):
-    assert verdict(judged(metric_named(name), SIZE)), f"{name}: {statement!r}"
+    assert verdict(judge_metric(metric_named(name), SIZE)), f"{name}: {statement!r}"
 
 
 def test_statements_are_found():

@@ -32,7 +32,7 @@ def test_a_rule_for_unlabeled_predictions_keeps_its_promise_there():
     rule = set_threshold(known, ratio=found.ratios, **asked)
     assert check_rule(plain, truth).checks[0].verdict == "broken"
     assert check_rule(rule, truth).checks[0].verdict == "holds"
-    assert "a classifier estimated" in rule.promised_for
+    assert "a classifier estimated" in rule.population
     assert found.notes()[0].message.startswith("Of the calibration data 3000 samples")
 
 
@@ -97,13 +97,13 @@ def test_groups_and_limits_take_ratios():
     sure, group = rng.random(800), np.repeat(["a", "b"], 400)
     known = ab.Predictions(
         confidence=sure, loss=rng.random(800) < 0.2 * (1 - sure), group=group
-    ).weighted(2 - sure)
+    ).with_weight(2 - sure)
     asked = {"delta": 0.1, "ratio": 2 - sure, "weight": None, "max_risk": 0.2}
     by_group = set_threshold(known, method="learn_then_test", per="group", **asked)
     limited = set_threshold(known, limits={"group:b": 0.25}, **asked)
     for rule in (by_group, limited):
         assert rule.attainable
-        assert "reweighted by the density ratios given" in rule.promised_for
+        assert "reweighted by the density ratios given" in rule.population
         found = check_rule(rule, {"same": known}, calibration=known)
         said = [f.message for f in found.notes if f.kind == "guarantee"]
         assert "It is only valid if the density ratios are correct" in said[0]
@@ -139,7 +139,7 @@ def test_ratios_as_weights_add_the_reweighted_estimate():
     ratios = estimate_ratios(known, there, score="msr").ratios
     asked = {"score": "msr", "method": "learn_then_test", "max_risk": 0.15, "delta": 0.1}
     rule = set_threshold(known, ratio=ratios, **asked)
-    weighed = known.weighted(ratios.values)
+    weighed = known.with_weight(ratios.values)
     (found,) = check_rule(rule, {"new": there}, calibration=weighed).estimates
     assert found.reweighted == pytest.approx(rule.risk)
     assert found.reweighted == pytest.approx(

@@ -130,7 +130,7 @@ def test_it_has_its_place_on_every_page(pair, data):
     page = html_report(evaluation)
     assert title in page
     assert thousandfold in page
-    latex = latex_table(evaluation, thousand=True)
+    latex = latex_table(evaluation, times_1000=True)
     assert rf"{title} $\times 10^3$" in latex
     assert thousandfold in latex
     shown = StringIO()

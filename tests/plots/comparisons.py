@@ -243,7 +243,7 @@ def _findings(methods, data):
 
 
 def critical(k, blocks=12, metric="augrc", names=None):
-    """Return an AcrossData of k methods."""
+    """Return an MeanRanks of k methods."""
     rng = np.random.default_rng(k)
     means = tuple(sorted(float(v) for v in rng.uniform(1, k, k)))
     names = tuple(names or (f"method {i}" for i in range(k)))

@@ -13,7 +13,7 @@ from abstain._foundation import plugins
 from abstain.cli.catalogues import CATALOGUES, all_catalogues
 from abstain.cli.main import run
 from abstain.errors import InputError
-from abstain.report import document_of, render
+from abstain.report import build_document, render
 
 EXAMPLE = Path(__file__).parent / "example"
 
@@ -116,20 +116,20 @@ def test_a_catalogue_of_a_package_can_extend_another_one():
 
 def test_a_result_of_a_package_is_reported(example):
     greeting = example.Greeting("<Ada>")
-    assert "Hello &lt;Ada&gt;" in render(document_of(greeting), "html")
-    assert render(document_of(greeting), "markdown").startswith("# A greeting")
-    with pytest.raises(InputError, match="`pictures` cannot be used with Greeting"):
-        document_of(greeting, pictures=object())
+    assert "Hello &lt;Ada&gt;" in render(build_document(greeting), "html")
+    assert render(build_document(greeting), "markdown").startswith("# A greeting")
+    with pytest.raises(InputError, match="`images` cannot be used with Greeting"):
+        build_document(greeting, images=object())
 
 
 def test_a_section_of_a_package_ends_the_reports_of_a_kind(example):
     samples = ab.Predictions(confidence={"<own>": [0.9, 0.8, 0.4]}, loss=[0, 1, 0])
-    document = document_of(ab.evaluate(samples))
+    document = build_document(ab.evaluate(samples))
     for _ in range(2):
         assert render(document, "markdown").rstrip().endswith("Hello \\<own\\>")
     assert "Hello &lt;own&gt;" in render(document, "html")
     rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
-    assert "Hello" not in render(document_of(ab.check_rule(rule, samples)), "html")
+    assert "Hello" not in render(build_document(ab.check_rule(rule, samples)), "html")
 
 
 def test_a_section_of_the_wrong_kind_is_refused(example, monkeypatch):
@@ -139,13 +139,13 @@ def test_a_section_of_the_wrong_kind_is_refused(example, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(plugins, "extensions", lambda _: (wrong,))
         with pytest.raises(InputError, match="must be a PageSection; got Subject"):
-            document_of(evaluation)
+            build_document(evaluation)
 
 
 def test_a_subject_belongs_to_the_classes_of_its_own_package(example):
     stranger = type("Greeting", (), {"__module__": "elsewhere"})()
     with pytest.raises(InputError, match=r"must be one of .*Evaluation, Greeting.*; got Greeting"):
-        document_of(stranger)
+        build_document(stranger)
 
 
 @pytest.mark.parametrize("command", ["benchmark", "study", "data"])

@@ -13,20 +13,22 @@ import pytest
 from tests.report.pages import HOSTILE
 
 import abstain as ab
-from abstain.plots.style import DARK, LIGHT, dash, variable
-from abstain.report.render.html import script_json
+from abstain.plots.style import DARK, LIGHT, css_variable, dash_pattern
+from abstain.report.render.html import json_for_script
 from abstain.report.subjects.evaluation import charts
 from abstain.report.subjects.evaluation.charts import chart_data
-from abstain.report.subjects.evaluation.lookup import Pivot
+from abstain.report.subjects.evaluation.lookup import ResultLookup
 
 SPECS = {
-    "selective": lambda names: charts.risk_coverage(names, kind="selective", zero_one=True),
-    "generalized": lambda names: charts.risk_coverage(names, kind="generalized", zero_one=False),
-    "banded": lambda names: charts.risk_coverage(
-        names, kind="selective", zero_one=True, level="95 %"
+    "selective": lambda names: charts.risk_coverage_chart(names, kind="selective", zero_one=True),
+    "generalized": lambda names: charts.risk_coverage_chart(
+        names, kind="generalized", zero_one=False
     ),
-    "reliability": charts.reliability,
-    "cwsa": lambda names: charts.metric_coverage(names, title="CWSA"),
+    "banded": lambda names: charts.risk_coverage_chart(
+        names, kind="selective", zero_one=True, level="95%"
+    ),
+    "reliability": charts.reliability_chart,
+    "cwsa": lambda names: charts.metric_coverage_chart(names, title="CWSA"),
 }
 
 
@@ -71,7 +73,12 @@ def test_charts_compile(spec):
     assert vega["marks"]
     signals = {signal["name"] for signal in vega["signals"]}
     # What the page sets and reads, by these names.
-    assert {"top", "veil", "near", f"zoom_{spec['layer'][-1]['encoding']['x']['field']}"} <= signals
+    assert {
+        "top",
+        "band_opacity",
+        "near",
+        f"zoom_{spec['layer'][-1]['encoding']['x']['field']}",
+    } <= signals
 
 
 def compiled(spec):
@@ -99,8 +106,8 @@ def test_layers_lie_and_look_as_they_are_said():
     assert [way["value"] for way in dots["opacity"]] == [1, 0]
     scales = {scale["name"]: scale for scale in compiled(SPECS["banded"](["a", "b"]))["scales"]}
     assert scales["color"]["domain"] == ["a", "b"]
-    assert scales["color"]["range"] == [variable(0), variable(1)]
-    assert scales["strokeDash"]["range"] == [dash(0), dash(1)]
+    assert scales["color"]["range"] == [css_variable(0), css_variable(1)]
+    assert scales["strokeDash"]["range"] == [dash_pattern(0), dash_pattern(1)]
     assert scales["y"]["domainMax"] == {"signal": "top"}
 
 
@@ -111,7 +118,7 @@ def test_a_chart_is_said_anew_each_time():
 
 
 def test_drawn_vertices_are_vertices_of_the_curves(plain):
-    data = chart_data(Pivot(plain))
+    data = chart_data(ResultLookup(plain))
     for drawn, case in zip(data["cases"], plain.curves, strict=True):
         frame = case.selective.frame()
         at = np.searchsorted(np.asarray(frame["accepted"]), drawn["curve"]["accepted"])
@@ -122,8 +129,8 @@ def test_drawn_vertices_are_vertices_of_the_curves(plain):
 
 
 def test_bands_are_those_of_the_cases(plain):
-    data = chart_data(Pivot(plain))
-    assert data["level"] == "95 %"
+    data = chart_data(ResultLookup(plain))
+    assert data["level"] == "95%"
     for drawn, case in zip(data["cases"], plain.curves, strict=True):
         band = case.band
         for name in ("coverage", "risk", "low", "high"):
@@ -142,11 +149,13 @@ def test_bands_are_those_of_the_cases(plain):
 
 
 def test_bands_of_many_cases_are_thinned(plain, large):
-    many = chart_data(Pivot(large))
+    many = chart_data(ResultLookup(large))
     sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
     assert sizes == {57}
     crowd = [replace(plain.curves[0], split=(("part", f"{i}"),)) for i in range(600)]
-    thin = chart_data(Pivot(replace(plain, curves=tuple(crowd), results=())))["cases"][0]["band"]
+    thin = chart_data(ResultLookup(replace(plain, curves=tuple(crowd), results=())))["cases"][0][
+        "band"
+    ]
     assert len(thin["coverage"]) == 20
     assert thin["coverage"][-1] == 1
     assert set(thin["coverage"]) <= set(np.round(plain.curves[0].band.coverage, 3))
@@ -154,25 +163,25 @@ def test_bands_of_many_cases_are_thinned(plain, large):
 
 def test_no_intervals_no_bands(plain):
     bare = replace(plain, curves=tuple(replace(case, band=None) for case in plain.curves))
-    data = chart_data(Pivot(bare))
+    data = chart_data(ResultLookup(bare))
     assert data["level"] == ""
     assert not [case for case in data["cases"] if "band" in case]
 
 
 def test_one_sample_has_no_band():
     one = ab.evaluate(ab.Predictions(confidence=[0.5], loss=[1.0]))
-    assert "band" not in chart_data(Pivot(one))["cases"][0]
+    assert "band" not in chart_data(ResultLookup(one))["cases"][0]
 
 
 def test_script_json_cannot_leave_its_element():
-    text = script_json({name: name for name in HOSTILE})
+    text = json_for_script({name: name for name in HOSTILE})
     assert "<" not in text
     assert "&" not in text
     assert json.loads(text) == {name: name for name in HOSTILE}
 
 
 def test_scores_look_different():
-    styles = {(variable(i), tuple(dash(i))) for i in range(32)}
+    styles = {(css_variable(i), tuple(dash_pattern(i))) for i in range(32)}
     assert len(styles) == 32
 
 

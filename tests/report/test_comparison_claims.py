@@ -10,9 +10,9 @@ from tests.plots.comparisons import DATA, METHODS, critical, made_up
 from tests.report.pages import Page
 
 from abstain.evaluation.comparison import AggregateRow, NonInferiorityRow, Profile
-from abstain.plots.words import NOT_ADJUSTED, SUPPOSED
+from abstain.plots.formatting import NOT_ADJUSTED, SIMULATION_ASSUMPTION
 from abstain.report import comparison_html, comparison_terminal
-from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_line
+from abstain.report.subjects.comparison.verdict import comparison_verdict, non_inferiority_line
 
 #: Each draws a page of many figures.
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_every_table_of_chances_says_so(plain):
     captions = re.findall("<caption>(.*?)</caption>", comparison_html(plain))
     chances = [c for c in captions if "a method each rank" in c]
     assert len(chances) == len(plain.metrics) * (len(plain.data) + 1)
-    assert all(SUPPOSED in c and NOT_ADJUSTED in c for c in chances)
+    assert all(SIMULATION_ASSUMPTION in c and NOT_ADJUSTED in c for c in chances)
 
 
 # ------------------------------------------------------------------------------ over all data
@@ -185,7 +185,9 @@ def held(comparison, *, margin=0.002):
 
 def test_margins_are_said_line_by_line():
     lines = [
-        margin_line(NonInferiorityRow("augrc", (), "pe", "msr", 0.002, gap, bound, 0.2, p, shown))
+        non_inferiority_line(
+            NonInferiorityRow("augrc", (), "pe", "msr", 0.002, gap, bound, 0.2, p, shown)
+        )
         for gap, bound, p, shown in (
             (0.0012, 0.0031, 0.4, False),
             (-0.0003, 0.0011, 0.01, True),
@@ -213,14 +215,14 @@ def test_margins_are_said_line_by_line():
 
 def test_a_method_that_cannot_be_worse_is_at_most_0_worse():
     row = NonInferiorityRow("augrc", (), "pe", "msr", 0.002, -0.001, 0.0, 0.01, 0.01, True)
-    assert "better than msr by 0.001000, at most 0 worse (margin" in margin_line(row)
+    assert "better than msr by 0.001000, at most 0 worse (margin" in non_inferiority_line(row)
 
 
 def test_margins_are_in_the_terminal_and_its_verdict():
     comparison = held(made_up(METHODS[:3], ("augrc", "aurc"), ((),)))
     text = printed(comparison_terminal(comparison), width=300)
     for found in comparison.non_inferiority:
-        assert f"  {margin_line(found)}" in text
+        assert f"  {non_inferiority_line(found)}" in text
     assert "One margin, 0.002, is applied to every metric named" in text
     assert "By AUGRC, at most 0.002 worse than “msr”: " in text
     assert "One margin" not in printed(comparison_terminal(held(many(2))))

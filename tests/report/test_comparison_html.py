@@ -11,8 +11,8 @@ from tests.report.pages import HOSTILE, Page
 from abstain.errors import InputError
 from abstain.evaluation.comparison import best_methods, sort_best_first
 from abstain.report import comparison_html, write_comparison, write_figures
+from abstain.report.formatting import format_count, format_number
 from abstain.report.subjects.comparison.verdict import comparison_verdict
-from abstain.report.words import count, number
 
 #: Each draws a page of many figures.
 pytestmark = pytest.mark.slow
@@ -170,7 +170,7 @@ def test_the_page_of_many_methods_is_light():
     methods = tuple(f"method {i}" for i in range(65))
     text = comparison_html(made_up(methods, data=((),), spread=2.0))
     assert len(text.encode()) < 2_500_000
-    assert f"Of {count(2080)} pairs" in text
+    assert f"Of {format_count(2080)} pairs" in text
 
 
 # ----------------------------------------------------------------------------------- verdict
@@ -178,7 +178,9 @@ def test_the_verdict_of_one_data_set():
     comparison = made_up(METHODS[:3], ("augrc",), ((),), spread=0.2)
     best = sort_best_first(comparison.estimates)[0]
     text = " ".join(comparison_verdict(comparison))
-    assert f"Of 3 methods, “{best.method}” has the lowest AUGRC ({number(best.value)}" in text
+    assert (
+        f"Of 3 methods, “{best.method}” has the lowest AUGRC ({format_number(best.value)}" in text
+    )
     for p in comparison.pairs:
         if p.valid and best.method in {p.first, p.second}:
             other = ({p.first, p.second} - {best.method}).pop()

@@ -18,17 +18,17 @@ from abstain.evaluation.comparison import (
     compute_relations_to_best,
     sort_best_first,
 )
-from abstain.plots.words import SUPPOSED
+from abstain.plots.formatting import SIMULATION_ASSUMPTION
 from abstain.report import (
+    build_document,
     comparison_latex,
     comparison_markdown,
     comparison_terminal,
-    document_of,
     render,
 )
-from abstain.report.render.lines import narrow
-from abstain.report.subjects.comparison.document import _points
-from abstain.report.words import number
+from abstain.report.formatting import format_number
+from abstain.report.render.lines import format_narrow_number
+from abstain.report.subjects.comparison.document import _band_rows
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)
 
@@ -80,14 +80,14 @@ def test_markdown_to_the_letter():
         "| m\\|2 | 0.03100† |\n"
         "| m\\&3 | 0.05000 |\n"
         "\n"
-        "Arrows point to where better is; bold marks the best value. Values are fractions. "
-        "†: not told from the best at 5 % \\(influence function, adjusted by Holm; the pairs of a "
-        "column together\\).\n"
+        "Arrows point to better values; bold marks the best value. Values are fractions. "
+        "†: not significantly different from the best at 5% \\(influence function, adjusted by Holm "
+        "over all pairs of a column\\).\n"
     )
 
 
 def test_latex_to_the_letter():
-    assert comparison_latex(small(), thousand=True, intervals=True) == (
+    assert comparison_latex(small(), times_1000=True, intervals=True) == (
         "% Needs \\usepackage{booktabs}\n"
         "\n"
         "\\begin{tabular}{lr}\n"
@@ -100,10 +100,10 @@ def test_latex_to_the_letter():
         "\\bottomrule\n"
         "\\end{tabular}\n"
         "\n"
-        "{\\footnotesize Arrows point to where better is; bold marks the best value. Columns "
-        "marked so are times 1000; other values are fractions. \\textsuperscript{\\dag}: not told "
-        "from the best at 5 \\% (influence function, adjusted by Holm; the pairs of a column "
-        "together). In brackets: 95 \\% intervals.}\n"
+        "{\\footnotesize Arrows point to better values; bold marks the best value. Columns "
+        "with $\\times$ 1000 are multiplied by 1000; other values are fractions. "
+        "\\textsuperscript{\\dag}: not significantly different from the best at 5\\% (influence "
+        "function, adjusted by Holm over all pairs of a column). In brackets: 95\\% intervals.}\n"
     )
 
 
@@ -180,9 +180,9 @@ def test_terminal_fits_and_cuts_nothing(name, width, request):
 def test_terminal_has_values_intervals_ranks_and_p(plain):
     text = printed(comparison_terminal(plain))
     for estimate in plain.estimates:
-        assert number(estimate.value)[:6] in text
+        assert format_number(estimate.value)[:6] in text
     assert "study = corruption" in text
-    assert "95 % interval" in text
+    assert "95% interval" in text
     assert "1 to " in text
     assert "≈" in text
     assert "Warning: " in text
@@ -198,28 +198,28 @@ def test_many_tables_are_lines_unless_all_are_asked_for():
     short = printed(comparison_terminal(comparison), width=300)
     full = printed(comparison_terminal(comparison, full=True), width=300)
     assert "p, best" not in short
-    assert "--full prints a table of each; --out writes all of them." in short
+    assert "Pass --full to print a table for each line, or --out to write all tables." in short
     assert full.count("p, best") == 31
     assert "--full" not in full
     lines = [line for line in short.splitlines() if line.startswith("AUGRC, shift = ")]
     assert len(lines) == 30
     found = sort_best_first(comparison.estimates_of("augrc", comparison.data[0]))
     top = found[0]
-    ends = f"{narrow(top.value)} [{narrow(top.low)}, {narrow(top.high)}]"
+    ends = f"{format_narrow_number(top.value)} [{format_narrow_number(top.low)}, {format_narrow_number(top.high)}]"
     assert lines[0].startswith(f"AUGRC, shift = s0: best {top.method} {ends}")
     stands = compute_relations_to_best(found, comparison.pairs_of("augrc", comparison.data[0]))
     alike = [m for m, footing in stands.items() if footing == "not told apart"]
-    assert lines[0].endswith(f"; not told from it: {', '.join(alike)}" if alike else "]")
+    assert lines[0].endswith(f"; not significantly different: {', '.join(alike)}" if alike else "]")
 
 
 def test_the_verdict_comes_first(plain):
     text = printed(comparison_terminal(plain))
     assert text.index("has the lowest AUGRC") < text.index("AUGRC ↓")
-    assert text.index("take the data sets as independent") < text.index("AUGRC ↓")
+    assert text.index("tests assume independent data sets") < text.index("AUGRC ↓")
 
 
 def test_resamples_are_counted_and_the_literature_left_to_the_report(plain):
-    said = "400 resamples drawn. The test of the literature, on the replicates, is in the report"
+    said = "400 bootstrap resamples. The results of the test from the literature are in the report"
     assert said in printed(comparison_terminal(plain), width=200)
     bare = printed(comparison_terminal(replace(plain, bootstrap=0)))
     assert "resamples" not in bare
@@ -227,7 +227,7 @@ def test_resamples_are_counted_and_the_literature_left_to_the_report(plain):
 
 def test_ranks_are_said_to_suppose_and_not_to_be_adjusted(plain):
     text = printed(comparison_terminal(plain), width=400)
-    assert f"{SUPPOSED}; not adjusted for the number of pairs, p is" in text
+    assert f"{SIMULATION_ASSUMPTION}; not adjusted for multiple comparisons; p-values are" in text
     assert "drawn anew" not in text
 
 
@@ -235,13 +235,13 @@ def test_ranks_are_said_to_suppose_and_not_to_be_adjusted(plain):
 def test_some_points_of_a_curve_rise_to_full_coverage(size):
     coverage = np.arange(1, size + 1) / size
     band = RiskCoverageBand("selective", coverage, *(coverage / 10 for _ in range(6)), level=0.95)
-    shown = [point.value for _, point, *_ in _points("msr", band)]
+    shown = [point.value for _, point, *_ in _band_rows("msr", band)]
     assert shown == sorted(set(shown)), "each once"
     assert shown[-1] == 1
     assert min(size, 10) <= len(shown) < 20
 
 
-@pytest.mark.parametrize(("runs", "said"), [(("",), ""), (("1", "2"), " (its runs averaged)")])
+@pytest.mark.parametrize(("runs", "said"), [(("",), ""), (("1", "2"), " (averaged over its runs)")])
 def test_runs_that_are_averaged_are_said_over_all_data_sets(plain, runs, said):
-    text = render(document_of(replace(plain, runs=runs)), "html")
-    assert f"Each data set{said} ranks the methods once." in text
+    text = render(build_document(replace(plain, runs=runs)), "html")
+    assert f"The methods are ranked on each data set{said}." in text

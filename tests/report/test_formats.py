@@ -13,24 +13,24 @@ from abstain import Predictions, evaluate
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import compare
 from abstain.plots import Series, SeriesDisplay
-from abstain.report import document_of, render
+from abstain.report import build_document, render
 from abstain.report.document import (
     FORMATS,
     NAN,
-    BlocksOfRole,
     Box,
     Choice,
     Code,
+    Collapsible,
     Column,
     Controls,
+    DeferredBlocks,
     Document,
-    Entry,
     Facts,
     Figure,
     Findings,
-    Fold,
     Glossary,
-    Jump,
+    GlossaryEntry,
+    JumpMenu,
     Label,
     Links,
     Number,
@@ -39,22 +39,22 @@ from abstain.report.document import (
     Range,
     Remark,
     Row,
-    Rows,
     Section,
-    Shot,
-    Shots,
     Span,
     Switch,
     Table,
-    reproduce,
+    TableRows,
+    Thumbnail,
+    Thumbnails,
+    reproduce_section,
 )
 
 NUMBERS = (
-    Number(0.0123456, 0.01, 0.02, stands="best", note="beware"),
-    Number(0.0123456, 0.01, 0.02, scale=1000, stands="tie", shade=2),
+    Number(0.0123456, 0.01, 0.02, mark="best", tooltip="beware"),
+    Number(0.0123456, 0.01, 0.02, scale=1000, mark="tie", shade=2),
     Number(NAN, reason="nothing was accepted"),
-    Number(-0.25, form="signed", spread=0.012),
-    Number(1234, form="count", beside="of 5"),
+    Number(-0.25, number_format="signed", standard_error=0.012),
+    Number(1234, number_format="count", small_text="of 5"),
     Range(0.1, 0.2),
     Range(NAN, NAN),
     None,
@@ -64,34 +64,34 @@ NUMBERS = (
 def everything(name: str) -> Document:
     """Every kind of block, with one name wherever a name can stand."""
     columns = (
-        Column(Label(name, "lower", 1000, short=name, note=name), "name"),
+        Column(Label(name, "lower", 1000, short_text=name, note=name), "name"),
         *(Column(f"{name}{i}", "number") for i in range(len(NUMBERS))),
         Column(name, "words"),
     )
-    cells = ((name, Span(name, "code")), *NUMBERS, (name, Span(name, "small", title=name)))
+    cells = ((name, Span(name, "code")), *NUMBERS, (name, Span(name, "small", tooltip=name)))
     table = Table(
         columns,
-        (Rows((Row(cells, tags={"one": "0"}), Row(cells, "group")), title=name),),
+        (TableRows((Row(cells, tags={"one": "0"}), Row(cells, "group")), title=name),),
         title=name,
         caption=name,
         anchor="numbers-here",
-        look="grid",
-        spans=((name, 2),),
-        rest=name,
+        layout="grid",
+        column_groups=((name, 2),),
+        footer=name,
     )
     line = Series(name, (0.0, 1.0), (0.5, 0.25))
     figure = Figure("drawn", name, SeriesDisplay((line,), name, "x", "y"), name)
     blocks = (
         Prose(name, "lead"),
         Controls((Choice("one", name, (Option("0", name),)), Switch("loud", name)), name),
-        Controls((Jump(name, ((name, (("first", name),)),)),)),
+        Controls((JumpMenu(name, ((name, (("first", name),)),)),)),
         Box((table, figure), "pair", {"one": "0"}),
-        Fold(name, (Facts(((name, name),)), Code(f"{name}\n````\n{name}"))),
+        Collapsible(name, (Facts(((name, name),)), Code(f"{name}\n````\n{name}"))),
         Findings((Remark("warning", name, name, (Remark("note", name, name),)),)),
-        Glossary((Entry(name, name, name, name, f"{name} https://a.example/b"),)),
+        Glossary((GlossaryEntry(name, name, name, name, f"{name} https://a.example/b"),)),
         Links((("first", name),)),
     )
-    pictures = Shots(name, (Shot("", name, name, name, name),))
+    pictures = Thumbnails(name, (Thumbnail("", name, name, name, name),))
     deepest = Section("deepest", name, (pictures,), level=4)
     said = Prose((Span(name, "strong"), Span(name, link="#first")))
     deeper = Section("deeper", name, (said, deepest), level=3)
@@ -99,9 +99,9 @@ def everything(name: str) -> Document:
         name,
         name,
         lambda: (
-            BlocksOfRole(lambda: (table, *blocks), role="summary"),
+            DeferredBlocks(lambda: (table, *blocks), role="summary"),
             Section("first", name, (*blocks, deeper)),
-            reproduce(name, cite=name),
+            reproduce_section(name, citation_advice=name),
         ),
         verdict=(name,),
         facts=((name, name),),
@@ -175,8 +175,8 @@ def test_a_number_is_spelled_alike_everywhere():
     page = re.sub(r"[ \n]+", " ", "".join(Page(render(document, "html")).text))
     texts = [page, printed(document), render(document, "markdown"), render(document, "latex")]
     for text in texts:
-        for said in ("0.01235", "12.35", "undef", "0.2500", "0.012", "1\u202f234"):
-            assert said in text.replace(r"\,", "\u202f"), said
+        for said in ("0.01235", "12.35", "undef", "0.2500", "0.012", "1,234"):
+            assert said in text, said
     assert "0.01000 to 0.02000" in page
     for text in texts[1:]:
         assert "[0.01000, 0.02000]" in text
@@ -197,7 +197,7 @@ def test_every_subject_has_every_format(hostile, plain, format):
 
 def has_format(result, format):
     """Assert that a result is written in one format, with its title and notes, and escaped."""
-    document = document_of(result, title="A title", source="file", notes=("a note",))
+    document = build_document(result, title="A title", source="file", notes=("a note",))
     text = printed(document) if format == "terminal" else render(document, format)
     assert not steering(text) or format in {"html", "notebook"}
     if format not in {"terminal", "notebook"}:
@@ -209,16 +209,16 @@ def has_format(result, format):
 
 @pytest.mark.parametrize("format", ["html", "markdown", "latex"])
 def test_a_fact_that_is_not_known_is_not_said(format):
-    found = document_of(compare(Predictions(confidence={"a": [3, 2], "b": [2, 3]}, loss=[0, 1])))
+    found = build_document(compare(Predictions(confidence={"a": [3, 2], "b": [2, 3]}, loss=[0, 1])))
     assert "Source" not in dict(found.facts)
     assert "Source" not in render(found, format)
     evaluated = evaluate(Predictions(confidence=[3, 2], loss=[0, 1]))
-    assert "Source" not in dict(document_of(evaluated).facts)
-    assert dict(document_of(evaluated, source="here.csv").facts)["Source"] == "here.csv"
+    assert "Source" not in dict(build_document(evaluated).facts)
+    assert dict(build_document(evaluated, source="here.csv").facts)["Source"] == "here.csv"
 
 
 def test_only_known_formats_and_results_are_written(plain):
     with pytest.raises(UnknownNameError, match="`format` must be one of html"):
-        render(document_of(plain), "htm")
+        render(build_document(plain), "htm")
     with pytest.raises(InputError, match=r"must be one of .*Evaluation.*; got dict"):
-        document_of({})
+        build_document({})

@@ -22,12 +22,12 @@ def printed(table, width):
 def wide(rows, columns=9, *, names=("alpha", "beta")):
     rng = np.random.default_rng(rows)
     heads = (doc.Column("Data"), doc.Column("Method", "name"))
-    heads += tuple(doc.numbers(f"Column{i}") for i in range(columns))
+    heads += tuple(doc.number_column(f"Column{i}") for i in range(columns))
     body = [
         (names[i % 2], f"method{i}", *(doc.Number(float(v)) for v in rng.random(columns)))
         for i in range(rows)
     ]
-    return doc.Table(heads, doc.rows_of(body)), body
+    return doc.Table(heads, doc.single_group(body)), body
 
 
 def numbers_in(text):
@@ -58,7 +58,7 @@ def test_of_many_rows_columns_go_from_the_right_and_are_named(width):
     assert shown
     left = [f"Column{i}" for i in range(len(shown), 9)]
     said = " ".join(text.split())
-    assert f"Too narrow to show {len(left)} column" in said
+    assert f"Omitted {len(left)} column" in said
     assert ", ".join(left) in said
     assert len(text.splitlines()) <= 2 + 30 + 4, "a line each"
     assert len(numbers_in(text)) == 30 * len(shown)
@@ -66,21 +66,25 @@ def test_of_many_rows_columns_go_from_the_right_and_are_named(width):
 
 def test_what_all_rows_say_is_said_once_where_room_is_short():
     table, _ = wide(14, 7, names=("one", "one"))
-    assert "In every row" not in printed(table, 120)
+    assert "In all rows" not in printed(table, 120)
     text = printed(table, 76)
-    assert text.startswith("In every row: Data one.\n")
+    assert text.startswith("In all rows: Data one.\n")
     assert "Data" not in text.split("\n")[1]
     assert len(numbers_in(text)) == 14 * 7
 
 
 def test_rows_are_named_by_the_fewest_columns_that_tell_them_apart():
-    heads = (doc.numbers("n"), doc.Column("Estimator"), *map(doc.numbers, "abcdefgh"))
+    heads = (doc.number_column("n"), doc.Column("Estimator"), *map(doc.number_column, "abcdefgh"))
     body = [
-        (doc.Number(n, form="count"), name, *(doc.Number(0.1234 + n / 10**4) for _ in range(8)))
+        (
+            doc.Number(n, number_format="count"),
+            name,
+            *(doc.Number(0.1234 + n / 10**4) for _ in range(8)),
+        )
         for n in (8, 128)
         for name in ("log", "plug-in")
     ]
-    text = printed(doc.Table(heads, doc.rows_of(body)), 50)
+    text = printed(doc.Table(heads, doc.single_group(body)), 50)
     assert len(re.findall("^ *n  Estimator", text, flags=re.MULTILINE)) == 2
     assert text.count("128  plug-in") == 2
 
@@ -94,6 +98,6 @@ def test_twelve_columns_are_enough_to_be_written_to():
 def test_words_share_what_is_left_by_how_long_they_are():
     claim, evidence = "short words", "much longer words " * 12
     heads = (doc.Column("Claim", "name"), doc.Column("Evidence", "words"))
-    text = printed(doc.Table(heads, doc.rows_of([(claim, evidence)])), 60)
+    text = printed(doc.Table(heads, doc.single_group([(claim, evidence)])), 60)
     assert "short words" in text
     assert len(text.splitlines()) <= 2 + 6

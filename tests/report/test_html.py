@@ -18,9 +18,9 @@ import abstain as ab
 from abstain.errors import InputError
 from abstain.evaluation.records import NOT_REQUESTED
 from abstain.report import html_report, write_html
-from abstain.report.render.html import resource
+from abstain.report.render.html import read_template_file
 from abstain.report.subjects.evaluation.charts import chart_data
-from abstain.report.subjects.evaluation.lookup import Pivot
+from abstain.report.subjects.evaluation.lookup import ResultLookup
 
 LOADING = ("src", "srcset", "data", "poster", "action", "background")
 EVALUATIONS = ("plain", "hostile", "large", "faultless", "graded")
@@ -69,7 +69,7 @@ def test_the_policy_allows_the_scripts_and_no_other(page):
 def test_charts_are_drawn_though_no_text_may_become_code(plain, tmp_path):
     page = write_html(plain, tmp_path / "page.html")
     assert "ast: true" in page.read_text(encoding="utf-8").rsplit("<script>", 1)[1]
-    program = Path(__file__).with_name("draws_charts.js")
+    program = Path(__file__).with_name("draw_charts.js")
     strict = ["node", "--disallow-code-generation-from-strings", program, page]
     done = subprocess.run(strict, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -184,11 +184,14 @@ def test_write_is_atomic(plain, tmp_path, monkeypatch):
 def test_a_page_is_small_beside_its_library():
     rng = np.random.default_rng(0)
     one = ab.Predictions(confidence=rng.random(20_000), loss=(rng.random(20_000) < 0.1) * 1.0)
-    assert len(html_report(ab.evaluate(one)).encode()) < len(resource("vega.js").encode()) + 200_000
+    assert (
+        len(html_report(ab.evaluate(one)).encode())
+        < len(read_template_file("vega.js").encode()) + 200_000
+    )
 
 
 def test_a_tree_without_the_library_says_how_it_is_made(plain, monkeypatch, tmp_path):
-    monkeypatch.setitem(resource.__globals__, "files", lambda _package: tmp_path)
+    monkeypatch.setitem(read_template_file.__globals__, "files", lambda _package: tmp_path)
     with pytest.raises(FileNotFoundError, match=r"`python hatch_build\.py`"):
         html_report(plain)
 
@@ -213,8 +216,8 @@ def test_a_page_says_only_what_holds_of_ties(plain):
 
 def test_a_long_table_says_how_many_rows_it_has(large, plain):
     rows = len({(result.split, result.score) for result in large})
-    assert f"{rows} rows, scroll for the rest" in html_report(large)
-    assert "scroll for the rest" not in html_report(plain)
+    assert f"{rows} rows)" in html_report(large)
+    assert "scroll to see all" not in html_report(plain)
 
 
 def without_bands(evaluation):
@@ -225,7 +228,7 @@ def test_bands_are_offered_where_there_are_some(plain, parse):
     page = parse(html_report(plain))
     box = next(a for a in page.of("input") if a.get("data-switch") == "bands")
     assert "checked" in box
-    assert "Show 95 % bands" in "".join(page.text)
+    assert "Show 95% bands" in "".join(page.text)
     specs = json.loads(page.scripts["abstain-specs"])
     for kind in ("selective", "generalized"):
         names = [layer["data"]["name"] for layer in specs[kind]["spec"]["layer"]]
@@ -250,14 +253,14 @@ def test_what_needs_javascript_is_hidden_without_it(plain, parse):
 
 def test_a_slider_goes_through_the_thresholds(plain, parse):
     page = parse(html_report(plain))
-    assert [a["data-dial"] for a in page.of("select") if "data-dial" in a] == ["score"]
-    slider = next(a for a in page.of("input") if a.get("data-dial") == "place")
+    assert [a["data-slider"] for a in page.of("select") if "data-slider" in a] == ["score"]
+    slider = next(a for a in page.of("input") if a.get("data-slider") == "position")
     assert slider["type"] == "range"
     assert slider["aria-describedby"] in page.ids
 
 
 def test_the_slider_ends_where_everything_is_accepted(plain):
-    for drawn, case in zip(chart_data(Pivot(plain))["cases"], plain.curves, strict=True):
+    for drawn, case in zip(chart_data(ResultLookup(plain))["cases"], plain.curves, strict=True):
         # What is refused is the rest up to the last vertex.
         curve = drawn["curve"]
         assert (curve["accepted"][-1], curve["failures"][-1]) == (case.n, case.failures)
@@ -276,9 +279,9 @@ def test_notes_on_intervals_need_no_mouse(plain, parse):
     for result in noted:
         lead = "Interval" if result.interval.exists else "No interval"
         assert f"{lead}: {result.interval.note}." in text
-    for form in {r.interval.form for r in plain if r.interval.exists}:
+    for form in {r.interval.procedure for r in plain if r.interval.exists}:
         assert form[1:] in text
-    assert "it holds the true value in 95 % of studies" in text
+    assert "contains the true value in 95% of studies" in text
 
 
 def test_without_intervals_nothing_is_said_of_them(plain):

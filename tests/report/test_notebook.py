@@ -84,7 +84,7 @@ def test_ink_is_that_of_the_notebook(plain):
 
 
 def test_a_rule_says_what_it_promises():
-    assert "Answer when" in "".join(Page(shown(RULE)).text)
+    assert "Answer if" in "".join(Page(shown(RULE)).text)
     none = ab.thresholds.DecisionRule("risk", None, target=0.1, reason="nothing is attainable")
     assert "abstain-brief" in shown(none)
 

@@ -11,8 +11,7 @@ from PIL import Image
 
 import abstain as ab
 from abstain.errors import InputError
-from abstain.report import Pictures, html_report, pictures, sample_pictures
-from abstain.report import pictures as report_pictures
+from abstain.report import SampleImages, html_report, images, sample_images
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -51,15 +50,17 @@ NAMES = [f"img/{i}.png" for i in range(N)]
 # ------------------------------------------------------------------------------------ pictures
 def test_failures_are_seen(folder):
     found = evaluated(NAMES)
-    made = sample_pictures(found, folder)
+    made = sample_images(found, folder)
     assert made.reason == ""
     case = found.curves[0]
     wanted = {sample.id for sample in (*case.overconfident, *case.underconfident)}
     assert set(made.sources) == wanted
     for name, source in made.sources.items():
         assert pixels(source).convert("L").getpixel((3, 3)) == 4 * NAMES.index(name)
-    page = html_report(found, pictures=made)
-    alts = re.findall(r'<img src="data:image/png;base64,[^"]+" alt="The picture ([^"]+)">', page)
+    page = html_report(found, images=made)
+    alts = re.findall(
+        r'<img src="data:image/png;base64,[^"]+" alt="Image of sample ([^"]+)">', page
+    )
     assert set(alts) == wanted
 
 
@@ -70,7 +71,7 @@ def test_pictures_are_small_upright_and_without_what_else_their_files_say(tmp_pa
     about[0x0112], about[0x010E] = 6, "at home"  # turned by 90 degrees; a description
     big.save(tmp_path / "a.jpg", exif=about)
     found = ab.evaluate(ab.Predictions(confidence=[0.9, 0.1], loss=[1, 0], ids=["a.jpg", "b"]))
-    (source,) = sample_pictures(found, tmp_path).sources.values()
+    (source,) = sample_images(found, tmp_path).sources.values()
     seen = pixels(source)
     assert seen.size == (48, 96)
     assert seen.convert("L").getpixel((24, 5)) < 40 < 200 < seen.convert("L").getpixel((24, 90))
@@ -113,9 +114,9 @@ REFUSED = {
     outside: "is not in",
     linked: "is not in",
     absolute: "is not in",
-    text: "cannot be read as a picture",
-    cut: "cannot be read as a picture",
-    vector: "cannot be read as a picture",
+    text: "cannot be read as an image",
+    cut: "cannot be read as an image",
+    vector: "cannot be read as an image",
     lambda home: "none.png": "is not in",
     lambda home: "nul\0.png": "is not in",
     lambda home: "img/": "",
@@ -126,16 +127,16 @@ REFUSED = {
 def test_other_files_are_left_out_and_the_page_says_so(make, folder):
     name = make(folder)
     found = ab.evaluate(ab.Predictions(confidence=[0.9, 0.1], loss=[1, 0], ids=[name, "b"]))
-    made = sample_pictures(found, folder)
+    made = sample_images(found, folder)
     assert made.sources == {}
     assert REFUSED[make] in made.reason
     if made.reason:
-        assert "1 of 1 samples have no picture" in html_report(found, pictures=made)
+        assert "1 of 1 samples have no image" in html_report(found, images=made)
 
 
 def test_a_picture_of_too_many_pixels_is_left_out(folder, monkeypatch):
-    monkeypatch.setattr(report_pictures, "_MAX_PIXELS", 1000)
-    made = sample_pictures(evaluated(NAMES), folder)
+    monkeypatch.setattr(images, "_MAX_PIXELS", 1000)
+    made = sample_images(evaluated(NAMES), folder)
     assert made.sources == {}
     assert "has more than 0 megapixels" in made.reason
 
@@ -144,23 +145,23 @@ def test_a_picture_of_88_megapixels_is_not_decoded(tmp_path):
     # Two such pictures took 1.1 GB; this one takes 11 kB as a file.
     Image.new("1", (9380, 9380)).save(tmp_path / "large.png")
     found = ab.evaluate(ab.Predictions(confidence=[0.9, 0.1], loss=[1, 0], ids=["large.png", "b"]))
-    made = sample_pictures(found, tmp_path)
+    made = sample_images(found, tmp_path)
     assert made.sources == {}
     assert "'large.png' has more than 25 megapixels" in made.reason
 
 
 def test_all_together_fit_a_page(folder, monkeypatch):
-    whole = sample_pictures(evaluated(NAMES), folder).sources
-    monkeypatch.setattr(pictures, "MOST", 1000)
-    made = sample_pictures(evaluated(NAMES), folder)
+    whole = sample_images(evaluated(NAMES), folder).sources
+    monkeypatch.setattr(images, "MAX_TOTAL_BYTES", 1000)
+    made = sample_images(evaluated(NAMES), folder)
     assert 0 < sum(map(len, made.sources.values())) <= 1000
     assert f"{len(whole) - len(made.sources)} of {len(whole)} samples have no" in made.reason
 
 
 def test_names_that_are_no_pictures_say_nothing(folder):
-    assert sample_pictures(evaluated([f"row {i}" for i in range(N)]), folder) == Pictures()
+    assert sample_images(evaluated([f"row {i}" for i in range(N)]), folder) == SampleImages()
     with pytest.raises(InputError, match="`evaluation` must be what `evaluate` returned"):
-        sample_pictures({}, folder)
+        sample_images({}, folder)
 
 
 # ------------------------------------------------------------------------------------ choices
@@ -188,7 +189,7 @@ def test_without_classes_there_is_nothing_to_choose():
 def test_groups_add_up_at_every_threshold():
     found = evaluated(NAMES, group=GROUP)
     page = html_report(found)
-    assert 'class="dialed-groups"' in page
+    assert 'class="groups-at-threshold"' in page
     assert "<b>north</b>" not in page
     (text,) = re.findall(
         r'<script type="application/json" id="abstain-data">(.*?)</script>', page, re.DOTALL
@@ -213,4 +214,4 @@ def test_many_groups_are_the_largest():
 
 
 def test_without_groups_there_is_no_table_of_them():
-    assert 'class="dialed-groups"' not in html_report(evaluated(NAMES))
+    assert 'class="groups-at-threshold"' not in html_report(evaluated(NAMES))

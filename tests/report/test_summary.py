@@ -12,20 +12,28 @@ from abstain.evaluation import Evaluation, Note
 from abstain.evaluation.records import NOT_REQUESTED
 from abstain.predictions import LOSSES
 from abstain.report import html_report, terminal_table
-from abstain.report.document import Document, Glossary, Origin, Section, Table, joined, select
+from abstain.report.document import (
+    Document,
+    Glossary,
+    ReportOptions,
+    Section,
+    Table,
+    plain_text,
+    select_blocks,
+)
+from abstain.report.formatting import format_number
+from abstain.report.formatting import headline_metrics as words_headline
 from abstain.report.render import grid
 from abstain.report.subjects.evaluation import lookup
 from abstain.report.subjects.evaluation.document import evaluation_document
-from abstain.report.subjects.evaluation.lookup import Pivot
-from abstain.report.subjects.evaluation.samples import parts
-from abstain.report.subjects.evaluation.tables import every
-from abstain.report.subjects.evaluation.verdict import verdict
-from abstain.report.words import headline as words_headline
-from abstain.report.words import number
+from abstain.report.subjects.evaluation.lookup import ResultLookup
+from abstain.report.subjects.evaluation.samples import contribution_tables
+from abstain.report.subjects.evaluation.tables import all_metrics
+from abstain.report.subjects.evaluation.verdict import evaluation_verdict
 
 
 def said(evaluation: Evaluation) -> Document:
-    return evaluation_document(evaluation, Origin("A title", "file.csv"))
+    return evaluation_document(evaluation, ReportOptions("A title", "file.csv"))
 
 
 def section(evaluation: Evaluation, anchor: str) -> Section:
@@ -36,13 +44,17 @@ def section(evaluation: Evaluation, anchor: str) -> Section:
                 yield from within(block.blocks)
 
     return next(
-        s for s in within(select(said(evaluation).blocks(), {"detail"})) if s.anchor == anchor
+        s
+        for s in within(select_blocks(said(evaluation).blocks(), {"detail"}))
+        if s.anchor == anchor
     )
 
 
 def explained(evaluation: Evaluation) -> Table:
     """The table of every number of the page."""
-    return next(block for block in every(Pivot(evaluation)) if isinstance(block, Table))
+    return next(
+        block for block in all_metrics(ResultLookup(evaluation)) if isinstance(block, Table)
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,20 +66,20 @@ def explained(evaluation: Evaluation) -> Table:
         (0.123456, "0.1235"),
         (0.00123456, "0.001235"),
         (-0.5, "-0.5000"),
-        (12345.6, "12346"),
+        (12345.6, "12,346"),
         (float("inf"), "inf"),
         (float("nan"), "undefined"),
     ],
 )
 def test_number(value, text):
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 def test_best_is_the_best(plain):
-    found = Pivot(plain)
+    found = ResultLookup(plain)
     for result in plain:
         rivals = [r.value for r in plain if r.metric == result.metric]
-        marked = (result.split, result.score, result.metric.name) in found.best
+        marked = (result.split, result.score, result.metric.name) in found.best_keys
         if marked:
             extreme = min(rivals) if result.metric.lower_is_better else max(rivals)
             assert result.value == pytest.approx(extreme, rel=1e-11)
@@ -75,36 +87,38 @@ def test_best_is_the_best(plain):
 
 
 def test_equal_scores_have_no_best(plain):
-    assert not Pivot(plain).leaders((), "accuracy")
+    assert not ResultLookup(plain).best_scores((), "accuracy")
 
 
 def test_verdict_takes_its_numbers_from_the_results(plain):
-    sentences = " ".join(verdict(Pivot(plain)))
-    leader = Pivot(plain).leaders((), "augrc")[0]
+    sentences = " ".join(evaluation_verdict(ResultLookup(plain)))
+    leader = ResultLookup(plain).best_scores((), "augrc")[0]
     assert f"“{leader}”" in sentences
-    assert number(plain.value("augrc", score=leader)) in sentences
-    assert number(plain.value("accuracy", score=leader)) in sentences
-    assert "80 %" in sentences
+    assert format_number(plain.value("augrc", score=leader)) in sentences
+    assert format_number(plain.value("accuracy", score=leader)) in sentences
+    assert "80%" in sentences
 
 
 def test_verdict_gives_the_interval_of_the_leader(plain):
-    sentences = " ".join(verdict(Pivot(plain)))
-    leader = Pivot(plain).leaders((), "augrc")[0]
+    sentences = " ".join(evaluation_verdict(ResultLookup(plain)))
+    leader = ResultLookup(plain).best_scores((), "augrc")[0]
     found = next(r for r in plain if r.metric.name == "augrc" and r.score == leader)
-    said = f"95 % interval {number(found.interval.low)} to {number(found.interval.high)})"
+    said = (
+        f"95% interval {format_number(found.interval.low)} to {format_number(found.interval.high)})"
+    )
     assert said in sentences
-    assert "more than chance, abstain compare tells" in sentences
+    assert "Run abstain compare to test whether the difference is significant" in sentences
 
 
 def test_verdict_of_one_score_compares_nothing(graded):
-    sentences = " ".join(verdict(Pivot(graded)))
-    assert "95 % interval" in sentences
+    sentences = " ".join(evaluation_verdict(ResultLookup(graded)))
+    assert "95% interval" in sentences
     assert "compare" not in sentences
 
 
 def test_verdict_without_an_interval(plain):
     bare = tuple(replace(r, interval=NOT_REQUESTED) for r in plain)
-    sentences = " ".join(verdict(Pivot(replace(plain, results=bare))))
+    sentences = " ".join(evaluation_verdict(ResultLookup(replace(plain, results=bare))))
     assert "interval" not in sentences
     assert "nan" not in sentences
 
@@ -115,7 +129,7 @@ def test_verdict_of_a_graded_loss_speaks_of_loss(graded):
 
 def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
     only = tuple(r for r in plain if r.metric.name == "augrc")
-    assert "of 1000 are wrong" in " ".join(said(replace(plain, results=only)).verdict)
+    assert "of the answers are wrong" in " ".join(said(replace(plain, results=only)).verdict)
     # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
     assert "the mean loss is" in " ".join(said(replace(plain, is_binary=False)).verdict)
 
@@ -126,7 +140,9 @@ def test_an_own_column_is_not_the_score_of_its_name():
     )
     (own,) = scores_in(ab.evaluate(p))
     assert own.title == "msr"
-    assert own.meaning == "A confidence given with the data; higher means more trusted."
+    assert (
+        own.meaning == "A confidence score in the data; a higher value means a more trusted answer."
+    )
     assert not own.source
     logits = ab.Predictions(logits=np.eye(3), labels=[0, 1, 1])
     (built_in,) = scores_in(ab.evaluate(logits, scores=["msr"]))
@@ -146,7 +162,7 @@ def test_a_page_without_curves_has_the_same_numbers():
     anchors = [
         [
             s.anchor
-            for s in select(said(e).blocks(), {"detail", "interactive"})
+            for s in select_blocks(said(e).blocks(), {"detail", "interactive"})
             if isinstance(s, Section)
         ]
         for e in (bare, whole)
@@ -163,13 +179,13 @@ def test_a_page_without_curves_has_the_same_numbers():
 def test_each_cell_of_a_table_of_the_terminal_is_written_once(monkeypatch):
     # Of many scores there are thousands of cells, and most tables fit as they are.
     cells = []
-    write = grid._cell
+    write = grid._cell_line
 
     def cell(table, i, *rest):
         cells.append(i)
         return write(table, i, *rest)
 
-    monkeypatch.setattr(grid, "_cell", cell)
+    monkeypatch.setattr(grid, "_cell_line", cell)
     p = ab.Predictions(
         loss=[0, 1, 0, 1], confidence={f"s{i}": [0.9, 0.8, 0.7, 0.1 * i] for i in range(5)}
     )
@@ -193,12 +209,12 @@ def test_a_loss_has_the_title_of_the_catalogue(name, plain):
 
 
 def test_verdict_without_failures(faultless):
-    assert "none is wrong" in " ".join(said(faultless).verdict)
+    assert "no answer is wrong" in " ".join(said(faultless).verdict)
 
 
 def test_verdict_of_many_splits_names_the_extremes(large):
     sentences = " ".join(said(large).verdict)
-    assert "Across the 20 splits" in sentences
+    assert "on the 20 splits" in sentences
     assert "shift = s19" in sentences
 
 
@@ -209,7 +225,7 @@ def test_what_holds_for_all_rows_is_found_once(plain, monkeypatch):
         asked.append(names)
         return words_headline(names)
 
-    monkeypatch.setattr(lookup, "headline", headline)
+    monkeypatch.setattr(lookup, "headline_metrics", headline)
     rows = [row for group in explained(plain).groups for row in group.rows]
     assert len(rows) == len(plain.results) > 1
     assert len(asked) == 1
@@ -232,7 +248,7 @@ def test_findings_are_grouped_and_warnings_come_first(plain):
     )
     found = said(replace(plain, notes=findings)).findings
     assert [one.text for one in found] == ["three", "one", "read", "dropped"]
-    assert [one.text for one in found[1].more] == ["two"]
+    assert [one.text for one in found[1].similar] == ["two"]
 
 
 def test_a_metric_that_is_not_registered_is_printed_with_its_title(plain):
@@ -246,16 +262,16 @@ def test_a_metric_that_is_not_registered_is_printed_with_its_title(plain):
 def test_tie_range_is_shown_only_when_the_digits_differ(plain):
     def moved(**ends):
         one = replace(plain.results[0], **ends)
-        return explained(replace(plain, results=(one,))).rows[0].cells[2].beside
+        return explained(replace(plain, results=(one,))).rows[0].cells[2].small_text
 
     assert moved(tie_low=0.1, tie_high=0.1000001) == ""
-    assert moved(tie_low=0.1, tie_high=0.2) == "0.1000 to 0.2000 over all orders of ties"
+    assert moved(tie_low=0.1, tie_high=0.2) == "0.1000 to 0.2000 over all orders of tied samples"
     assert moved(tie_low=float("nan")) == ""
 
 
 def test_every_number_has_a_sentence(plain, faultless, graded):
     for evaluation in (plain, faultless, graded):
-        sentences = [joined(row.cells[3]) for row in explained(evaluation).rows]
+        sentences = [plain_text(row.cells[3]) for row in explained(evaluation).rows]
         assert all(sentence.endswith(".") for sentence in sentences)
         assert not [sentence for sentence in sentences if "{" in sentence]
 
@@ -268,7 +284,7 @@ def test_parts_of_classes_and_groups_are_listed() -> None:
         group=["x<b>", "x<b>", "y", "y"],
     )
     evaluation = ab.evaluate(p)
-    tables = list(parts(evaluation.curves[0], ""))
+    tables = list(contribution_tables(evaluation.curves[0], ""))
     assert [table.columns[0].label for table in tables] == ["Class", "Group"]
     assert {row.cells[0] for row in tables[1].rows} == {"x<b>", "y"}
     page = html_report(evaluation)

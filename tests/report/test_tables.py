@@ -13,9 +13,9 @@ from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import evaluate
 from abstain.evaluation.records import NOT_REQUESTED
 from abstain.report import html_report, latex_table, markdown_table, terminal_table
+from abstain.report.formatting import format_number
 from abstain.report.render.latex import escape as latex_escape
 from abstain.report.render.markdown import escape as markdown_escape
-from abstain.report.words import number
 
 
 def printed(renderable, width=100):
@@ -39,7 +39,7 @@ def test_terminal_table_cuts_no_number(large, plain):
         auroc = next(
             r.value for r in evaluation if r.metric.name == "failure_auroc" and not r.reason
         )
-        assert number(auroc) in text
+        assert format_number(auroc) in text
 
 
 def test_terminal_table_reads_no_markup(hostile):
@@ -68,7 +68,7 @@ def test_footnotes_say_only_what_holds_of_ties(plain):
 def test_full_terminal_table_has_every_metric(plain):
     text = printed(terminal_table(plain, full=True))
     for result in plain:
-        assert result.reason or number(result.value) in text
+        assert result.reason or format_number(result.value) in text
 
 
 def test_markdown_cells_line_up(hostile):
@@ -80,7 +80,7 @@ def test_markdown_cells_line_up(hostile):
 def test_markdown_bold_is_the_best(plain):
     line = next(x for x in markdown_table(plain, metrics=["augrc"]).splitlines() if "AUGRC" in x)
     best = min(r.value for r in plain if r.metric.name == "augrc")
-    assert f"**{number(best)}**" in line
+    assert f"**{format_number(best)}**" in line
 
 
 def test_markdown_escapes_html():
@@ -110,9 +110,9 @@ def test_latex_environments_balance(hostile):
 
 
 def test_latex_thousand_says_so(plain):
-    text = latex_table(plain, metrics=["augrc", "accuracy"], thousand=True)
+    text = latex_table(plain, metrics=["augrc", "accuracy"], times_1000=True)
     value = plain.value("augrc", score="first")
-    assert number(1000 * value) in text
+    assert format_number(1000 * value) in text
     assert r"AUGRC $\times 10^3$" in text
     assert r"Accuracy $\uparrow$" in text
 
@@ -121,22 +121,22 @@ def test_markdown_intervals(plain):
     text = markdown_table(plain, metrics=["augrc", "ece"], intervals=True)
     best = min((r for r in plain if r.metric.name == "augrc"), key=lambda r: r.value)
     assert (
-        f"**{number(best.value)}** [{number(best.interval.low)}, {number(best.interval.high)}] |"
+        f"**{format_number(best.value)}** [{format_number(best.interval.low)}, {format_number(best.interval.high)}] |"
         in text
     )
     worse = max(r.value for r in plain if r.metric.name == "ece")
-    assert f" {number(worse)} |" in text  # it has none, and nothing stands for it
-    assert "In brackets: 95 % intervals. Forms: influence function, logit scale" in text
+    assert f" {format_number(worse)} |" in text  # it has none, and nothing stands for it
+    assert "In brackets: 95% confidence intervals. Methods: influence function, logit scale" in text
     assert "No interval: ECE has no analytic interval" in text
     assert "In brackets" not in markdown_table(plain)
 
 
 def test_latex_intervals(plain):
-    text = latex_table(plain, metrics=["augrc", "accuracy"], thousand=True, intervals=True)
+    text = latex_table(plain, metrics=["augrc", "accuracy"], times_1000=True, intervals=True)
     found = next(r for r in plain if r.metric.name == "augrc" and r.score == "first")
-    low, high = number(1000 * found.interval.low), number(1000 * found.interval.high)
+    low, high = format_number(1000 * found.interval.low), format_number(1000 * found.interval.high)
     assert rf"{{\scriptsize [{low}, {high}]}}" in text
-    assert r"95 \% intervals" in text
+    assert r"95\% confidence intervals" in text
     assert "Wilson (Accuracy)" in text
     assert "scriptsize" not in latex_table(plain)
 
@@ -152,7 +152,7 @@ def test_tables_of_results_without_intervals_say_so(plain):
 def test_cautions_of_intervals_are_printed(plain):
     few = tuple(replace(r, interval=replace(r.interval, note="only 3 failures")) for r in plain)
     text = markdown_table(replace(plain, results=few), metrics=["augrc"], intervals=True)
-    assert "With care: only 3 failures." in text
+    assert "Notes on the intervals: only 3 failures." in text
 
 
 def test_interval_cells_line_up(hostile):
@@ -175,7 +175,7 @@ def test_only_an_evaluation_is_written(write):
 @pytest.mark.parametrize("width", [40, 60])
 def test_a_narrow_terminal_leaves_metrics_out_and_says_so(plain, width):
     text = printed(terminal_table(plain), width)
-    assert "Too narrow to show" in text
+    assert "Omitted" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     assert "Too narrow" not in printed(terminal_table(plain))

@@ -18,6 +18,7 @@ from abstain.report import (
     write_rule_figures,
     write_threshold,
 )
+from abstain.report.subjects.rule.sentences import format_verdict
 from abstain.thresholds import RULES, DecisionRule, check, sgr
 
 
@@ -176,14 +177,12 @@ def terminal(checks, width: int = 100) -> str:
 def test_groups_without_a_threshold_are_named():
     checks = by_group()
     text = terminal(checks)
-    assert "1 of 3 groups have no threshold and are not answered: \u201cfew\u201d." in text
-    assert "all groups together" in text
+    assert "1 of 3 groups have no threshold and are rejected: \u201cfew\u201d." in text
+    assert "for all groups jointly" in " ".join(text.split())
     assert re.search(r"few +none +\d+", text)
     assert re.search(r"Rejection rate +few ", text)
     promised = terminal(limited())
-    assert "all together: at most 10 % of the answers are wrong; of group" in promised.replace(
-        "\n", ""
-    )
+    assert "at most 10% of the answers are wrong; for group" in promised.replace("\n", "")
 
 
 def test_page_and_terminal_agree_with_the_library():
@@ -193,10 +192,9 @@ def test_page_and_terminal_agree_with_the_library():
     text, printed = " ".join("".join(Page(page).text).split()), terminal(plain())
     for said in (text, " ".join(printed.split())):
         assert f"is at least {rule.threshold:.9g}" in said
-        assert (
-            "95 % of calibration sets like this one: at most 10 % of the answers are wrong" in said
-        )
-        assert f"Expect to answer about {100 * rule.coverage:.3g} %" in said
+        assert "Guarantee: at most 10% of the answers are wrong" in said
+        assert "with a probability of at least 95% over calibration sets" in said
+        assert f"Expected coverage on such data: about {100 * rule.coverage:.3g}%" in said
         assert f"{rule.failures} of them wrong" in said
         for name, part in PARTS.items():
             found = check(rule, part.confidence["own"], part.loss, name=name)
@@ -204,7 +202,7 @@ def test_page_and_terminal_agree_with_the_library():
             spans = (f" [{low:.4f}, {high:.4f}]", f"{low:.4f} to {high:.4f}")
             assert any(f"{found.coverage:.4f}{span}" in said for span in spans)
             assert f"{abs(found.excess):.4f}" in said
-            assert found.verdict in said
+            assert format_verdict(found.verdict) in said
     assert rule.for_score("own", scale="probability").to_json() in "".join(Page(page).text)
 
 
@@ -225,12 +223,12 @@ def test_each_method_says_what_it_promises():
         promised[name] = " ".join(terminal(checks).split())
         assert method.title in promised[name]
     for name in ("coverage", "risk", "cost"):
-        assert "Nothing is promised" in promised[name]
+        assert "no guarantee" in promised[name] or "Nothing is promised" in promised[name]
     assert "chance to be wrong is at most 0.2" in promised["chow"]
     assert "on average over calibration sets" in promised["conformal_risk_control"]
-    assert "at most 10 % of all samples are answered wrongly" in promised["conformal_risk_control"]
-    assert "at least 50 % of the samples are answered" in promised["coverage_guarantee"]
-    assert "for at least 95 % of calibration sets" in promised["learn_then_test"]
+    assert "at most 10% of all samples are answered wrongly" in promised["conformal_risk_control"]
+    assert "at least 50% of the samples are answered" in promised["coverage_guarantee"]
+    assert "at least 95% over calibration sets" in promised["learn_then_test"]
 
 
 def test_graded_losses_are_no_shares_of_wrong_answers():
@@ -246,11 +244,11 @@ def test_graded_losses_are_no_shares_of_wrong_answers():
 def test_unattainable_says_why_and_what_would_help():
     said = " ".join(terminal(unattainable()).split())
     assert said.startswith(
-        "Unattainable: no threshold could be certified to promise that at most 0.05 %"
+        "Unattainable: no threshold could be certified to guarantee that at most 0.05%"
     )
-    assert "What would help: more calibration data, a larger risk, a larger delta" in said
+    assert "Possible remedies: more calibration data, a larger maximum risk, a larger delta" in said
     page = threshold_html(unattainable())
-    assert "it answers nothing" in page
+    assert "it rejects all samples" in page
     assert "tables.load" not in page
 
 
@@ -281,16 +279,16 @@ def test_groups_are_rows_and_the_whole_says_what_it_owes_them():
     printed = terminal(grouped())
     text = " ".join("".join(Page(threshold_html(grouped())).text).split())
     for said in (" ".join(printed.split()), text):
-        assert "The promise is kept on average, but its target is broken in a group" in said
+        assert "The guarantee holds overall but is violated in a group" in said
         assert "The target is broken in 1 of 2 groups" in said
-        assert "it holds only where every group does" in said
-    lines = [line.split()[0] for line in printed.splitlines() if "broken" in line and "[" in line]
+        assert "a target holds only if it holds in each group" in said
+    lines = [line.split()[0] for line in printed.splitlines() if "violated" in line and "[" in line]
     assert lines[0] == "later"
     assert len([line for line in printed.splitlines() if line.startswith("  common")]) == 1
     # Very many: the worst are printed, all are on the page.
     printed = terminal(crowded())
     assert sum(line.startswith("  ward") for line in printed.splitlines()) == 20
-    assert "50 more groups" in printed
+    assert "50 groups with a lower excess are omitted" in printed
     page = threshold_html(crowded())
     assert page.count('<tr class="group">') == 70
 
@@ -301,7 +299,7 @@ def test_both_scales_are_on_the_page_and_in_the_terminal():
     text = " ".join("".join(Page(threshold_html(checks)).text).split())
     for said in (" ".join(terminal(checks).split()), text):
         assert "is at least 2 (log-odds; a probability of 0.880797)" in said
-    assert "As a probability" in text
+    assert "Threshold as probability" in text
     assert "0.880797078" in text
     old = check_rule(DecisionRule("given", 2.0, score="msr"), {})
     assert "on a scale that is not recorded" in " ".join(terminal(old).split())

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import abstain as ab
-from abstain.report import document_of, render
+from abstain.report import build_document, render
 
 RNG = np.random.default_rng(0)
 SIGNAL = RNG.random(300)
@@ -31,7 +31,7 @@ def comparisons():
 
 
 def printed(comparison, format):
-    document = document_of(comparison)
+    document = build_document(comparison)
     if format != "terminal":
         return str(render(document, format))
     console = Console(file=io.StringIO(), width=100)
@@ -53,5 +53,5 @@ def test_p_values_are_called_adjusted_only_if_they_are(comparisons, format):
 def test_the_notebook_explains_its_mark(comparisons):
     page = comparisons["holm"]._repr_html_()
     assert ">≈</sup>" in page
-    assert "≈ not told from it" in page
+    assert "≈ not significantly different" in page
     assert "†" not in page

@@ -25,7 +25,7 @@ def results(plain):
 @pytest.mark.parametrize("kind", ["evaluation", "comparison", "rule"])
 def test_the_ending_says_the_format(kind, results, tmp_path):
     result, page, write = results[kind]
-    document = report.document_of(result, title="Mine")
+    document = report.build_document(result, title="Mine")
     for name, wanted in (("a.html", "html"), ("a.md", "markdown"), ("a.tex", "latex")):
         path = report.write(result, tmp_path / name, title="Mine")
         assert path.read_text(encoding="utf-8") == report.render(document, wanted)
@@ -41,12 +41,12 @@ def test_the_functions_of_a_subject_refuse_the_others(results):
 
 
 def test_what_only_others_have_is_refused(plain, results, tmp_path):
-    none = report.Pictures(reason="no torch")
-    with pytest.raises(InputError, match=r"`beside` cannot be used with Evaluation"):
-        report.write(plain, tmp_path / "a.html", beside=[plain])
-    with pytest.raises(InputError, match=r"`pictures` cannot be used with RuleChecks"):
-        report.write(results["rule"][0], tmp_path / "a.html", pictures=none)
-    with pytest.raises(InputError, match="figures beside its page; got Evaluation"):
+    none = report.SampleImages(reason="no torch")
+    with pytest.raises(InputError, match=r"`other_models` cannot be used with Evaluation"):
+        report.write(plain, tmp_path / "a.html", other_models=[plain])
+    with pytest.raises(InputError, match=r"`images` cannot be used with RuleChecks"):
+        report.write(results["rule"][0], tmp_path / "a.html", images=none)
+    with pytest.raises(InputError, match="reports of Evaluation have no separate figures"):
         report.write_figures(plain, tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -6,7 +6,7 @@ import pytest
 from abstain import simulate
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.metrics import cwsa_sweep
-from abstain.simulate.confidence_weighted import _ramp_by_coverage, _ramp_of_blocks
+from abstain.simulate.confidence_weighted import _ramp_means_by_quadrature, _ramp_means_of_blocks
 
 MODELS = [name for name in simulate.POPULATIONS if name.startswith("cwsa-")]
 
@@ -31,8 +31,8 @@ def test_values_by_hand(name):
 def test_closed_form_is_the_integral_over_coverages(name):
     model = simulate.make(name)
     for threshold in (0.0, 0.31, 0.55, 0.65, 0.85, 0.93):
-        by_coverage = _ramp_by_coverage(model, threshold)
-        np.testing.assert_allclose(_ramp_of_blocks(model, threshold), by_coverage, atol=1e-12)
+        by_coverage = _ramp_means_by_quadrature(model, threshold)
+        np.testing.assert_allclose(_ramp_means_of_blocks(model, threshold), by_coverage, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "beta-scores", "overconfident", "discrete-scores"])
@@ -71,7 +71,7 @@ def test_cwsa_is_a_mean_over_thresholds():
 
 
 def test_the_sweep_of_a_sample_goes_to_the_sweep_of_the_population():
-    model = simulate.make("cwsa-overconfident", right=0.9)
+    model = simulate.make("cwsa-overconfident", informed_share=0.9)
     sweep = cwsa_sweep(*model.sample(100_000, rng=1))
     np.testing.assert_allclose(
         sweep.cwsa, simulate.expected_cwsa(model, sweep.threshold), atol=0.006
@@ -108,5 +108,5 @@ def test_what_has_no_cwsa_is_refused():
         simulate.expected_cwsa(simulate.make("two-gaussians"), 0.5)
     with pytest.raises(DomainError, match=r"\[0, 1\)"):
         simulate.expected_cwsa(simulate.make("cwsa-perfect"), [0.5, 1.0])
-    with pytest.raises(DomainError, match="right"):
-        simulate.certain_when_right(1.0)
+    with pytest.raises(DomainError, match="informed_share"):
+        simulate.confident_when_correct(1.0)

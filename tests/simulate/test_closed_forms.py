@@ -9,7 +9,7 @@ from scipy.stats import beta, gamma, lognorm, multivariate_normal, norm
 import abstain as ab
 from abstain import simulate
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.simulate.risk_curve import over_coverage, over_line
+from abstain.simulate.risk_curve import integrate_coverage, integrate_line
 
 TIES = ("averaged", "definition", "trapezoid")
 
@@ -265,19 +265,21 @@ def test_ranks_by_function():
 # ---------------------------------------------------------------------------------- quadrature
 def test_integrals_with_singular_ends():
     one = np.ones_like
-    assert over_coverage(one, lambda c, left: -np.log(left), 0, 1) == pytest.approx(1, rel=1e-12)
-    root = over_coverage(one, lambda c, left: 1 / np.sqrt(c), 0.0, 0.25)
+    assert integrate_coverage(one, lambda c, left: -np.log(left), 0, 1) == pytest.approx(
+        1, rel=1e-12
+    )
+    root = integrate_coverage(one, lambda c, left: 1 / np.sqrt(c), 0.0, 0.25)
     assert root == pytest.approx(1, rel=1e-8)  # what lies below 4e-18 of the range is not seen
-    assert over_coverage(lambda c: c**2, lambda c, left: left, 0.2, 0.7) == pytest.approx(
+    assert integrate_coverage(lambda c: c**2, lambda c, left: left, 0.2, 0.7) == pytest.approx(
         dblquad(lambda y, x: x**2, 0.2, 0.7, lambda x: x, lambda x: 0.7)[0], rel=1e-12
     )
-    bell = over_line(lambda x: np.exp(-x * x / 2), -12, 12)
+    bell = integrate_line(lambda x: np.exp(-x * x / 2), -12, 12)
     assert bell == pytest.approx(np.sqrt(2 * np.pi), rel=1e-14)
 
 
 def test_a_jump_that_was_not_named_is_told():
     jumps = simulate.rank_scores(lambda u: np.where(u < 0.3, 0.5, 0.0))
-    with pytest.raises(InputError, match=r"could not be integrated to 1e-10: .* name the ranks"):
+    with pytest.raises(InputError, match=r"could not be integrated to 1e-10: .* pass the ranks"):
         jumps.aurc()
 
 

@@ -19,10 +19,10 @@ from tests.report.pages import HOSTILE, Page
 
 from abstain.errors import InputError
 from abstain.plots import SignificanceMapDisplay
-from abstain.report import Pictures
-from abstain.report.document import joined
-from abstain.report.pictures import address
-from abstain.report.words import number
+from abstain.report import SampleImages
+from abstain.report.document import plain_text
+from abstain.report.formatting import format_number
+from abstain.report.images import to_data_url
 from abstain_bench.pages import benchmark_html, benchmark_pictures, write_benchmark
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, at
 from abstain_bench.pages.benchmark.pictures import shown_extremes
@@ -44,9 +44,9 @@ def hostile():
 
 
 @cache
-def plain_text():
+def plain_page_text():
     other = made_results(seed=5, model="vgg13", metrics=("aurc",))
-    return benchmark_html(plain(), beside=[other], command="abstain benchmark report runs")
+    return benchmark_html(plain(), other_models=[other], command="abstain benchmark report runs")
 
 
 @cache
@@ -56,7 +56,7 @@ def hostile_text():
         title=HOSTILE[0],
         notes=HOSTILE,
         command=HOSTILE[1],
-        pictures=Pictures(reason=HOSTILE[5]),
+        images=SampleImages(reason=HOSTILE[5]),
     )
 
 
@@ -66,7 +66,7 @@ def light():
     return replace(made_results(NAMES[:2], metrics=("augrc",)), curves={}, thresholds=())
 
 
-@pytest.fixture(scope="module", params=[plain_text, hostile_text])
+@pytest.fixture(scope="module", params=[plain_page_text, hostile_text])
 def page(request):
     return Page(request.param())
 
@@ -88,23 +88,23 @@ def test_no_attack_is_evaluated_or_steers():
 
 
 def test_every_value_is_there_with_its_mark():
-    exact = {a["value"] for a in Page(plain_text()).of("data")}
+    exact = {a["value"] for a in Page(plain_page_text()).of("data")}
     for metric, comparison in plain().comparisons.items():
         for study in plain().headline:
             found = comparison.estimates_of(metric, (("study", study.name),))
             assert {repr(float(e.value)) for e in found} <= exact
-    best = re.findall(r'<data class="best" value="([^"]*)">([^<]*)<', plain_text())
+    best = re.findall(r'<data class="best" value="([^"]*)">([^<]*)<', plain_page_text())
     augrc = Leaderboard(plain()).grid("augrc")
     for study in augrc.studies:
         (name,) = augrc.standing(study)
         entry = augrc.column(study)[name]
         value = entry.number.value
-        assert (repr(float(value)), number(1000 * value)) in best
+        assert (repr(float(value)), format_number(1000 * value)) in best
         assert entry.rank == 1
 
 
 def test_every_study_and_method_can_be_gone_to():
-    page = Page(plain_text())
+    page = Page(plain_page_text())
     keys = [f"study-{i}" for i in range(1, 5)] + [f"method-{i}" for i in range(1, 5)]
     assert set(keys) <= set(page.ids)
     links = {a["href"] for a in page.of("a")}
@@ -113,7 +113,7 @@ def test_every_study_and_method_can_be_gone_to():
 
 
 def test_new_classes_stand_side_by_side():
-    text = plain_text()
+    text = plain_page_text()
     section = text[text.index('id="new-classes"') : text.index('id="studies"')]
     for head in ("errors removed", "errors kept", "by cost", "as outliers"):
         assert head in section
@@ -123,7 +123,7 @@ def test_new_classes_stand_side_by_side():
 
 
 def test_ranks_by_both_protocols_stand_side_by_side():
-    text = plain_text()
+    text = plain_page_text()
     section = text[text.index('id="new-classes"') : text.index('id="studies"')]
     title = "Ranks by Failure AUROC: errors removed, and as outliers"
     part = section[section.rindex(f"{title}; 1 is best") :]
@@ -138,7 +138,7 @@ def test_ranks_by_both_protocols_stand_side_by_side():
 
 
 def test_what_is_missing_is_left_out_and_said():
-    text = plain_text()
+    text = plain_page_text()
     assert "The pictures themselves are not shown: they were not asked for." in text
     assert 'id="backbones"' in text
     alone = replace(
@@ -152,10 +152,10 @@ def test_what_is_missing_is_left_out_and_said():
 
 
 def test_pictures_are_part_of_the_page():
-    source = address(Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8)))
+    source = to_data_url(Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8)))
     shown = shown_extremes(Leaderboard(light()))
-    made = Pictures({(one.exposure, one.row): source for one in shown})
-    pictures = Page(benchmark_html(light(), pictures=made)).of("img")
+    made = SampleImages({(one.exposure, one.row): source for one in shown})
+    pictures = Page(benchmark_html(light(), images=made)).of("img")
     assert len(pictures) == len(shown)
     assert {a["src"] for a in pictures} == {source}
     said = Counter("taken for" in a["alt"] for a in pictures)
@@ -169,7 +169,9 @@ def _read(source):
 
 
 def _task(monkeypatch, load):
-    monkeypatch.setitem(sys.modules, "abstain_bench.runs.pictures", SimpleNamespace(loaded=load))
+    monkeypatch.setitem(
+        sys.modules, "abstain_bench.runs.loaded_task", SimpleNamespace(load_task=load)
+    )
 
 
 def test_pictures_are_those_that_the_networks_saw(monkeypatch):
@@ -182,9 +184,9 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
         assert (task, folder) == ("glyphs", "data")
         asked_for.append((data, variation))
         return SimpleNamespace(
-            parts=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
-            inputs=SimpleNamespace(mean=(0.25, 0.25, 0.5), deviation=(0.25, 0.25, 0.1)),
-            exposed=lambda exposure: SimpleNamespace(pictures={"iid": seen}[exposure.key]),
+            task_images=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
+            preprocessing=SimpleNamespace(mean=(0.25, 0.25, 0.5), std=(0.25, 0.25, 0.1)),
+            exposure_images=lambda exposure: SimpleNamespace(images={"iid": seen}[exposure.key]),
         )
 
     _task(monkeypatch, load)
@@ -223,7 +225,7 @@ def test_without_the_data_the_page_says_why(monkeypatch, error, said):
     found = benchmark_pictures(light(), "glyphs")
     assert not found.sources
     assert said in found.reason
-    assert said in "".join(Page(benchmark_html(light(), pictures=found)).text)
+    assert said in "".join(Page(benchmark_html(light(), images=found)).text)
 
 
 def test_the_leader_and_the_baseline_are_shown():
@@ -239,7 +241,7 @@ def test_the_map_is_that_of_the_pairs():
     data = at(plain().headline[0])
     square = SignificanceMapDisplay.from_comparison(plain().comparisons["augrc"], data=data)
     cells = {
-        (row, column): joined(cell)
+        (row, column): plain_text(cell)
         for row, line in zip(square.methods, map_of(square).rows, strict=True)
         for column, cell in zip(square.methods, line.cells[1:], strict=True)
     }
@@ -322,7 +324,7 @@ def test_only_results_are_written(tmp_path):
         with pytest.raises(InputError, match="what `results_of` returned; got dict"):
             write({})
     with pytest.raises(InputError, match="got str"):
-        benchmark_html(plain(), beside=["x"])
+        benchmark_html(plain(), other_models=["x"])
     assert not list(tmp_path.iterdir())
 
 

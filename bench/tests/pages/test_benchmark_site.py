@@ -9,7 +9,7 @@ from bench.tests.pages.made_benchmark import made_results
 from tests.report import page_rules as rules
 from tests.report.pages import HOSTILE, Page
 
-from abstain.report import Pictures
+from abstain.report import SampleImages
 from abstain_bench.pages import benchmark_html, benchmark_site
 from abstain_bench.pages.benchmark.front import best_method, first_words
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard
@@ -78,7 +78,7 @@ def test_the_sentences_have_the_numbers_of_the_results():
     assert f"“{best}” is best on average: its mean rank is {means[best]:.2f} of 4" in said
     curve = results().curves["iid", best]
     wrong = np.interp(0.8, curve.coverage, curve.selective_risk)
-    assert f"{100 * round(wrong, 2):g} % of the others are wrong on pictures like those" in said
+    assert f"{100 * round(wrong, 2):g}% of the others are wrong on pictures like those" in said
 
 
 def test_rows_stand_by_their_mean_ranks():
@@ -92,8 +92,10 @@ def test_rows_stand_by_their_mean_ranks():
 
 
 def test_a_picture_of_each_study_heads_the_page():
-    shown = Pictures({pictured(study): "data:image/png;base64,AA" for study in results().headline})
-    text = benchmark_site(results(), pictures=shown)["benchmark.html"]
+    shown = SampleImages(
+        {pictured(study): "data:image/png;base64,AA" for study in results().headline}
+    )
+    text = benchmark_site(results(), images=shown)["benchmark.html"]
     assert text.count("<img ") == len(results().headline)
     assert text.index("<img ") < text.index('<svg class="plot"')
 

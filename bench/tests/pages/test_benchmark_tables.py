@@ -14,8 +14,8 @@ from tests.report.pages import HOSTILE, steering
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
-from abstain.report import document_of, render
-from abstain.report.words import spelled
+from abstain.report import build_document, render
+from abstain.report.formatting import format_value
 from abstain_bench.pages import (
     benchmark_latex,
     benchmark_markdown,
@@ -39,7 +39,7 @@ def hostile():
 
 def _text(entry):
     """Return a value as it is read."""
-    return spelled(entry.number.value, scale=entry.number.scale)
+    return format_value(entry.number.value, scale=entry.number.scale)
 
 
 def test_latex_has_every_value_once():
@@ -107,7 +107,7 @@ def test_markdown_has_the_same_values():
 
 @pytest.mark.parametrize("format", ["markdown", "latex"])
 def test_the_whole_report_is_written_for_a_paper(format):
-    text = render(document_of(plain(), notes=("a note",)), format)
+    text = render(build_document(plain(), notes=("a note",)), format)
     assert "a note" in text
     for metric in plain().comparisons:
         grid = Leaderboard(plain()).grid(metric)
@@ -115,7 +115,7 @@ def test_the_whole_report_is_written_for_a_paper(format):
             assert all(_text(entry) in text for entry in grid.row(method))
     # What only a page can do is not in it.
     assert "Back to the top" not in text
-    attacked = render(document_of(hostile(), title=HOSTILE[1]), format)
+    attacked = render(build_document(hostile(), title=HOSTILE[1]), format)
     assert not steering(attacked.replace("\u202f", ""))
     assert attacked.count(r"\begin{tabular}") == attacked.count(r"\end{tabular}")
 
@@ -190,7 +190,7 @@ def test_models_side_by_side():
         grid = Leaderboard(results).grid("aurc")
         own = [v for v in display.values if (v.model, v.metric) == (model, "AURC\u00a0↓")]
         for i, value in enumerate(own):
-            assert value.plain == grid.column(grid.studies[i])["msr"].number.value
+            assert value.baseline == grid.column(grid.studies[i])["msr"].number.value
             assert value.best_method == grid.standing(grid.studies[i])[0]
     assert backbones_of(Leaderboard(plain()), []) is None
     # Two recipes of one network are two models.
@@ -205,7 +205,7 @@ def test_the_figure_of_models_draws_each_value():
     )
     display = BackboneDisplay(values, "msr", "Backbones").plot()
     points = {line.get_xdata()[0] for line in display.ax_.get_lines() if len(line.get_xdata()) == 1}
-    assert points == {v.plain for v in values} | {v.best for v in values}
+    assert points == {v.baseline for v in values} | {v.best for v in values}
     labels = [t.get_text() for t in display.figure_.legends[0].get_texts()]
     assert labels == ["a", "b", "$x$", "msr", "best method"]
     assert display.frame().height == 6

@@ -10,7 +10,7 @@ from bench.tests.pages.made_benchmark import METRICS, NAMES, made_results
 from tests.report import page_rules as rules
 from tests.report.pages import Page
 
-from abstain.plots.words import sentence
+from abstain.plots.formatting import capitalize_first
 from abstain.report.document import Label
 from abstain_bench.pages import benchmark_html
 from abstain_bench.pages.benchmark.corruption import severities_of
@@ -29,7 +29,7 @@ def plain():
 @cache
 def plain_text():
     other = made_results(seed=5, model="vgg13", metrics=("aurc",))
-    return benchmark_html(plain(), beside=[other])
+    return benchmark_html(plain(), other_models=[other])
 
 
 def test_growing_corruption():
@@ -73,7 +73,7 @@ def test_a_page_says_why_a_line_or_the_figure_is_missing():
     lead, figure = _severities(_unattainable(plain(), NAMES))
     assert not figure
     assert (
-        "No method has a threshold that could promise on validation data to keep failures at 5 %"
+        "No method has a threshold that could promise on validation data to keep failures at 5%"
         in lead
     )
 
@@ -133,7 +133,9 @@ def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
     board = Leaderboard(plain())
     for study in plain().studies:
         told = [
-            name for name, rule in ERROR_RULES.items() if sentence(rule) in said_of(board, study)
+            name
+            for name, rule in ERROR_RULES.items()
+            if capitalize_first(rule) in said_of(board, study)
         ]
         assert told == ([study.errors] if study.kind in NEW else []), study.name
     assert {study.kind in NEW for study in plain().studies} == {True, False}
@@ -167,6 +169,6 @@ def test_means_are_called_so_only_where_they_are():
 def test_benchmarks_with_nothing_in_common_are_said_to_have_nothing():
     other = made_results(("pe", "mine"), own="other", metrics=("augrc",))
     own = made_results(NAMES[:2], metrics=("augrc",))
-    text = benchmark_html(replace(own, curves={}, thresholds=()), beside=[other])
+    text = benchmark_html(replace(own, curves={}, thresholds=()), other_models=[other])
     assert "These benchmarks have no study and metric in common" in text
     rules.references_have_targets(Page(text))

@@ -141,7 +141,7 @@ def test_errors_stand_beside_their_numbers():
         "–",
         "yes",
         "undef.",
-        "12\u202f345",
+        "12,345",
     ):
         assert said in text
     heads = next(line for line in text.splitlines() if "Bias" in line).split()
@@ -217,7 +217,7 @@ def test_durations_and_deviations_are_written_as_such():
 def test_spreads_have_no_exponent(value, said):
     rows = [{"x": 1874.0, "x_se": value}]
     result = StudyResult("a", "b", "c", {}, {"results": rows})
-    assert f"1874 {said}" in terminal(result)
+    assert f"1,874 {said}" in terminal(result)
     assert f'<small class="spread">{said}</small>' in study_html(result)
 
 
@@ -235,7 +235,7 @@ def test_warnings_are_told_as_such_and_first():
 
 
 def test_short_words_are_whole_and_percent_stays_with_its_number():
-    rows = [{"a": "better", "b": "x" * 40, "c": "at 90 % coverage", "d": "e"}]
+    rows = [{"a": "better", "b": "x" * 40, "c": "at 90% coverage", "d": "e"}]
     result = StudyResult("a", "b", "c", {}, {"results": rows}, verdict=("Lower by 3 %.",))
     page = study_html(result)
     assert '<th scope="row">better</th>' in page

@@ -22,7 +22,7 @@ RESULTS = {
 def test_the_ending_says_the_format(kind, tmp_path):
     make, page, write = RESULTS[kind]
     result = make()
-    document = report.document_of(result, title="Mine")
+    document = report.build_document(result, title="Mine")
     for name, wanted in (("a.html", "html"), ("a.md", "markdown"), ("a.tex", "latex")):
         path = report.write(result, tmp_path / name, title="Mine")
         assert path.read_text(encoding="utf-8") == report.render(document, wanted)

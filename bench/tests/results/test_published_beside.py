@@ -178,7 +178,7 @@ def test_doubtful_cells_are_told(results):
 def test_nothing_is_added_where_it_is_not_asked_for(results, beside):
     assert list(published_section(results)) == list(published_summary(results)) == []
     (section,) = published_section(beside)
-    assert section.nav == "Published"
+    assert section.nav_title == "Published"
 
 
 def test_the_command_prints_them_and_leaves_files(tmp_path, capsys):

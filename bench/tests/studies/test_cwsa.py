@@ -8,18 +8,18 @@ from abstain import simulate
 from abstain.errors import InputError, MissingInputError
 from abstain_bench.published import table
 from abstain_bench.studies import study_cwsa
-from abstain_bench.studies.cwsa.answers import Answers, digits
 from abstain_bench.studies.cwsa.claims import (
     FAILS,
     HOLDS,
     PARTLY,
     Axioms,
-    of_predictions,
-    of_sharpening,
+    check_sharpening,
+    check_values_on_data,
 )
-from abstain_bench.studies.cwsa.experiments import relabeled_law, sharpening_rows
-from abstain_bench.studies.cwsa.facts import printed_claims
-from abstain_bench.studies.cwsa.models import ece_of, expected_of, models
+from abstain_bench.studies.cwsa.experiments import add_label_noise, sharpening_rows
+from abstain_bench.studies.cwsa.models import models, population_ece, population_sweep
+from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions, digits
+from abstain_bench.studies.cwsa.printed_numbers import check_printed_numbers
 
 GRID = np.linspace(0.5, 0.99, 20)
 
@@ -55,7 +55,7 @@ def test_the_ece_of_a_population_is_that_of_a_large_sample():
     for name, law in models().items():
         if name != "perfect, certain":
             sample = law.sample(200_000, rng=2)
-            assert ece_of(law) == pytest.approx(ab.ece(*sample, bins=10), abs=0.005), name
+            assert population_ece(law) == pytest.approx(ab.ece(*sample, bins=10), abs=0.005), name
 
 
 def test_results_are_tidy(found):
@@ -86,10 +86,13 @@ def test_label_noise_has_a_law(found):
     # The law of the labels by brute force.
     law, draw = simulate.make("cwsa-random"), np.random.default_rng(0)
     confidence, loss = law.sample(100_000, rng=draw)
-    model, after = Answers("", confidence, loss, classes=3), relabeled_law(law, 0.3, 3)
+    model, after = (
+        ProbabilisticPredictions("", confidence, loss, n_classes=3),
+        add_label_noise(law, 0.3, 3),
+    )
     named = np.where(loss > 0, draw.integers(1, 3, loss.size), 0)
     false = (draw.random(loss.size) < 0.3) * draw.integers(1, 3, loss.size)
-    drawn, exact = (named != false).astype(float), model.relabeled(0.3).loss
+    drawn, exact = (named != false).astype(float), model.with_label_noise(0.3).loss
     assert drawn.mean() == pytest.approx(after.risk, abs=0.006)
     assert exact.mean() == pytest.approx(drawn.mean(), abs=0.006)
     expected = simulate.expected_cwsa(after, 0.6)
@@ -110,7 +113,7 @@ def test_a_rare_class_hides(found):
 
 def test_a_shift_is_of_the_pictures(found):
     rows = found.rows("shift")
-    right = [row["right"] for row in rows]
+    right = [row["accuracy"] for row in rows]
     assert right == sorted(right, reverse=True)
     # The shift changes the confidences themselves.
     assert len({row["mean_confidence"] for row in rows}) == len(rows)
@@ -123,53 +126,62 @@ def test_bolder_claims_of_the_same_answers_score_better(found):
     assert min(cwsa, key=cwsa.get) == 5.0
     honest = min(brier, key=brier.get)
     assert max(cwsa, key=cwsa.get) < honest
-    assert "rewards bolder claims" in found.verdict[0]
-    (claim,) = claims(found, "nearer to the truth")
+    assert "rewards overconfidence" in found.verdict[0]
+    (claim,) = claims(found, "better calibrated confidences")
     assert claim["verdict"] == FAILS
 
 
 def test_of_answers_that_are_mostly_wrong_bolder_claims_score_worse():
     # The other side: the verdict follows from the data.
     law = simulate.block_scores([0.5], [0.95], [1.0], [0.8])
-    judged = Answers("liar", *law.sample(4000, rng=0))
+    judged = ProbabilisticPredictions("liar", *law.sample(4000, rng=0))
     rows = sharpening_rows(judged, np.array([0.5, 0.6]))
     best = max(rows[::2], key=lambda row: row["cwsa"])
     assert best["temperature"] == 5.0
-    (claim,) = of_sharpening(rows)
+    claim = check_sharpening(rows)
     assert claim.verdict != HOLDS or "CWSA+ at 0" in claim.evidence
 
 
 def test_sharpening_without_logits_keeps_the_order():
     c = np.array([0.6, 0.9, 1.0, 0.2])
-    judged = Answers("", c, np.zeros(4))
-    sharp = judged.sharpened(0.5)
+    judged = ProbabilisticPredictions("", c, np.zeros(4))
+    sharp = judged.scale_confidence(0.5)
     np.testing.assert_allclose(sharp[:2], [0.36 / 0.52, 0.81 / 0.82])
     assert (np.argsort(sharp) == np.argsort(c)).all()
     # Of confidences that round to 1 when they are sharpened, the log-odds keep the order.
-    near = Answers("", 1 - np.array([0.3, 1e-3, 1e-6, 1e-13, 1e-15, 0.0]), np.zeros(6))
-    assert (np.diff(near.sharpened_log_odds(0.05)) > 0).all()
-    assert (near.sharpened(0.05) == 1.0).sum() > 1
-    np.testing.assert_allclose(judged.sharpened(1.0), c)
+    near = ProbabilisticPredictions(
+        "", 1 - np.array([0.3, 1e-3, 1e-6, 1e-13, 1e-15, 0.0]), np.zeros(6)
+    )
+    assert (np.diff(near.scale_log_odds(0.05)) > 0).all()
+    assert (near.scale_confidence(0.05) == 1.0).sum() > 1
+    np.testing.assert_allclose(judged.scale_confidence(1.0), c)
     logits = np.log([[0.7, 0.2, 0.1]])
-    three = Answers("", np.array([0.7]), np.zeros(1), logits)
-    assert three.sharpened(0.5)[0] == pytest.approx(0.49 / 0.54)
-    assert three.sharpened_log_odds(0.5)[0] == pytest.approx(np.log(0.49 / 0.05))
+    three = ProbabilisticPredictions("", np.array([0.7]), np.zeros(1), logits)
+    assert three.scale_confidence(0.5)[0] == pytest.approx(0.49 / 0.54)
+    assert three.scale_log_odds(0.5)[0] == pytest.approx(np.log(0.49 / 0.05))
 
 
 def test_no_temperature_moves_the_rank_metric_of_a_confidence():
     rng = np.random.default_rng(0)
     c = 1 - 10.0 ** -rng.uniform(0.1, 8, 2000)
-    judged = Answers("", c, (rng.random(c.size) < 3 * (1 - c) ** 0.2 - 0.1).astype(float))
+    judged = ProbabilisticPredictions(
+        "", c, (rng.random(c.size) < 3 * (1 - c) ** 0.2 - 0.1).astype(float)
+    )
     rows = sharpening_rows(judged, np.array([0.5, 0.6]))
     # Many confidences are 1 in float64 at the lowest temperature; ranked by them, the area moves.
-    assert ab.augrc(judged.sharpened(0.05), judged.loss) != pytest.approx(rows[0]["AUGRC"])
+    assert ab.augrc(judged.scale_confidence(0.05), judged.loss) != pytest.approx(rows[0]["AUGRC"])
     assert len({round(row["AUGRC"], 14) for row in rows}) == 1
     assert rows[0]["AUGRC"] == ab.augrc(c, judged.loss)
 
 
 # ------------------------------------------------------------------------------------- claims
 def test_the_axioms_that_hold_hold(found):
-    for part in ("two accepted right", "never lowers CWSA (tables", "costs CWSA", "Abstention"):
+    for part in (
+        "two accepted correct",
+        "never lowers CWSA (tables",
+        "lowers CWSA more",
+        "Abstention",
+    ):
         assert [row["verdict"] for row in claims(found, part)] == [HOLDS], part
     assert [row["verdict"] for row in claims(found, "Normalization")] == [HOLDS]
 
@@ -183,18 +195,21 @@ def test_a_surer_right_answer_lowers_cwsa_plus(found):
 
 
 def test_claims_without_failures_are_not_decided():
-    judged = Answers("right", np.linspace(0.4, 1, 50), np.zeros(50))
+    judged = ProbabilisticPredictions("right", np.linspace(0.4, 1, 50), np.zeros(50))
     verdicts = {claim.claim: claim.verdict for claim in Axioms(judged, GRID).claims()}
     assert {claim.data for claim in Axioms(judged, GRID).claims()} == {"right"}
-    assert verdicts["CWSA+ too penalizes overconfident mistakes"] == "not decided"
+    assert verdicts["CWSA+ also penalizes overconfident errors"] == "not decided"
 
 
 def test_what_is_said_of_values_follows_from_them():
     # CWSA that rises: sure and right above, sure and wrong below.
     c = np.concatenate((np.full(50, 0.6), np.full(50, 0.999)))
     loss = np.concatenate((np.ones(50), np.zeros(50)))
-    found = {claim.claim: claim for claim in of_predictions(Answers("x", c, loss), GRID)}
-    rising = next(claim for name, claim in found.items() if "rises" in name)
+    found = {
+        claim.claim: claim
+        for claim in check_values_on_data(ProbabilisticPredictions("x", c, loss), GRID)
+    }
+    rising = next(claim for name, claim in found.items() if "increases" in name)
     assert rising.verdict == PARTLY
 
 
@@ -204,7 +219,9 @@ def test_the_models_are_ranked_by_their_law(found):
         assert f"at {ahead} of 20" in row["evidence"]
         assert row["verdict"] == PARTLY
     laws = models()
-    good, bold = (expected_of(laws[n], GRID) for n in ("calibrated", "overconfident, 90 % known"))
+    good, bold = (
+        population_sweep(laws[n], GRID) for n in ("calibrated", "overconfident, 90% accuracy")
+    )
     assert (bold["cwsa"] > good["cwsa"]).all()
     assert ab.cwsa_sweep(np.ones(9), np.zeros(9)).auc_mcc() == 0.0
     assert claims(found, "AUC-MCC ranks")[0]["verdict"] == FAILS
@@ -217,8 +234,11 @@ def test_printed_tables_against_their_models(found):
     verdicts = {row["claim"]: row["verdict"] for row in found.rows("claims")}
     for model, expected in (("calibrated", PARTLY), ("overconfident", HOLDS), ("random", HOLDS)):
         assert verdicts[f"The numbers of the table are those of the {model} model"] == expected
-    assert verdicts["The rows of the table of the calibrated model can be of one model"] == PARTLY
-    assert verdicts["The rows of the table of the random model can be of one model"] == HOLDS
+    assert (
+        verdicts["The rows of the table of the calibrated model are possible for one model"]
+        == PARTLY
+    )
+    assert verdicts["The rows of the table of the random model are possible for one model"] == HOLDS
 
 
 def test_impossible_rows_are_those_of_the_published_note(found):
@@ -230,17 +250,17 @@ def test_impossible_rows_are_those_of_the_published_note(found):
 def test_a_pair_of_numbers_that_no_threshold_has(found):
     (row,) = claims(found, "at one threshold")
     assert row["verdict"] == FAILS
-    law = simulate.evenly_sure(right=0.9)
+    law = simulate.uniform_confidence(informed_share=0.9)
     assert simulate.expected_cwsa(law, 0.95) == pytest.approx(0.221, abs=0.01)
     assert simulate.expected_cwsa_plus(law, 0.77) == pytest.approx(0.742, abs=0.03)
 
 
 def test_a_printed_number_that_is_far_is_named(found):
     rows = [dict(row) for row in found.rows("printed") if row["model"] == "random"]
-    first = rows[0] | {"away": 9.0, "printed": 0.7}
+    first = rows[0] | {"distance_in_sd": 9.0, "printed": 0.7}
     said = [
         claim
-        for claim in printed_claims([first, *rows[1:]], models()["overconfident"])
+        for claim in check_printed_numbers([first, *rows[1:]], models()["overconfident"])
         if "random" in claim.claim
     ]
     assert said[0].verdict == PARTLY
@@ -249,11 +269,11 @@ def test_a_printed_number_that_is_far_is_named(found):
 
 # ------------------------------------------------------------------------------------- inputs
 def test_digits_are_the_same_each_time():
-    first, second = digits(noises=(0.0, 2.0)), digits(noises=(0.0, 2.0))
+    first, second = digits(noise_levels=(0.0, 2.0)), digits(noise_levels=(0.0, 2.0))
     assert [one.name for one in first] == ["digits", "digits, noise 2"]
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.confidence, other.confidence)
-    assert first[0].right > 0.95 > first[1].right - 0.05
+    assert first[0].accuracy > 0.95 > first[1].accuracy - 0.05
 
 
 def test_a_file_takes_the_place_of_the_digits():
@@ -284,20 +304,26 @@ def test_every_experiment_is_run_on_every_file():
     found = study_cwsa(two_models(), repeats=2)
     for name in ("label-noise", "sharpening", "comparison", "claims"):
         assert {"worse", "better"} <= {row["data"] for row in found.rows(name)}, name
-    assert sum("CWSA rewards bolder" in text or "asks for" in text for text in found.verdict) == 2
+    assert (
+        sum(
+            "reward overconfidence" in text or "rewards overconfidence" in text
+            for text in found.verdict
+        )
+        == 2
+    )
     # Nobody said that one is a shift of the other.
     assert "shift" not in found.tables
     assert not any("From " in text for text in found.verdict)
     (text,) = (text for text in found.verdict if "--reference" in text)
-    assert "worse: share right" in text
-    assert "better: share right" in text
+    assert "worse: accuracy" in text
+    assert "better: accuracy" in text
 
 
 def test_a_reference_makes_the_other_files_shifts():
     found = study_cwsa(two_models(), reference="worse", repeats=2)
     assert "comparison" not in found.tables
     assert [row["data"] for row in found.rows("shift")] == ["worse", "better"]
-    assert any(text.startswith("From worse to better: share right 0.") for text in found.verdict)
+    assert any(text.startswith("From worse to better: accuracy 0.") for text in found.verdict)
     assert {row["data"] for row in found.rows("sharpening")} == {"worse"}
     with pytest.raises(InputError, match=r"no data set is named 'wrse'.*'worse'"):
         study_cwsa(two_models(), reference="wrse", repeats=2)
@@ -309,7 +335,7 @@ def test_the_readings_of_a_claim_are_one_claim(found):
     assert len(set(readings)) == 4
     # Four readings of one axiom, two of another, and 27 claims with one reading.
     assert len(rows) == 33
-    assert found.verdict[2].startswith("Of 29 claims ")
+    assert found.verdict[2].startswith("Of 29 claims, ")
 
 
 def test_what_it_cannot_study_is_refused():

@@ -14,7 +14,7 @@ from tests.docs.blocks import ROOT, blocks  # noqa: E402
 
 from abstain.errors import AbstainError, FileFormatError, InputError  # noqa: E402
 from abstain.predictions import Predictions  # noqa: E402
-from abstain.report.document import Origin  # noqa: E402
+from abstain.report.document import ReportOptions  # noqa: E402
 from abstain_bench.pages import study_html  # noqa: E402
 from abstain_bench.pages.study import study_document  # noqa: E402
 from abstain_bench.runs.jobs import Job, Outcome  # noqa: E402
@@ -128,10 +128,11 @@ def test_objectives_that_ask_for_the_same_are_both_there(tmp_path):
     assert "same +0.0% (times 1000: +0.00" in found.verdict[0]
     again = STUDIES["finetune"].run(tmp_path / "x.toml", device="cpu:0", out=tmp_path / "out")
     # A rebuilt report says what the jobs took, not only what the rebuilding did.
-    said = dict(study_document(again, Origin()).facts)
+    said = dict(study_document(again, ReportOptions()).facts)
     assert (said["Jobs"], said["Jobs of earlier runs"]) == ("4", "4")
     assert (
-        said["Time of all jobs"] == dict(study_document(found, Origin()).facts)["Time of all jobs"]
+        said["Time of all jobs"]
+        == dict(study_document(found, ReportOptions()).facts)["Time of all jobs"]
     )
     assert "Time of this run" in said
 

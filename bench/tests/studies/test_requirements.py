@@ -16,14 +16,18 @@ from abstain.metrics import METRICS, Need, augrc, aurc, f1_auc, failure_auroc, m
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import Measurement
 from abstain_bench.studies import study_requirements
-from abstain_bench.studies.requirements import _names, closed_forms, toy
+from abstain_bench.studies.requirements import _metric_names, closed_forms, toy
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
     REQUIREMENTS,
-    disagreements,
-    judged,
+    find_disagreements,
+    judge_metric,
 )
-from abstain_bench.studies.requirements.systems import ShownClasses, all_systems, few_failures
+from abstain_bench.studies.requirements.systems import (
+    ClassInputs,
+    all_systems,
+    systems_with_few_failures,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "choosing-a-metric.md").read_text(encoding="utf-8")
@@ -57,7 +61,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def judgments():
-    return {name: judged(METRICS[name], SIZE if name in PLAIN else 4) for name in METRICS}
+    return {name: judge_metric(METRICS[name], SIZE if name in PLAIN else 4) for name in METRICS}
 
 
 def orders_of(n):
@@ -138,17 +142,19 @@ def moves(orders, value):
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_readings_are_those_of_a_search_over_all_pairs(name, judgments):
     broken = searched(name)
-    for key, finding in judgments[name].found.items():
+    for key, finding in judgments[name].verdicts.items():
         reading = READINGS[key]
         if reading.requirement in {"R2", "R3"}:
-            at = broken.get((reading.requirement, reading.way))
-            assert (finding.holds, finding.n if at else None) == (at is None, at), reading.column
+            at = broken.get((reading.requirement, reading.variant))
+            assert (finding.holds, finding.n_samples if at else None) == (at is None, at), (
+                reading.column
+            )
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_counterexample_is_one(name, judgments):
-    for key, finding in judgments[name].found.items():
-        example, reading = finding.example, READINGS[key]
+    for key, finding in judgments[name].verdicts.items():
+        example, reading = finding.counterexample, READINGS[key]
         if example is None or reading.requirement != "R2":
             continue
         before, after = ([c == "x" for c in word] for word in (example.before, example.after))
@@ -156,8 +162,8 @@ def test_a_counterexample_is_one(name, judgments):
         assert value_of(name, after) == pytest.approx(example.value_after)
         sign = 1 if METRICS[name].lower_is_better else -1
         worse = sign * (example.value_after - example.value_before)
-        assert worse > (ROUNDING if reading.way.endswith("weak") else -ROUNDING)
-        if reading.of_paper:
+        assert worse > (ROUNDING if reading.variant.endswith("weak") else -ROUNDING)
+        if reading.is_from_paper:
             confidence = np.arange(len(before), 0, -1)
             ranking = [failure_auroc(confidence, loss) for loss in (before, after)]
             gains = sum(before) - sum(after), ranking[1] - ranking[0]
@@ -167,18 +173,20 @@ def test_a_counterexample_is_one(name, judgments):
 
 def test_the_smallest_counterexample_of_the_aurc():
     # By hand: one accuracy, 3 of 6 pairs right before and 4 after.
-    example = judged(METRICS["aurc"], 5).found["never worse"].example
+    example = judge_metric(METRICS["aurc"], 5).verdicts["never worse"].counterexample
     assert (example.before, example.after) == ("oxxxo", "xooxx")
     risks = [0, 1 / 2, 2 / 3, 3 / 4, 3 / 5], [1, 1 / 2, 1 / 3, 1 / 2, 3 / 5]
     for risk, value in zip(risks, (example.value_before, example.value_after), strict=True):
         trapezoid = (sum(risk) + (risk[0] - risk[-1]) / 2) / 5
         assert value == pytest.approx(trapezoid)
-    assert all(judged(METRICS["aurc"], 4).found[r].n == 20 for r in ("never worse",))
+    assert all(
+        judge_metric(METRICS["aurc"], 4).verdicts[r].n_samples == 20 for r in ("never worse",)
+    )
 
 
 def test_verdicts_on_the_metrics_of_the_paper(judgments):
     def row(name):
-        return "".join("+-"[not f.holds] for f in judgments[name].found.values())
+        return "".join("+-"[not f.holds] for f in judgments[name].verdicts.values())
 
     # R1, R2 weak and strict, by steps, R3, R4, R5 weak and strict.
     assert {name: row(name) for name in ("augrc", "sele", "two_sele")} == dict.fromkeys(
@@ -193,11 +201,13 @@ def test_verdicts_on_the_metrics_of_the_paper(judgments):
     assert row("oc_auc") == row("oc_ap") == "+-----++-"
     assert row("accuracy")[:3] == "-+-"
     # Calibration reads more of a score than its order.
-    assert judgments["ece"].found["any score"].example.why == Need.UNIT_CONFIDENCE.value
+    assert (
+        judgments["ece"].verdicts["any score"].counterexample.reason == Need.UNIT_CONFIDENCE.value
+    )
 
 
 def test_where_the_paper_is_met_in_no_reading_is_what_the_page_tells(judgments):
-    apart = {(j.metric.name, requirement) for j, requirement in disagreements(judgments)}
+    apart = {(j.metric.name, requirement) for j, requirement in find_disagreements(judgments)}
     told = set(re.findall(r"^\| `(\w+)` \| (R\d) \| (?:holds|broken) \|", PAGE, re.MULTILINE))
     assert apart == told
     assert apart == {("e_aurc", "R5"), ("oc_auc", "R1"), ("oc_ap", "R1")}
@@ -205,12 +215,12 @@ def test_where_the_paper_is_met_in_no_reading_is_what_the_page_tells(judgments):
 
 def test_what_the_paper_does_not_name_is_no_verdict(judgments):
     # Of a metric the text names what it breaks; of AUGRC alone it says that it meets all.
-    assert {j.paper(r) for r in REQUIREMENTS for j in [judgments["augrc"]]} == {True}
-    named = {r: judgments["f1_auc"].paper(r) for r in REQUIREMENTS}
+    assert {j.paper_verdict(r) for r in REQUIREMENTS for j in [judgments["augrc"]]} == {True}
+    named = {r: judgments["f1_auc"].paper_verdict(r) for r in REQUIREMENTS}
     assert named == {"R1": None, "R2": False, "R3": None, "R4": None, "R5": False}
     rows = study_requirements(metrics=["f1_auc", "prr"], orders=3).rows()
     paper = {(row["metric"], row["requirement"]): row["paper"] for row in rows if row["paper"]}
-    assert paper[("f1_auc", "R3")] == "not named"
+    assert paper[("f1_auc", "R3")] == "not stated"
     assert paper[("f1_auc", "R5")] == "broken"
     assert not any(metric == "prr" for metric, _ in paper)
 
@@ -220,11 +230,11 @@ def test_variants_of_a_metric_are_counted_once():
     (said,) = (
         text
         for text in study_requirements(metrics=names, orders=3).verdict
-        if "that the paper judges" in text
+        if "The paper states" in text
     )
     # Five of AUGRC, two of AURC and three of OC-AUC.
-    assert said.startswith("Of 3 metrics that the paper judges and that are here, it names 10 ")
-    assert "does not name the other 5 pairs" in said
+    assert said.startswith("The paper states 10 verdicts on 3 of these metrics. ")
+    assert "no verdict on the other 5 pairs" in said
     assert {m.identity.requirements_from for m in METRICS.values()} == {"", "aurc", "oc_auc"}
     for identity in (metric.identity for metric in METRICS.values()):
         reference = METRICS[identity.requirements_from or identity.name].identity
@@ -269,13 +279,13 @@ def test_metrics_that_the_paper_does_not_judge_say_so():
 
 
 def test_all_metrics_and_families_are_there(found, judgments):
-    names = _names(None)
+    names = _metric_names(None)
     assert set(METRICS) < set(names)
     assert all(family.example_name in names for family in FAMILIES)
-    assert all(f.verdict != "cannot tell" for j in judgments.values() for f in j.found.values())
+    assert all(f.text != "undefined" for j in judgments.values() for f in j.verdicts.values())
     rows = found.frame("summary")["metric"]
     assert found.frame().height == len(rows) * len(READINGS)
-    assert found.frame().filter(verdict="broken")["why"].str.len_chars().min() > 0
+    assert found.frame().filter(verdict="broken")["reason"].str.len_chars().min() > 0
 
 
 def test_a_metric_of_your_own_joins_by_being_registered(found):
@@ -286,11 +296,11 @@ def test_a_metric_of_your_own_joins_by_being_registered(found):
 
 def test_a_wrong_metric_breaks_what_it_should():
     turned = augrc_with(name="turned", lower_is_better=False)
-    found = judged(turned, 3).found
+    found = judge_metric(turned, 3).verdicts
     assert {r.column for n, r in READINGS.items() if not found[n].holds} == {
         "R2 weak", "R2 strict", "R2 step, weak", "R2 step, strict", "R3",
     }  # fmt: skip
-    assert found["never worse"].n == 2
+    assert found["never worse"].n_samples == 2
 
 
 def test_a_metric_that_is_never_defined_is_not_judged():
@@ -298,51 +308,51 @@ def test_a_metric_that_is_never_defined_is_not_judged():
         augrc_with(name="nothing", violated_requirements=("R2",)),
         measurement=Measurement(lambda s: MetricValue(float("nan"))),
     )
-    judgment = judged(nothing, 3)
-    assert {f.verdict for f in judgment.found.values()} == {"cannot tell"}
+    judgment = judge_metric(nothing, 3)
+    assert {f.text for f in judgment.verdicts.values()} == {"undefined"}
 
 
 def test_to_become_undefined_is_to_be_moved(judgments):
     # Turned around it may reject no failure, and is then undefined.
-    assert judgments["rejection_quality@80cov"].found["any score"].holds
+    assert judgments["rejection_quality@80cov"].verdicts["any score"].holds
 
 
 def test_what_only_open_sets_define_is_shown_some(judgments):
-    example = judgments["oscr"].found["always better"].example
+    example = judgments["oscr"].verdicts["always better"].counterexample
     assert "?" in example.before
-    systems = all_systems(2, ShownClasses.OPEN)
+    systems = all_systems(2, ClassInputs.OPEN)
     # Three kinds of a sample: right, wrong, of no known class.
-    assert sorted(map(systems.written, range(9))) == sorted(
+    assert sorted(map(systems.format_row, range(9))) == sorted(
         "".join(pair) for pair in itertools.product("ox?", repeat=2)
     )
-    assert (systems.scored(0).class_view.labels == -1).sum() == systems.positives[0]
+    assert (systems.scored(0).class_view.labels == -1).sum() == systems.n_second_class[0]
 
 
 def test_systems_are_all_there_are():
-    plain, labeled = all_systems(3), all_systems(3, ShownClasses.CLASSES, scales=2)
-    assert plain.wrong.shape == (8, 3)
-    assert labeled.wrong.shape == (8 * 8 * 2, 3)
-    assert len({(labeled.written(i)) for i in range(128)}) == 128
+    plain, labeled = all_systems(3), all_systems(3, ClassInputs.CLASSES, scales=2)
+    assert plain.is_failure.shape == (8, 3)
+    assert labeled.is_failure.shape == (8 * 8 * 2, 3)
+    assert len({(labeled.format_row(i)) for i in range(128)}) == 128
     # 2 x 1 places for a pair of neighbors in the wrong order, and any third one.
-    assert [tuple(map(plain.written, pair)) for pair in plain.swaps] == [
+    assert [tuple(map(plain.format_row, pair)) for pair in plain.swaps] == [
         ("xoo", "oxo"), ("xox", "oxx"), ("oxo", "oox"), ("xxo", "xox"),
     ]  # fmt: skip
-    assert len(plain.mends) == 3 * 4
-    assert few_failures().wrong.shape == (20 + 190, 20)
-    for systems in (plain, few_failures()):
-        confidence = np.arange(systems.n, 0, -1)
-        rows = np.flatnonzero(systems.both)
-        exact = [failure_auroc(confidence, systems.wrong[i]) for i in rows]
+    assert len(plain.corrections) == 3 * 4
+    assert systems_with_few_failures().is_failure.shape == (20 + 190, 20)
+    for systems in (plain, systems_with_few_failures()):
+        confidence = np.arange(systems.n_samples, 0, -1)
+        rows = np.flatnonzero(systems.has_ranking)
+        exact = [failure_auroc(confidence, systems.is_failure[i]) for i in rows]
         scale = systems.ranking[rows[np.argmax(exact)]] / max(exact)
         np.testing.assert_allclose(systems.ranking[rows] / scale, exact)
 
 
 def test_classes_are_those_of_one_test_set():
-    systems = all_systems(3, ShownClasses.CLASSES)
-    for before, after in (*systems.swaps, *systems.mends):
-        assert systems.positives[before] == systems.positives[after]
+    systems = all_systems(3, ClassInputs.CLASSES)
+    for before, after in (*systems.swaps, *systems.corrections):
+        assert systems.n_second_class[before] == systems.n_second_class[after]
     view = systems.scored(5).class_view
-    assert ((view.labels != view.prediction) == systems.wrong[5]).all()
+    assert ((view.labels != view.prediction) == systems.is_failure[5]).all()
 
 
 def test_the_turning_point_of_the_f1_auc():
@@ -354,11 +364,11 @@ def test_the_turning_point_of_the_f1_auc():
     assert accuracy == pytest.approx(best.x, abs=1e-5)
     assert accuracy == pytest.approx(0.5562, abs=5e-5)
     assert most == pytest.approx(-best.fun)
-    rows = {row["n"]: row for row in closed_forms.turning_rows()}
+    rows = {row["n"]: row for row in closed_forms.turning_point_rows()}
     for n in (20, 100, 1000):
-        assert rows[n]["share_right"] == pytest.approx(accuracy, abs=1 / n)
-        assert rows[n]["F1-AUC_all_right"] == pytest.approx(2 - 2 * np.log(2), abs=0.2 / n)
-    assert rows[1000]["F1-AUC_there"] == pytest.approx(most, abs=1e-5)
+        assert rows[n]["accuracy"] == pytest.approx(accuracy, abs=1 / n)
+        assert rows[n]["F1-AUC_without_failures"] == pytest.approx(2 - 2 * np.log(2), abs=0.2 / n)
+    assert rows[1000]["max_F1-AUC"] == pytest.approx(most, abs=1e-5)
 
 
 def test_a_perfect_ranking_is_the_best_of_all_orders():
@@ -367,16 +377,16 @@ def test_a_perfect_ranking_is_the_best_of_all_orders():
     for loss in orders_of(7)[:-1]:
         right = int(7 - loss.sum())
         best[right] = max(best.get(right, 0), f1_auc(confidence, loss))
-    assert [best[k] for k in range(1, 8)] == pytest.approx(list(closed_forms._best_of(7)))
+    assert [best[k] for k in range(1, 8)] == pytest.approx(list(closed_forms._best_f1_aucs(7)))
 
 
 def test_eq_7_is_the_augrc_of_every_order():
     confidence = np.arange(6, 0, -1)
     for loss in orders_of(6)[1:-1]:
         ranking = failure_auroc(confidence, loss)
-        expected = closed_forms.from_factors(1 - loss.mean(), ranking)
+        expected = closed_forms.augrc_from_factors(1 - loss.mean(), ranking)
         assert augrc(confidence, loss) == pytest.approx(float(expected))
-    spread = closed_forms.unexplained(6)
+    spread = closed_forms.areas_at_equal_factors(6)
     assert spread["AUGRC"] < 1e-15
     values = {}
     for loss in orders_of(6)[1:-1]:
@@ -402,7 +412,7 @@ def test_contributions_are_linear_and_harmonic():
 
 def test_the_toy_is_as_the_paper_tells_of_its_own():
     first, second, third = toy.toy_rows()
-    assert first["share_right"] == second["share_right"] > third["share_right"]
+    assert first["accuracy"] == second["accuracy"] > third["accuracy"]
     assert first["failure_AUROC"] == second["failure_AUROC"] > third["failure_AUROC"]
     assert second["AURC"] < first["AURC"]
     assert third["AURC"] < first["AURC"]
@@ -415,7 +425,7 @@ def test_the_toy_is_as_the_paper_tells_of_its_own():
 def test_sentences_follow_from_the_numbers(found):
     assert "AUGRC, SELE, 2 x SELE, AUGRC." in found.verdict[0]
     alone = study_requirements(metrics=["aurc"], orders=3)
-    assert alone.verdict[0].startswith("Of one metric none meets all")
+    assert alone.verdict[0].startswith("None of 1 metric meets all")
     assert not any("R2 depends" in sentence for sentence in alone.verdict)
     bare = study_requirements(metrics=["sele"], orders=3)
     assert not any("paper's" in sentence for sentence in bare.verdict)
@@ -424,11 +434,11 @@ def test_sentences_follow_from_the_numbers(found):
 
 def test_the_verdict_counts_the_papers(found):
     counted = re.search(
-        r"Of (\d+) metrics .* names (\d+) verdicts. (\d+) of them are found in every reading, (\d+) in "
-        r"one of two, and (\d+) in none: .* the other (\d+) pairs",
+        r"states (\d+) verdicts on (\d+) of .* metrics. (\d+) of them agree with every reading, "
+        r"(\d+) with one of two, and (\d+) with none \(.* the other (\d+) pairs",
         found.verdict[2],
     )
-    judged_there, named, *parts, unnamed = map(int, counted.groups())
+    named, judged_there, *parts, unnamed = map(int, counted.groups())
     own = [METRICS[n] for n in found.parameters["metrics"] if n in METRICS]
     own = [
         m
@@ -466,7 +476,9 @@ def test_what_cannot_be_asked():
 def test_seven_samples_break_no_more_than_five():
     for metric in METRICS.values():
         if not metric.measurement.needs & CLASSES:
-            five, seven = ([f.holds for f in judged(metric, n).found.values()] for n in (5, 7))
+            five, seven = (
+                [f.holds for f in judge_metric(metric, n).verdicts.values()] for n in (5, 7)
+            )
             assert five == seven, metric.name
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,7 +37,7 @@ def interactive_stderr() -> Console | None:
 
 def plain_text(text: str) -> Text:
     """Return text for rich that is not interpreted as markup."""
-    return Text(visible(text))
+    return Text(escape_control_characters(text))
 
 
 def print_text(text: str) -> None:
@@ -59,7 +59,9 @@ def show_status(activity: str) -> Iterator[Callable[[str], None]]:
     """
     if err := interactive_stderr():
         with err.status(activity) as status:
-            yield lambda progress: status.update(visible(f"{activity}: {progress}"))
+            yield lambda progress: status.update(
+                escape_control_characters(f"{activity}: {progress}")
+            )
         return
     err = Console(stderr=True)
     last_time = monotonic()
@@ -69,7 +71,7 @@ def show_status(activity: str) -> Iterator[Callable[[str], None]]:
         if monotonic() - last_time < _SECONDS_BETWEEN_LINES:
             return
         last_time = monotonic()
-        text = visible(f"{activity}: {progress}")
+        text = escape_control_characters(f"{activity}: {progress}")
         err.print(text, markup=False, highlight=False, soft_wrap=True)
 
     yield print_progress

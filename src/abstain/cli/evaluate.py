@@ -100,12 +100,12 @@ class EvaluationOutput:
 
     def make_page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
         """Return the report with the images of its samples."""
-        from abstain.report import html_report, sample_pictures
+        from abstain.report import html_report, sample_images
 
         folders = (self.pictures,) if self.pictures else _image_folders(file)
-        candidates = [sample_pictures(evaluation, folder) for folder in folders]
+        candidates = [sample_images(evaluation, folder) for folder in folders]
         pictures = max(candidates, key=lambda candidate: len(candidate.sources))
-        return html_report(evaluation, source=source, command=current_command(), pictures=pictures)
+        return html_report(evaluation, source=source, command=current_command(), images=pictures)
 
 
 def _image_folders(file: Path) -> tuple[Path, ...]:

@@ -124,6 +124,6 @@ def _end_after_broken_pipe() -> int:
 
 
 def _print_error(text: str, *, keep: str = "") -> None:
-    from abstain.plots.words import visible
+    from abstain.plots.formatting import escape_control_characters
 
-    sys.stderr.write(visible(text, keep=keep) + "\n")
+    sys.stderr.write(escape_control_characters(text, allowed=keep) + "\n")

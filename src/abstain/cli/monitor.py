@@ -117,7 +117,7 @@ def _start_or_load(
     rule_path: Path, tests: TestOptions, input_output: InputOutputOptions, columns: Columns
 ) -> "Monitor":
     """Load the monitor from its state, or start a new one."""
-    from abstain.monitoring.starting import refuse_other
+    from abstain.monitoring.starting import check_matches_state
 
     rule = read_rule(rule_path)
     if rule.parts:
@@ -132,11 +132,11 @@ def _start_or_load(
     state = input_output.state
     if state is None or not state.exists():
         monitor = ab.monitoring.start(rule, calibration=calibration, **tests.passed_options())
-        return monitor if state is None else monitor.keep(state)
+        return monitor if state is None else monitor.save(state)
     saved_monitor = ab.load(state)
     if not isinstance(saved_monitor, ab.monitoring.Monitor):
         raise FileFormatError(
             f"{state.name} contains a {type(saved_monitor).__name__}, not the state of a monitor"
         )
-    refuse_other(saved_monitor, rule, calibration, **tests.passed_options())
+    check_matches_state(saved_monitor, rule, calibration, **tests.passed_options())
     return saved_monitor.reset() if input_output.reset else saved_monitor

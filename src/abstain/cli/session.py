@@ -13,7 +13,7 @@ from abstain.cli.monitor_options import ALARM_EXIT_STATUS, InputOutputOptions
 from abstain.cli.output_folder import OutputFolder, current_command, make_files
 from abstain.cli.stop_signals import StopSignals
 from abstain.errors import FileFormatError, InputError
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
     from abstain.monitoring import Monitor
@@ -52,11 +52,15 @@ class Session:
         from abstain.monitoring.folder import Folder
         from abstain.monitoring.running import RunningMonitor
 
-        self._running_monitor = RunningMonitor(self.initial_monitor.plan, self.initial_monitor.seen)
+        self._running_monitor = RunningMonitor(
+            self.initial_monitor.plan, self.initial_monitor.state
+        )
         self._n_alarms = len(self.initial_monitor.alarms)
         self._n_good_lines = 0
         watch = self.options.watch
-        self._folder = None if watch is None else Folder(watch, self.initial_monitor.read, warn)
+        self._folder = (
+            None if watch is None else Folder(watch, self.initial_monitor.read_positions, warn)
+        )
         self._state_mark = _file_state(self.options.state)
         # Whether lines were processed since the state was saved or the results were shown.
         self._is_unsaved = self._is_unshown = True
@@ -70,7 +74,7 @@ class Session:
         """The monitor after the processed lines."""
         from abstain.monitoring import Monitor
 
-        read = self.initial_monitor.read if self._folder is None else self._folder.read
+        read = self.initial_monitor.read_positions if self._folder is None else self._folder.read
         return Monitor(self.initial_monitor.plan, self._running_monitor.done(), read)
 
     def run(self) -> None:
@@ -185,12 +189,12 @@ class Session:
                     "not overwritten; stop one of them, and run this command again (reading of "
                     "files continues; send the lines of a pipe again)"
                 )
-            monitor.keep(state)
+            monitor.save(state)
             self._state_mark = _file_state(state)
         if self.options.ask is not None:
             from abstain._foundation.files import write_atomically
 
-            lines = (json.dumps(row) + "\n" for row in monitor.wanted())
+            lines = (json.dumps(row) + "\n" for row in monitor.label_requests())
             write_atomically(self.options.ask, "".join(lines).encode())
         self._is_unsaved, self._saved_at = False, time.monotonic()
 
@@ -227,7 +231,7 @@ class Session:
 
 def warn(sentence: str) -> None:
     """Print a sentence on standard error, without its control characters."""
-    sys.stderr.write(visible(f"abstain: {sentence}") + "\n")
+    sys.stderr.write(escape_control_characters(f"abstain: {sentence}") + "\n")
     sys.stderr.flush()
 
 

@@ -91,7 +91,7 @@ class ShiftOptions:
         """Return the calibration data with density ratios, options of the rule, and notes."""
         ratios, notes = self._ratios(calibration, columns, score, calibration_source)
         # The ratios are weights only in the plotted curve; the rule treats them separately.
-        return calibration.weighted(ratios.values), {"ratio": ratios, "weight": None}, notes
+        return calibration.with_weight(ratios.values), {"ratio": ratios, "weight": None}, notes
 
     def _ratios(
         self,

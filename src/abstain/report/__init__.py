@@ -1,22 +1,24 @@
-"""Results as something to read: an HTML page, a terminal table, Markdown, LaTeX.
+"""Reports of results: an HTML page, a terminal table, Markdown or LaTeX.
 
-Nothing here computes: numbers come from an `Evaluation`, a `Comparison` or `RuleChecks` and are
-formatted.
+This package computes nothing. It formats the numbers of a result such as an `Evaluation`, a
+`Comparison` or `RuleChecks`.
 """
 
 from typing import TYPE_CHECKING
 
 from abstain._foundation.lazy_imports import lazy_exports
 
-# At once, since the package `report.render` has the same name.
+# Imported eagerly because the package `report.render` has the same name.
 from abstain.report.render import render as render
 
 if TYPE_CHECKING:
+    from abstain.report.images import SampleImages as SampleImages
+    from abstain.report.images import sample_images as sample_images
     from abstain.report.output import PageSection as PageSection
     from abstain.report.output import Subject as Subject
+    from abstain.report.output import build_document as build_document
     from abstain.report.output import comparison_html as comparison_html
     from abstain.report.output import comparison_terminal as comparison_terminal
-    from abstain.report.output import document_of as document_of
     from abstain.report.output import html_report as html_report
     from abstain.report.output import terminal_table as terminal_table
     from abstain.report.output import threshold_html as threshold_html
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from abstain.report.output import write_html as write_html
     from abstain.report.output import write_rule_figures as write_rule_figures
     from abstain.report.output import write_threshold as write_threshold
-    from abstain.report.pictures import Pictures as Pictures
-    from abstain.report.pictures import sample_pictures as sample_pictures
     from abstain.report.tables import comparison_latex as comparison_latex
     from abstain.report.tables import comparison_markdown as comparison_markdown
     from abstain.report.tables import latex_table as latex_table
@@ -39,9 +39,9 @@ else:
         output=(
             "PageSection",
             "Subject",
+            "build_document",
             "comparison_html",
             "comparison_terminal",
-            "document_of",
             "html_report",
             "terminal_table",
             "threshold_html",
@@ -53,7 +53,7 @@ else:
             "write_rule_figures",
             "write_threshold",
         ),
-        pictures=("Pictures", "sample_pictures"),
+        images=("SampleImages", "sample_images"),
         render=("render",),
         tables=(
             "comparison_latex",

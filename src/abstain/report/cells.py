@@ -1,11 +1,11 @@
-"""What blocks are made of: text, the cells of tables with numbers as numbers, remarks, words."""
+"""Contents of blocks: inline text, table cells, remarks and glossary entries."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-#: The formats, as `render` takes them.
+#: Output formats of `abstain.report.render`.
 Format = Literal["html", "terminal", "markdown", "latex", "notebook"]
 
 FORMATS: Final[tuple[Format, ...]] = ("html", "terminal", "markdown", "latex", "notebook")
@@ -16,12 +16,11 @@ NAN: Final = math.nan
 # --------------------------------------------------------------------------------- inline text
 @dataclass(frozen=True)
 class Span:
-    """A piece of text with a meaning of its own.
+    """Inline text with a kind that determines its style.
 
-    ``good``, ``bad`` and ``open`` are verdicts, ``best`` marks a winner, ``undefined`` something
-    that is not there, ``small`` stands below what it belongs to, ``better`` and ``alike`` color
-    the cell of a map. A `link` is an address or, with
-    a leading ``#``, the anchor of another part; `title` is read when one points at it.
+    The kinds "good", "bad" and "open" are check results; "best" marks the best value,
+    "undefined" a missing value, and "small" small print. "better" and "equal" color the cell of a
+    map. `link` is a URL or, with a leading ``#``, an anchor of the document.
     """
 
     text: str
@@ -38,103 +37,115 @@ class Span:
         "bad",
         "open",
         "better",
-        "alike",
+        "equal",
     ] = "plain"
     link: str = ""
-    title: str = ""
+    tooltip: str = ""
 
 
-#: Words: the caller's and ours alike are escaped by the renderer.
+#: Inline text. The renderer escapes it, so strings of users are safe.
 Text = str | Span | tuple[str | Span, ...]
 
 
 @dataclass(frozen=True)
 class Label:
-    """The name of what is measured: "AUGRC x 1000 (down)" over a column or before a row.
+    """Name of a quantity, such as "AUGRC × 1000 ↓", as a column header or in a row.
 
-    `better` points to where better is; `scale` says that its values are times 1000; `short` is for
-    a narrow column, `note` for small words below, `link` and `title` as in `Span`.
+    `direction` says whether lower or higher values are better, `scale` is the factor by which the
+    values are multiplied, `short_text` fits a narrow column, and `note` is small print below the
+    name.
     """
 
     text: str
-    better: Literal["", "lower", "higher"] = ""
+    direction: Literal["", "lower", "higher"] = ""
     scale: int = 1
-    short: str = ""
+    short_text: str = ""
     note: str = ""
     link: str = ""
-    title: str = ""
+    tooltip: str = ""
 
     @property
     def unit(self) -> str:
-        """What follows the name of values that are times 1000."""
+        """Suffix for values that are multiplied by 1000."""
         return " × 1000" if self.scale > 1 else ""
 
     @property
     def arrow(self) -> str:
-        """The arrow to where better is; empty where nothing is better."""
-        return {"": "", "lower": "\u2193", "higher": "\u2191"}[self.better]
+        """Arrow in the direction of better values; empty without a direction."""
+        return {"": "", "lower": "\u2193", "higher": "\u2191"}[self.direction]
 
     @property
-    def ending(self) -> str:
-        """What follows the name in a line: unit and arrow."""
+    def suffix(self) -> str:
+        """Unit and arrow, to append to the name."""
         return f"{self.unit} {self.arrow}".rstrip()
 
 
 # --------------------------------------------------------------------------------------- cells
-#: How a number is spelled; see `abstain.report.words.spelled`.
-Form = Literal["number", "count", "p", "hundred", "rank", "two", "four", "six", "signed", "minus"]
+#: How a number is formatted; see `abstain.report.formatting.format_value`.
+NumberFormat = Literal[
+    "number",
+    "count",
+    "p_value",
+    "cases_of_100",
+    "rank",
+    "two_decimals",
+    "four_decimals",
+    "six_digits",
+    "signed",
+]
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number with all that is known of it; NaN is undefined, and `reason` says why.
+    """A number in a table, with its interval and its display options.
 
-    `low` and `high` are its interval, `spread` a standard error, `beside` other small words.
-    `scale` is what it is multiplied by when written (with the `Label` saying so); `per_thousand`
-    lets the reader of a page choose. `stands` is "best" or "tie" (not told from the best), `shade`
-    from 0 (strongest) to 4 colors it by rank, `note` is read when one points at it, `said` spells
-    an odd one.
+    A value of NaN is undefined, for the given `reason`. `low` and `high` are the bounds of its
+    confidence interval. `scale` is the factor by which it is multiplied for display;
+    with `per_thousand`, the reader of a page can switch to values times 1000. `mark` is "best" or
+    "tie" (not significantly different from the best). `shade` colors the cell by rank, from 0
+    (strongest) to 4. `small_text` is small print below the number, and `display_text` replaces the
+    formatted number.
     """
 
     value: float
     low: float = NAN
     high: float = NAN
-    spread: float = NAN
-    form: Form = "number"
+    standard_error: float = NAN
+    number_format: NumberFormat = "number"
     scale: int = 1
     per_thousand: bool = False
-    stands: Literal["", "best", "tie"] = ""
+    mark: Literal["", "best", "tie"] = ""
     shade: int | None = None
-    beside: str = ""
-    note: str = ""
+    small_text: str = ""
+    tooltip: str = ""
     reason: str = ""
-    said: str = ""
+    display_text: str = ""
 
 
 @dataclass(frozen=True)
 class Range:
-    """An interval in a column of its own."""
+    """A confidence interval or range in a separate column."""
 
     low: float
     high: float
-    form: Form = "number"
+    number_format: NumberFormat = "number"
     scale: int = 1
-    title: str = ""
+    tooltip: str = ""
 
 
 @dataclass(frozen=True)
-class Shot:
-    """A small picture, or its place: `source` is a ``data:`` address or empty."""
+class Thumbnail:
+    """A small image with a caption; `source` is a ``data:`` URL, or empty if there is no image."""
 
     source: str
     alt: str
-    label: str
-    said: str = ""
-    small: str = ""
+    title: str
+    description: str = ""
+    small_text: str = ""
 
 
-#: What stands in a table; None where there is nothing.
-Cell = Number | Range | Label | Shot | Text | None
+#: Content of a table cell; None for an empty cell.
+Cell = Number | Range | Label | Thumbnail | Text | None
 
 
 # -------------------------------------------------------------------------------------- tables
@@ -142,41 +153,42 @@ Cell = Number | Range | Label | Shot | Text | None
 class Column:
     """A column of a table.
 
-    `kind` says what it holds: numbers, names (of methods, data: folded, sticky), long `words`, or
-    other `text`. `head` marks the one that names the rows (by default the first). A narrow
-    terminal leaves columns with `drop` out from the right, and names them; `once` blanks what
-    repeats the row above there. `detail` names what a summary leaves out: the column or the
-    intervals of its numbers.
+    `kind` is the type of its cells: numbers, names (of methods or data sets), long texts
+    ("words"), or other text. The column with `is_row_header` names the rows (the first column by
+    default). A narrow terminal omits columns with `is_droppable`, from the right, and lists their
+    names. `blank_repeats` blanks cells that repeat the row above in a terminal. `detail_level` is
+    what a summary omits: the "column", or the "intervals" of its numbers.
     """
 
     label: Label | str
     kind: Literal["number", "name", "words", "text"] = "text"
-    head: bool = False
-    sort: bool = True
-    drop: bool = False
-    once: bool = False
-    detail: Literal["", "column", "intervals"] = ""
+    is_row_header: bool = False
+    is_sortable: bool = True
+    is_droppable: bool = False
+    blank_repeats: bool = False
+    detail_level: Literal["", "column", "intervals"] = ""
 
 
-#: The column of what is compared.
-METHOD = Column("Method", "name")
+#: The column with the names of the compared methods.
+METHOD_COLUMN = Column("Method", "name")
 
 
-def numbers(label: str | Label) -> Column:
+def number_column(label: str | Label) -> Column:
     """Return a column of numbers."""
     return Column(label, "number")
 
 
-def ends(label: str) -> Column:
-    """Return a column of intervals, by which nobody sorts."""
-    return Column(label, "number", sort=False)
+def interval_column(label: str) -> Column:
+    """Return a column of intervals, which cannot be sorted."""
+    return Column(label, "number", is_sortable=False)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row: a cell for each column, and `tags` for what a choice shows.
+    """A table row with one cell per column.
 
-    A "marked" row stands out, a "group" is part of the row before.
+    A row of kind "marked" is highlighted, and a row of kind "group" is indented below the previous
+    row. `tags` maps names of controls to the options with which the row is visible.
     """
 
     cells: tuple[Cell, ...]
@@ -185,28 +197,28 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows that stand together, under a title or without."""
+class TableRows:
+    """Consecutive rows of a table, with an optional title."""
 
     rows: tuple[Row, ...]
     title: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-# ------------------------------------------------------------------------ of other blocks
+# ------------------------------------------------------------------- contents of other blocks
 @dataclass(frozen=True)
 class Remark:
-    """A warning or a note, where it holds, and others of its kind."""
+    """A warning or a note, the data that it is about, and similar remarks."""
 
     level: Literal["warning", "note"]
     text: Text
-    place: str = ""
-    more: "tuple[Remark, ...]" = ()
+    location: str = ""
+    similar: "tuple[Remark, ...]" = ()
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A word, its meaning, and where it is from; `name` is how a program calls it."""
+class GlossaryEntry:
+    """A term, its meaning and its source; `name` is its identifier in the program."""
 
     title: str
     meaning: Text
@@ -215,13 +227,13 @@ class Entry:
     source: str = ""
 
 
-def rows_of(rows: Iterable[Sequence[Cell] | Row]) -> tuple[Rows, ...]:
-    """Return the one group of a table without groups, from rows or the cells of rows."""
-    return (Rows(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
+def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:
+    """Return rows, or sequences of cells, as the only row group of a table."""
+    return (TableRows(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
 
 
-def joined(text: Text) -> str:
-    """Return the words of a text without their looks."""
+def plain_text(text: Text) -> str:
+    """Return inline text as a string, without styles."""
     if isinstance(text, tuple):
-        return "".join(map(joined, text))
+        return "".join(map(plain_text, text))
     return text.text if isinstance(text, Span) else text

@@ -1,7 +1,7 @@
-"""A report as data: one tree of blocks for each subject, which every format can write.
+"""Documents: a report as a tree of blocks, independent of the output format.
 
-A subject builds a `Document`. A renderer in `abstain.report.render` writes it as HTML, for a
-terminal, as Markdown or as LaTeX and knows no subject: it selects blocks by their role and formats
+A subject builds a `Document` from a result. A renderer in `abstain.report.render` writes any
+document as HTML, terminal text, Markdown or LaTeX. It selects blocks by their role and formats
 numbers, intervals and undefined values.
 """
 
@@ -13,69 +13,69 @@ import abstain as ab
 from abstain.plots.drawable import Drawable
 from abstain.report.cells import (
     FORMATS,
-    METHOD,
+    METHOD_COLUMN,
     NAN,
     Cell,
     Column,
-    Entry,
-    Form,
     Format,
+    GlossaryEntry,
     Label,
     Number,
+    NumberFormat,
     Range,
     Remark,
     Row,
-    Rows,
-    Shot,
     Span,
+    TableRows,
     Text,
-    ends,
-    joined,
-    numbers,
-    rows_of,
+    Thumbnail,
+    interval_column,
+    number_column,
+    plain_text,
+    single_group,
 )
-from abstain.report.choices import Choice, Find, Jump, Option, Switch, line_option
+from abstain.report.controls import Choice, JumpMenu, Option, SearchField, Switch, line_option
 
 if TYPE_CHECKING:
-    from abstain.report.pictures import Pictures
+    from abstain.report.images import SampleImages
 
 __all__ = [
     "FORMATS",
-    "METHOD",
+    "METHOD_COLUMN",
     "NAN",
     "Cell",
     "Choice",
     "Column",
-    "Entry",
-    "Find",
-    "Form",
     "Format",
-    "Jump",
+    "GlossaryEntry",
+    "JumpMenu",
     "Label",
     "Number",
+    "NumberFormat",
     "Option",
     "Range",
     "Remark",
     "Row",
-    "Rows",
-    "Shot",
+    "SearchField",
     "Span",
     "Switch",
+    "TableRows",
     "Text",
-    "ends",
-    "joined",
+    "Thumbnail",
+    "interval_column",
     "line_option",
-    "numbers",
-    "rows_of",
+    "number_column",
+    "plain_text",
+    "single_group",
 ]
 
 
-#: What a block is for: "key" numbers belong to every format; "summary" blocks are a short version
-#: of the "detail" of a full report; "interactive" blocks need a reader who can choose or point,
-#: "static" blocks replace them elsewhere. Without a role, a block has the one of its container.
+#: Role of a block. All formats contain the "key" blocks. Short outputs contain the "summary" blocks
+#: and full reports the "detail" blocks. "interactive" blocks are for web pages only, and "static"
+#: blocks replace them in other formats. A block without a role has the role of its container.
 Role = Literal["", "key", "summary", "detail", "interactive", "static"]
 
-#: The roles in a short output, such as that of a terminal.
+#: Roles of the blocks in a short output, such as that of a terminal.
 SUMMARY: Final[frozenset[Role]] = frozenset({"key", "summary"})
 
 
@@ -88,39 +88,39 @@ class Block:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table: its columns, and its rows in groups.
+    """A table with row groups.
 
-    A terminal prints the `title` above it, and a screen reader calls it so; a page and a paper
-    print the `caption`. `anchor` is its place on a page. `look` is "grid" (many columns under
-    `spans`: heads over the columns after the first, each with how many), "wide", "cards" or
-    "leads" (stacked on a phone), "pairs", "ranks", "glance", "points", "study" or "map". `rest`
-    are the words of a last row for what is left out. `instead` are the blocks with the same numbers
-    for a reader without room for all columns.
+    The `title` is printed in a terminal and read by screen readers; pages and papers print the
+    `caption`. `anchor` is the id of the table on a page. `layout` selects a style: "grid" (many
+    columns), "wide", "cards" or "leads" (stacked on a narrow screen), "pairs", "ranks", "glance",
+    "points", "samples", "study" or "map". `column_groups` are the headers above the columns after
+    the first, each with its number of columns. `footer` is the text of a last row.
+    `alternative` are blocks with the same numbers for a terminal that is too narrow.
     """
 
     columns: tuple[Column, ...]
-    groups: tuple[Rows, ...]
+    groups: tuple[TableRows, ...]
     title: str = ""
     caption: Text = ""
     anchor: str = ""
-    look: str = ""
-    sortable: bool = False
-    spans: tuple[tuple[Label | str, int], ...] = ()
-    rest: str = ""
-    instead: "tuple[Block, ...]" = ()
+    layout: str = ""
+    is_sortable: bool = False
+    column_groups: tuple[tuple[Label | str, int], ...] = ()
+    footer: str = ""
+    alternative: "tuple[Block, ...]" = ()
 
     @property
     def rows(self) -> list[Row]:
-        """All rows."""
+        """Rows of all groups."""
         return [row for group in self.groups for row in group.rows]
 
     def summary(self) -> "Table":
-        """Return the table without what its columns declare as detail."""
+        """Return the table without the columns and intervals that are details."""
         columns = self.columns
-        kept = [i for i, column in enumerate(columns) if column.detail != "column"]
+        indices = [i for i, column in enumerate(columns) if column.detail_level != "column"]
 
         def shorten(cell: Cell, column: Column) -> Cell:
-            if column.detail == "intervals" and isinstance(cell, Number):
+            if column.detail_level == "intervals" and isinstance(cell, Number):
                 return replace(cell, low=NAN, high=NAN)
             return cell
 
@@ -128,13 +128,13 @@ class Table(Block):
             replace(
                 group,
                 rows=tuple(
-                    replace(row, cells=tuple(shorten(row.cells[i], columns[i]) for i in kept))
+                    replace(row, cells=tuple(shorten(row.cells[i], columns[i]) for i in indices))
                     for row in group.rows
                 ),
             )
             for group in self.groups
         )
-        return replace(self, columns=tuple(columns[i] for i in kept), groups=groups)
+        return replace(self, columns=tuple(columns[i] for i in indices), groups=groups)
 
 
 # -------------------------------------------------------------------------------- other blocks
@@ -142,9 +142,10 @@ class Table(Block):
 class Prose(Block):
     """A paragraph.
 
-    "lead" opens a section, "about" and "hint" (of something to do with a pointer) stand under a
-    figure, "notes" under a table, "source" says where something is from, "caution" is boxed, "back"
-    leads back, "strong" is said first, "noscript" only to those without scripts.
+    "lead" introduces a section, "about" and "hint" explain a figure and its controls, "notes"
+    explain a table, "source" is a reference, "caution" is a boxed warning, "back" contains a link
+    back, "strong" and "alarm" are the first sentence of a summary, and "noscript" is visible only
+    without JavaScript.
     """
 
     text: Text
@@ -164,8 +165,8 @@ class Prose(Block):
 
 
 @dataclass(frozen=True)
-class More(Block):
-    """Where the numbers are that a summary leaves out, for a command line and for Python."""
+class SeeAlso(Block):
+    """A pointer to numbers that a summary omits, for the command line and for Python."""
 
     text: str
     command_line: str
@@ -175,14 +176,14 @@ class More(Block):
 
 @dataclass(frozen=True)
 class Facts(Block):
-    """Labels and what is known of them."""
+    """Pairs of a label and a value."""
 
     entries: tuple[tuple[str, Text], ...]
 
 
 @dataclass(frozen=True)
 class Findings(Block):
-    """Warnings and notes; with `is_complete`, a summary of the first few kinds is not enough."""
+    """Warnings and notes; with `is_complete`, a terminal prints all of them."""
 
     remarks: tuple[Remark, ...]
     is_complete: bool = False
@@ -190,130 +191,131 @@ class Findings(Block):
 
 @dataclass(frozen=True)
 class Figure(Block):
-    """A figure; it is drawn when a format asks for it.
+    """A static figure, drawn when a renderer needs it.
 
-    `key` has letters, digits and hyphens that no other figure of the page has; `title` are the
-    first, strong words of its caption, `about` the rest.
+    `key` is a unique identifier of letters, digits and hyphens. The caption consists of `title` in
+    bold and `description`.
     """
 
     key: str
     title: str
     display: Drawable
-    about: Text = ""
+    description: Text = ""
 
 
 @dataclass(frozen=True)
 class Chart(Block):
-    """A figure that the reader's browser draws, from the data of the page.
+    """An interactive chart, drawn by the browser from the data of the page.
 
-    `spec` returns its Vega-Lite specification; `x` and `y` are the fields of its axes.
+    `build_spec` returns its Vega-Lite specification; `x_field` and `y_field` are the fields on its
+    axes.
     """
 
     key: str
     title: str
-    about: str
-    spec: Callable[[], Mapping[str, Any]]
-    x: str
-    y: str
+    description: str
+    build_spec: Callable[[], Mapping[str, Any]]
+    x_field: str
+    y_field: str
 
 
 @dataclass(frozen=True)
-class Dial(Block):
-    """A slider through the thresholds of the curves that the page holds, by its reader's browser.
+class ThresholdSlider(Block):
+    """A slider over the thresholds of the curves of a page.
 
-    It shows the working point of a threshold, what is accepted and refused there, and its place on
-    the charts. `of` are the heads of what is summed over samples, and of its mean; `groups` says
-    that there are groups, of which it shows the same.
+    It shows the working point at a threshold, the numbers of accepted and rejected samples, and the
+    position on the charts. `loss_labels` are the headers for the total and the mean loss. If
+    `has_groups`, it also shows the numbers of each group.
     """
 
     title: str
-    about: str
-    of: tuple[str, str]
-    groups: bool = False
+    description: str
+    loss_labels: tuple[str, str]
+    has_groups: bool = False
 
 
 @dataclass(frozen=True)
 class Glossary(Block):
-    """Words and their meanings."""
+    """Terms and their meanings."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[GlossaryEntry, ...]
 
 
 @dataclass(frozen=True)
 class Code(Block):
-    """Lines for a machine."""
+    """Source code or JSON."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Shots(Block):
-    """Small pictures under a title, as one "strip" or with room for words."""
+class Thumbnails(Block):
+    """Small images under a title, in one "strip" or with room for descriptions."""
 
     title: str
-    shots: tuple[Shot, ...]
-    look: Literal["", "strip"] = ""
+    images: tuple[Thumbnail, ...]
+    layout: Literal["", "strip"] = ""
 
 
 @dataclass(frozen=True)
 class Links(Block):
-    """Places to go to: anchors without ``#``, and their words."""
+    """Links within the page: pairs of an anchor without ``#`` and a text."""
 
-    places: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str], ...]
 
 
-# ------------------------------------------------------------------------------ what is chosen
+# ------------------------------------------------------------------------------ interaction
 @dataclass(frozen=True)
 class Controls(Block):
-    """What a page lets its reader choose; `sticky` stays in view."""
+    """Controls of a page; with `is_sticky` they remain visible when the page scrolls."""
 
-    items: tuple[Choice | Switch | Find | Jump, ...]
+    items: tuple[Choice | Switch | SearchField | JumpMenu, ...]
     label: str = ""
-    sticky: bool = False
+    is_sticky: bool = False
 
 
 # ---------------------------------------------------------------------------------- containers
 @dataclass(frozen=True)
 class Box(Block):
-    """Blocks that stand together: side by side ("pair", "side"), or shown by a choice."""
+    """Blocks in one container: side by side ("pair", "side"), or visible for some options."""
 
     blocks: tuple[Block, ...]
-    look: Literal["", "pair", "side", "stack", "figures"] = ""
+    layout: Literal["", "pair", "side", "stack", "figures"] = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Fold(Block):
-    """Blocks that are folded away under a summary."""
+class Collapsible(Block):
+    """Blocks that are collapsed below a summary."""
 
     summary: Text
     blocks: tuple[Block, ...]
-    open: bool = False
+    is_open: bool = False
     anchor: str = ""
-    look: Literal["", "part", "caution", "scripted"] = ""
+    style: Literal["", "part", "caution", "scripted"] = ""
 
 
 @dataclass(frozen=True)
 class Section(Block):
-    """A titled part of a document, `anchor` its place on a page.
+    """A titled section of a document; `anchor` is its id on a page.
 
-    `nav` is how the contents name it, by default as its title; None leaves it out of them.
-    `level` is 2, 3 for a part of a section, or 4; `small` are words behind the title; the look
-    "part" has a line above it.
+    `nav_title` is its name in the table of contents: the title by default, and None to omit it.
+    `level` is the level of its heading, from 2 to 4. `subtitle` is small print after the title. The
+    style "part" has a line above the section.
     """
 
     anchor: str
     title: str
     blocks: tuple[Block, ...]
-    nav: str | None = ""
+    nav_title: str | None = ""
     level: int = 2
-    small: str = ""
-    look: Literal["", "part"] = ""
+    subtitle: str = ""
+    style: Literal["", "part"] = ""
 
 
 @dataclass(frozen=True)
-class BlocksOfRole(Block):
-    """Blocks of one role, which are built only for the formats that show this role."""
+class DeferredBlocks(Block):
+    """Blocks of one role that are built only for formats with this role."""
 
     build: Callable[[], Iterable[Block]]
 
@@ -322,12 +324,13 @@ class BlocksOfRole(Block):
 class Document:
     """The report of one subject.
 
-    `blocks` returns the tree of blocks, from which every format selects by role. `eyebrow` is the
-    kind of document, `verdict` the answer for someone who never read a paper, `facts` the data and
-    options (an empty one is left out), `findings` the warnings and notes, `data` what the charts
-    plot. With `alarm` the first sentence of the verdict is bad news; with `is_complete` every
-    finding belongs to the summary. `longest` is the number of letters of the longest name that
-    tables give a line. `elsewhere` maps the anchors of other pages to the addresses of these.
+    `blocks` returns the tree of blocks, from which each format selects by role. `eyebrow` is the
+    type of document, `verdict` the main results in plain sentences, `facts` the data and options
+    (empty ones are omitted), `findings` the warnings and notes, and `chart_data` returns the data
+    of the charts. If `is_alarm`, the first sentence of the verdict is highlighted as an alarm. If
+    `is_complete`, the summary contains all findings. `name_width` is the maximum number of
+    characters in the name columns of tables. `page_by_anchor` maps anchors on other pages to the
+    addresses of these pages.
     """
 
     title: str
@@ -336,26 +339,25 @@ class Document:
     verdict: tuple[Text, ...] = ()
     facts: tuple[tuple[str, Text], ...] = ()
     findings: tuple[Remark, ...] = ()
-    data: Callable[[], object] | None = None
-    alarm: bool = False
+    chart_data: Callable[[], object] | None = None
+    is_alarm: bool = False
     is_complete: bool = False
-    longest: int = 0
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    name_width: int = 0
+    page_by_anchor: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", tuple(fact for fact in self.facts if fact[1]))
 
-    def report(self, roles: Collection[Role]) -> Iterator[Block]:
-        """Yield the blocks of a full report under its title, without a page's head."""
+    def report_blocks(self, roles: Collection[Role]) -> Iterator[Block]:
+        """Yield the blocks of a full report below the title."""
         yield from map(Prose, self.verdict)
         if self.facts:
             yield Facts(self.facts)
         if self.findings:
-            known = (Findings(self.findings),)
-            yield Section("findings", "Before you trust the numbers", known)
-        yield from select(self.blocks(), roles)
+            yield Section("findings", "Warnings and notes", (Findings(self.findings),))
+        yield from select_blocks(self.blocks(), roles)
 
-    def summary(self) -> list[Block]:
+    def summary_blocks(self) -> list[Block]:
         """Return the blocks of a short output: key numbers, findings, notes, figures."""
         blocks = list(_summary(self.blocks(), "detail"))
         figures = [block for block in blocks if isinstance(block, Figure)]
@@ -363,20 +365,20 @@ class Document:
             block
             for block in blocks
             if isinstance(block, Facts)
-            or (isinstance(block, Prose | More) and block.kind == "notes")
+            or (isinstance(block, Prose | SeeAlso) and block.kind == "notes")
         ]
-        last = {id(block) for block in (*notes, *figures)}
-        numbers = [block for block in blocks if id(block) not in last]
+        trailing_ids = {id(block) for block in (*notes, *figures)}
+        numbers = [block for block in blocks if id(block) not in trailing_ids]
         findings = [Findings(self.findings, self.is_complete)] if self.findings else []
         return [*numbers, *findings, *notes, *figures]
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What the caller says beside the numbers: a title, their source, notes, a command.
+class ReportOptions:
+    """Options of a report: title, source of the data, notes, and command to reproduce it.
 
-    `full` leaves nothing out on a terminal; a page of a benchmark shows `pictures`, and compares
-    it with those `beside` it.
+    If `full`, a terminal prints all tables and findings. A report of an evaluation or a benchmark
+    can contain `images`, and a benchmark is compared with the results of `other_models`.
     """
 
     title: str = ""
@@ -384,28 +386,32 @@ class Origin:
     notes: Sequence[str] = ()
     command: str = ""
     full: bool = False
-    pictures: "Pictures | None" = None
-    beside: Sequence[Any] = ()
+    images: "SampleImages | None" = None
+    other_models: Sequence[Any] = ()
 
 
-def answer(sentences: Iterable[str], *, alarm: bool = False) -> Iterator[Prose]:
-    """Yield the sentences that answer the question of a report for its summary."""
+def summary_paragraphs(sentences: Iterable[str], *, is_alarm: bool = False) -> Iterator[Prose]:
+    """Yield the main results as paragraphs of a summary, the first one highlighted."""
     for i, sentence in enumerate(filter(None, sentences)):
-        kind: Literal["alarm", "strong", "plain"] = "alarm" if alarm else "strong"
+        kind: Literal["alarm", "strong", "plain"] = "alarm" if is_alarm else "strong"
         yield Prose(sentence, "plain" if i else kind, role="summary")
 
 
-def select(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
-    """Yield the blocks with one of the roles, or without any, also those of parts."""
+def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
+    """Yield the blocks with one of the roles or without a role; build deferred blocks."""
     for block in blocks:
-        if not block.role or block.role in roles:
-            yield from select(block.build(), roles) if isinstance(block, BlocksOfRole) else (block,)
+        if block.role and block.role not in roles:
+            continue
+        if isinstance(block, DeferredBlocks):
+            yield from select_blocks(block.build(), roles)
+        else:
+            yield block
 
 
 def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
     for block in blocks:
         role = block.role or inherited
-        if isinstance(block, BlocksOfRole) and role in SUMMARY:
+        if isinstance(block, DeferredBlocks) and role in SUMMARY:
             yield from _summary(block.build(), role)
         elif isinstance(block, Section | Box):
             yield from _summary(block.blocks, role)
@@ -413,12 +419,9 @@ def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
             yield block
 
 
-def reproduce(command: str, *, cite: str = "") -> Section:
-    """Return the last section: by what the numbers were computed, and how to cite them."""
-    said = f"These numbers were computed by abstain {ab.__version__}."
-    return Section(
-        "reproduce",
-        "Cite and reproduce" if cite else "Reproduce",
-        (Prose(f"{said} {cite}".rstrip()), *([Code(command)] if command else [])),
-        nav="Reproduce",
-    )
+def reproduce_section(command: str, *, citation_advice: str = "") -> Section:
+    """Return the last section: version and command, and how to cite the results."""
+    text = f"These numbers were computed with abstain {ab.__version__}. {citation_advice}"
+    code = [Code(command)] if command else []
+    title = "Cite and reproduce" if citation_advice else "Reproduce"
+    return Section("reproduce", title, (Prose(text.rstrip()), *code), nav_title="Reproduce")

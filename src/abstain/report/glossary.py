@@ -1,74 +1,79 @@
-"""What the names in a report mean and where they are defined, read from the catalogues."""
+"""Glossary entries of metrics and scores, with meaning and source, from the catalogues."""
 
 import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from abstain.plots.words import metric_title
-from abstain.report.document import Entry
-from abstain.report.words import metric_of
+from abstain.plots.formatting import metric_title
+from abstain.report.document import GlossaryEntry
+from abstain.report.formatting import find_metric
 
 
-def metric_words(names: Sequence[str]) -> tuple[Entry, ...]:
-    """Describe metrics, with their range, direction, convention and source."""
-    return tuple(map(_metric_word, names))
+def metric_entries(names: Sequence[str]) -> tuple[GlossaryEntry, ...]:
+    """Describe metrics with their range, direction, convention and source."""
+    return tuple(map(_metric_entry, names))
 
 
-def _metric_word(name: str) -> Entry:
-    metric = metric_of(name)
+def _metric_entry(name: str) -> GlossaryEntry:
+    metric = find_metric(name)
     if metric is None:
-        return Entry(name, "", name)
-    better = "lower is better" if metric.lower_is_better else "higher is better"
+        return GlossaryEntry(name, "", name)
+    direction = "lower is better" if metric.lower_is_better else "higher is better"
     convention = f"; convention: {metric.identity.convention}" if metric.identity.convention else ""
     low, high = metric.measurement.low, metric.measurement.high
-    span = f"{_bound(low)} to {_bound(high)}, {better}{convention}"
+    value_range = f"{_format_bound(low)} to {_format_bound(high)}, {direction}{convention}"
     meaning = metric.identity.meaning.format(value=_Placeholder())
-    return Entry(metric_title(name), meaning, name, span, metric.identity.source)
+    return GlossaryEntry(metric_title(name), meaning, name, value_range, metric.identity.source)
 
 
 class _Placeholder:
-    """Stands for the number in a sentence that explains a metric in general."""
+    """Placeholder for the value in the sentence that explains a metric."""
 
     def __format__(self, spec: str) -> str:
-        """Write x whatever format the sentence asks for."""
+        """Return "x" for every format."""
         del spec
         return "x"
 
 
-def _bound(value: float) -> str:
+def _format_bound(value: float) -> str:
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
     return f"{value:g}".replace("-", "−")
 
 
-def score_words(names: Sequence[str], own: Container[str] = ()) -> tuple[Entry, ...]:
-    """Describe the scores; those in `own` are columns of the data, whatever their names."""
-    return tuple(_score_word(name, own=name in own) for name in names)
+def score_entries(
+    names: Sequence[str], data_columns: Container[str] = ()
+) -> tuple[GlossaryEntry, ...]:
+    """Describe scores; those in `data_columns` are columns of the data, whatever their names."""
+    return tuple(_score_entry(name, is_data_column=name in data_columns) for name in names)
 
 
-def _score_word(name: str, *, own: bool) -> Entry:
-    # A score at a temperature ("msr@T=1.5") is described by its base.
-    score = None if own else _catalogue().get(name.split("@", 1)[0])
+def _score_entry(name: str, *, is_data_column: bool) -> GlossaryEntry:
+    # A score at a temperature ("msr@T=1.5") is described by the score without the temperature.
+    score = None if is_data_column else _scores().get(name.split("@", 1)[0])
     if score is None:
-        return Entry(name, "A confidence given with the data; higher means more trusted.")
-    called = name if score.title != name else ""
-    return Entry(score.title, _sentence(score.meaning), called, source=score.source)
+        meaning = "A confidence score in the data; a higher value means a more trusted answer."
+        return GlossaryEntry(name, meaning)
+    identifier = name if score.title != name else ""
+    return GlossaryEntry(score.title, _as_sentence(score.meaning), identifier, source=score.source)
 
 
-def _sentence(words: str) -> str:
-    start = words[:1].upper() + words[1:]
-    return start if start.endswith(".") else f"{start}."
+def _as_sentence(text: str) -> str:
+    capitalized = text[:1].upper() + text[1:]
+    return capitalized if capitalized.endswith(".") else f"{capitalized}."
 
 
-def _catalogue() -> Mapping[str, Any]:
+def _scores() -> Mapping[str, Any]:
     from abstain.confidence import SCORES  # the registry fills when the package is imported
 
     return SCORES
 
 
-def skipped_words(skipped: Mapping[str, str]) -> tuple[Entry, ...]:
-    """List the metrics that did not apply, with the reason."""
+def skipped_metric_entries(reason_by_metric: Mapping[str, str]) -> tuple[GlossaryEntry, ...]:
+    """List the metrics that do not apply to the data, with the reason."""
     return tuple(
-        Entry(metric_title(name), _sentence(reason), name if metric_title(name) != name else "")
-        for name, reason in skipped.items()
+        GlossaryEntry(
+            metric_title(name), _as_sentence(reason), name if metric_title(name) != name else ""
+        )
+        for name, reason in reason_by_metric.items()
     )

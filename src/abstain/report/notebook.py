@@ -1,19 +1,22 @@
-"""What a notebook shows of a result, which asks for it by `_repr_html_`."""
+"""HTML representation of results in notebooks, for `_repr_html_`."""
 
 from typing import Any
 
-from abstain.report.output import document_of
+from abstain.report.output import build_document
 from abstain.report.render import render
 from abstain.thresholds import Cascade, DecisionRule
 
 
 def notebook_html(result: object) -> str:
-    """Return what a notebook shows of a result: a table and a curve, in one element."""
-    return str(render(document_of(as_said(result)), "notebook"))
+    """Return a result as one HTML element with a table and a curve."""
+    return str(render(build_document(with_empty_checks(result)), "notebook"))
 
 
-def as_said(result: object) -> Any:
-    """Return what a document is made of: a rule alone is one that nothing was checked on yet."""
+def with_empty_checks(result: object) -> Any:
+    """Wrap a decision rule or a cascade in check results without data sets; return other results.
+
+    Reports describe check results, so a rule alone is reported as a rule without checks.
+    """
     if isinstance(result, DecisionRule):
         from abstain.evaluation import check_rule
 

@@ -1,6 +1,7 @@
-"""Any result in any format: one entry for each kind of result, and what writes them all.
+"""Functions that write any result in any format.
 
-A builder says a result as a document, a renderer writes the document, and here the two are joined.
+A subject builds the document of a type of result, and a renderer writes it. This module combines
+the two.
 """
 
 import os
@@ -15,7 +16,7 @@ from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
-from abstain.report.document import Document, Format, Origin, Section
+from abstain.report.document import Document, Format, ReportOptions, Section
 from abstain.report.render import render
 from abstain.tables.results import escape_formulas
 
@@ -27,71 +28,71 @@ if TYPE_CHECKING:
     from abstain.evaluation.records import Evaluation
     from abstain.evaluation.rules import RuleChecks
     from abstain.monitoring import Monitor
-    from abstain.report.pictures import Pictures
+    from abstain.report.images import SampleImages
 
 ResultT = TypeVar("ResultT")
-Named = Iterable[tuple[str, Drawable]]
+NamedFigures = Iterable[tuple[str, Drawable]]
 
-#: The kinds of files that a figure can be.
-FORMATS: Final = ("svg", "pdf", "png")
+#: File formats of figures.
+FIGURE_FORMATS: Final = ("svg", "pdf", "png")
 
-#: The endings of files that are no page.
-_ENDINGS: Final[dict[str, Format]] = {".md": "markdown", ".tex": "latex"}
+#: Document formats by file suffix; other files are HTML.
+_FORMAT_BY_SUFFIX: Final[dict[str, Format]] = {".md": "markdown", ".tex": "latex"}
 
 
-def _undrawn(result: object) -> Named:
-    msg = "`result` must have figures beside its page; got"
-    raise InputError(f"{msg} {type(result).__name__}")
+def _raise_no_figures(result: object) -> NamedFigures:
+    raise InputError(f"reports of {type(result).__name__} have no separate figures")
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """A section at the end of the reports of an existing kind of result.
+    """An additional section at the end of the reports of an existing type of result.
 
-    A package adds one with an entry point of the group ``abstain.sections``: its name is the class
-    name of the result, its value the location of a `PageSection`. `build` gets the result and
-    returns the section, or None where there is nothing to show.
+    Packages add a section with an entry point of the group ``abstain.sections``. The name of the
+    entry point is the class name of the result, and its value is the location of a `PageSection`.
+    `build` takes the result and returns the section, or None if there is nothing to report.
     """
 
     build: Callable[[Any], Section | None]
 
 
 def _with_added_sections(result: object, document: Document) -> Document:
-    """Append the sections that other packages add to the reports of this kind of result."""
-    added = [
+    """Append the sections that other packages add to the reports of this type of result."""
+    extensions = [
         extension
         for extension in plugins.extensions(plugins.SECTIONS)
         if extension.name == type(result).__name__
     ]
-    if not added:
+    if not extensions:
         return document
-    builders = [plugins.load_extension(extension, PageSection).build for extension in added]
+    builders = [plugins.load_extension(extension, PageSection).build for extension in extensions]
     sections = tuple(section for build in builders if (section := build(result)))
     return replace(document, blocks=lambda: (*document.blocks(), *sections))
 
 
 @dataclass(frozen=True)
 class Subject(Generic[ResultT]):
-    """A kind of result: functions that build its document and its figures and reject other kinds.
+    """A type of result, with functions that build its document and its figures.
 
-    `formats` are the default formats of its figures. `options` names the parts of `Origin` that
-    only some kinds accept. A package adds a kind with an entry point of the group
-    ``abstain.subjects``: its name is the class name of the result, which the same package defines,
-    its value the location of a `Subject`.
+    These functions raise an error for other types. `figure_formats` are the default formats of the
+    figures. `supported_options` are names of fields of `ReportOptions` that only some types accept.
+    Packages add a type with an entry point of the group ``abstain.subjects``. The name of the entry
+    point is the class name of the result, which the same package must define, and its value is the
+    location of a `Subject`.
     """
 
-    document: Callable[[ResultT, Origin], Document]
-    figures: Callable[[ResultT], Named] = _undrawn
-    formats: tuple[str, ...] = FORMATS
-    options: frozenset[str] = frozenset()
+    document: Callable[[ResultT, ReportOptions], Document]
+    figures: Callable[[ResultT], NamedFigures] = _raise_no_figures
+    figure_formats: tuple[str, ...] = FIGURE_FORMATS
+    supported_options: frozenset[str] = frozenset()
 
-    def said(self, result: ResultT, origin: Origin) -> Document:
-        """Build the document of a result; reject options that its kind does not accept."""
-        options = (_find_subject(result) or self).options
-        for name in ("pictures", "beside"):
-            if getattr(origin, name) and name not in options:
+    def to_document(self, result: ResultT, options: ReportOptions) -> Document:
+        """Build the document of a result; raise an error for unsupported options."""
+        supported = (_find_subject(result) or self).supported_options
+        for name in ("images", "other_models"):
+            if getattr(options, name) and name not in supported:
                 raise InputError(f"`{name}` cannot be used with {type(result).__name__}")
-        return _with_added_sections(result, self.document(result, origin))
+        return _with_added_sections(result, self.document(result, options))
 
     def html(
         self,
@@ -101,29 +102,29 @@ class Subject(Generic[ResultT]):
         source: str = "",
         notes: Sequence[str] = (),
         command: str = "",
-        pictures: "Pictures | None" = None,
-        beside: Sequence[Any] = (),
+        images: "SampleImages | None" = None,
+        other_models: Sequence[Any] = (),
     ) -> str:
         """Write a result as one self-contained HTML page.
 
         Parameters
         ----------
-        result : a result of one of the kinds of `document_of`
-            What the page is about; of a name with a subject, that subject.
-        title, source, notes, command, pictures, beside
-            As for `document_of`.
+        result : a result of one of the types of `build_document`
+            Result to report. Functions named after a subject accept only results of this subject.
+        title, source, notes, command, images, other_models
+            As for `build_document`.
 
         Returns
         -------
         str
-            HTML with style, script, figures and data inside; it loads nothing from the network.
-            Every string of the caller is escaped, also in the figures and the embedded JSON. That
-            of a benchmark with 31 methods and 12 studies has some 5 MB and takes about 20 seconds.
+            HTML that contains its style, scripts, figures and data, and loads nothing from the
+            network. All strings of the caller are escaped, also in figures and embedded JSON. The
+            page of a benchmark with 31 methods and 12 studies has about 5 MB and takes about 20 s.
 
         Raises
         ------
         InputError
-            If `result` is something else.
+            If `result` has another type.
 
         Examples
         --------
@@ -134,8 +135,10 @@ class Subject(Generic[ResultT]):
         >>> "<h1>Four &lt;samples&gt;</h1>" in page
         True
         """
-        origin = Origin(title, source, notes, command, pictures=pictures, beside=beside)
-        return str(render(self.said(result, origin), "html"))
+        options = ReportOptions(
+            title, source, notes, command, images=images, other_models=other_models
+        )
+        return str(render(self.to_document(result, options), "html"))
 
     def write(
         self,
@@ -146,30 +149,30 @@ class Subject(Generic[ResultT]):
         source: str = "",
         notes: Sequence[str] = (),
         command: str = "",
-        pictures: "Pictures | None" = None,
-        beside: Sequence[Any] = (),
+        images: "SampleImages | None" = None,
+        other_models: Sequence[Any] = (),
     ) -> Path:
-        """Write a result to a file: all of it or, when something fails, nothing.
+        """Write the report of a result to a file, atomically.
 
         Parameters
         ----------
-        result : a result of one of the kinds of `document_of`
-            What the file is about; of a name with a subject, that subject.
+        result : a result of one of the types of `build_document`
+            Result to report. Functions named after a subject accept only results of this subject.
         path : path-like
-            The file; its folder must exist. It holds Markdown where it ends in ``.md``, LaTeX where
-            it ends in ``.tex``, and else an HTML page.
-        title, source, notes, command, pictures, beside
-            As for `document_of`.
+            Path of the file; its folder must exist. The format is Markdown for the suffix ``.md``,
+            LaTeX for ``.tex``, and HTML otherwise.
+        title, source, notes, command, images, other_models
+            As for `build_document`.
 
         Returns
         -------
         pathlib.Path
-            The file written.
+            Path of the file.
 
         Raises
         ------
         InputError
-            If `result` is something else, or the file cannot be written.
+            If `result` has another type, or the file cannot be written.
 
         Examples
         --------
@@ -182,33 +185,38 @@ class Subject(Generic[ResultT]):
         >>> written.name
         'report.html'
         """
-        origin = Origin(title, source, notes, command, pictures=pictures, beside=beside)
-        place = Path(path)
-        said = render(self.said(result, origin), _ENDINGS.get(place.suffix, "html"))
-        write_atomically(place, said.encode())
-        return place
+        options = ReportOptions(
+            title, source, notes, command, images=images, other_models=other_models
+        )
+        file_path = Path(path)
+        text = render(
+            self.to_document(result, options), _FORMAT_BY_SUFFIX.get(file_path.suffix, "html")
+        )
+        write_atomically(file_path, text.encode())
+        return file_path
 
     def terminal(self, result: ResultT, *, full: bool = False) -> "RenderableType":
-        r"""Lay a result out for a terminal.
+        r"""Return the summary of a result for a terminal.
 
         Parameters
         ----------
-        result : a result of one of the kinds of `document_of`
-            What is said; of a name with a subject, that subject.
+        result : a result of one of the types of `build_document`
+            Result to report. Functions named after a subject accept only results of this subject.
         full : bool, default=False
-            Of an evaluation every metric with the sentence that says what it means, of a comparison
-            a table for every metric and data set, and of both every finding.
+            Whether to print everything: for an evaluation, all metrics with explanations; for a
+            comparison, a table for each metric and data set; for both, all warnings and notes.
 
         Returns
         -------
         rich renderable
-            Print it with a `rich.console.Console`; it is made for 100 columns, of comparisons and
-            benchmarks for 60. What has no room is left out, and named.
+            Print it with a `rich.console.Console`. The layout is made for 100 columns, and for 60
+            columns for comparisons and benchmarks. In a narrower terminal, columns are omitted and
+            their names are printed.
 
         Raises
         ------
         InputError
-            If `result` is something else.
+            If `result` has another type.
 
         Examples
         --------
@@ -223,8 +231,10 @@ class Subject(Generic[ResultT]):
         ────────────────────
         confidence   0.09375
         """
-        made: RenderableType = render(self.said(result, Origin(full=full)), "terminal")
-        return made
+        renderable: RenderableType = render(
+            self.to_document(result, ReportOptions(full=full)), "terminal"
+        )
+        return renderable
 
     def write_figures(
         self,
@@ -233,27 +243,27 @@ class Subject(Generic[ResultT]):
         *,
         formats: Sequence[str] | None = None,
     ) -> list[Path]:
-        """Write every figure of a result, each with its table.
+        """Write all figures of a result, and a CSV file with the data of each figure.
 
         Parameters
         ----------
         result : Comparison, RuleChecks, CascadeChecks or Monitor
-            What is drawn; of a name with a subject, that subject.
+            Result to plot. Functions named after a subject accept only results of this subject.
         folder : path-like
-            Made when it does not exist.
+            Folder for the files; created if it does not exist.
         formats : sequence of str, optional
-            Some of "svg", "pdf" and "png"; by default all, but no "pdf" by
-            `write_rule_figures`.
+            Some of "svg", "pdf" and "png". The default is all formats for a comparison, and "svg"
+            and "png" for other results.
 
         Returns
         -------
         list of pathlib.Path
-            The files written: for each figure one in each format and a CSV of what it draws.
+            Paths of the files: for each figure, one file per format and a CSV file with its data.
 
         Raises
         ------
         InputError
-            If `result` is something else, a format is unknown, or a file cannot be written.
+            If `result` has another type, a format is unknown, or a file cannot be written.
 
         Examples
         --------
@@ -267,61 +277,65 @@ class Subject(Generic[ResultT]):
         >>> [path.name for path in files][:2]
         ['decision-rule.svg', 'decision-rule.csv']
         """
-        files = self.files(result, self.formats if formats is None else formats)
-        place = Path(folder)
-        make_folder(place)
-        left = []
+        files = self.figure_files(result, self.figure_formats if formats is None else formats)
+        folder_path = Path(folder)
+        make_folder(folder_path)
+        written = []
         for name, content in files:
-            write_atomically(place / name, content)
-            left.append(place / name)
-        return left
+            write_atomically(folder_path / name, content)
+            written.append(folder_path / name)
+        return written
 
-    def files(self, result: ResultT, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Return the files of `write_figures` by name."""
-        unknown = [kind for kind in formats if kind not in FORMATS]
+    def figure_files(self, result: ResultT, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Return an iterator over the names and contents of the files of `write_figures`."""
+        unknown = [kind for kind in formats if kind not in FIGURE_FORMATS]
         if unknown:
             raise InputError(
-                f"`formats` must be some of {', '.join(map(repr, FORMATS))}; got {unknown[0]!r}"
+                f"`formats` must be some of {', '.join(map(repr, FIGURE_FORMATS))}; got "
+                f"{unknown[0]!r}"
             )
-        return _drawn(self.figures(result), formats)
+        return _figure_file_contents(self.figures(result), formats)
 
 
-def _drawn(named: Named, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    for name, display in named:
-        for kind in formats:
+def _figure_file_contents(
+    figures: NamedFigures, formats: Sequence[str]
+) -> Iterator[tuple[str, bytes]]:
+    for name, display in figures:
+        for suffix in formats:
             with warnings.catch_warnings():
-                # A name in letters that the font lacks is drawn as boxes; its table has it whole.
+                # Characters that the font lacks are drawn as boxes; the CSV file contains them.
                 warnings.filterwarnings("ignore", message="Glyph .* missing from")
-                image = display.image(f".{kind}")
-            yield f"{name}.{kind}", image
-        # As in the tables of results: no cell is run as a formula by a spreadsheet.
+                image = display.image(f".{suffix}")
+            yield f"{name}.{suffix}", image
+        # Escaped as in the tables of results, so that spreadsheets run no cell as a formula.
         yield f"{name}.csv", escape_formulas(display.frame()).write_csv().encode()
 
 
 # --------------------------------------------------------------------------------- the subjects
-# Each is loaded when a result of its kind is said: nobody waits for the builders of the others.
-_OF = "abstain.report.subjects"
+# The builders of a subject are imported when a result of its type is reported.
+_SUBJECTS_PACKAGE = "abstain.report.subjects"
 
 
-def _with_pictures(name: str) -> Subject[Any]:
-    own = f"{_OF}.{name}.document:{name}"
+def _subject_with_figures(name: str) -> Subject[Any]:
+    location = f"{_SUBJECTS_PACKAGE}.{name}.document:{name}"
     return Subject(
-        lazy_function(f"{own}_document"), lazy_function(f"{own}_figures"), ("svg", "png")
+        lazy_function(f"{location}_document"), lazy_function(f"{location}_figures"), ("svg", "png")
     )
 
 
 EVALUATION: Subject["Evaluation"] = Subject(
-    lazy_function(f"{_OF}.evaluation.document:evaluation_document"), options=frozenset({"pictures"})
+    lazy_function(f"{_SUBJECTS_PACKAGE}.evaluation.document:evaluation_document"),
+    supported_options=frozenset({"images"}),
 )
 COMPARISON: Subject["Comparison"] = Subject(
-    lazy_function(f"{_OF}.comparison.document:comparison_document"),
-    lazy_function(f"{_OF}.comparison.figures:comparison_figures"),
+    lazy_function(f"{_SUBJECTS_PACKAGE}.comparison.document:comparison_document"),
+    lazy_function(f"{_SUBJECTS_PACKAGE}.comparison.figures:comparison_figures"),
 )
-RULE: Subject["RuleChecks"] = _with_pictures("rule")
-CASCADE: Subject["CascadeChecks"] = _with_pictures("cascade")
-MONITOR: Subject["Monitor"] = _with_pictures("monitor")
-#: By the name of what was found, which no other class of the package has.
-_KINDS: Final[Mapping[str, Subject[Any]]] = {
+RULE: Subject["RuleChecks"] = _subject_with_figures("rule")
+CASCADE: Subject["CascadeChecks"] = _subject_with_figures("cascade")
+MONITOR: Subject["Monitor"] = _subject_with_figures("monitor")
+#: Subjects by the class name of the result, which is unique in the package.
+_SUBJECT_BY_CLASS_NAME: Final[Mapping[str, Subject[Any]]] = {
     "CascadeChecks": CASCADE,
     "Comparison": COMPARISON,
     "Evaluation": EVALUATION,
@@ -331,33 +345,35 @@ _KINDS: Final[Mapping[str, Subject[Any]]] = {
 
 
 def _find_subject(result: object) -> Subject[Any] | None:
-    for kind in type(result).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if package == "abstain" and kind.__name__ in _KINDS:
-            return _KINDS[kind.__name__]
+    for class_ in type(result).__mro__:
+        package = class_.__module__.partition(".")[0]
+        if package == "abstain" and class_.__name__ in _SUBJECT_BY_CLASS_NAME:
+            return _SUBJECT_BY_CLASS_NAME[class_.__name__]
         for extension in plugins.extensions(plugins.SUBJECTS):
-            if (extension.name, extension.module.partition(".")[0]) == (kind.__name__, package):
+            if (extension.name, extension.module.partition(".")[0]) == (class_.__name__, package):
                 return plugins.load_extension(extension, Subject)
     return None
 
 
-def _subject_of(result: object) -> Subject[Any]:
+def _get_subject(result: object) -> Subject[Any]:
     subject = _find_subject(result)
     if subject is None:
         extensions = plugins.extensions(plugins.SUBJECTS)
-        names = ", ".join(sorted({*_KINDS, *(extension.name for extension in extensions)}))
+        names = ", ".join(
+            sorted({*_SUBJECT_BY_CLASS_NAME, *(extension.name for extension in extensions)})
+        )
         raise InputError(f"`result` must be one of {names}; got {type(result).__name__}")
     return subject
 
 
-#: Any of them.
+#: Subject that accepts results of all types.
 ANY: Final[Subject[Any]] = Subject(
-    lambda result, origin: _subject_of(result).document(result, origin),
-    lambda result: _subject_of(result).figures(result),
+    lambda result, origin: _get_subject(result).document(result, origin),
+    lambda result: _get_subject(result).figures(result),
 )
 
 
-def document_of(
+def build_document(
     result: object,
     *,
     title: str = "",
@@ -365,60 +381,61 @@ def document_of(
     notes: Sequence[str] = (),
     command: str = "",
     full: bool = False,
-    pictures: "Pictures | None" = None,
-    beside: Sequence[Any] = (),
+    images: "SampleImages | None" = None,
+    other_models: Sequence[Any] = (),
 ) -> Document:
-    """Say a result as a document, which `render` writes in any format.
+    """Build the document of a result, which `render` writes in any format.
 
     Parameters
     ----------
-    result : Evaluation, Comparison, RuleChecks, CascadeChecks, Monitor, or of a study or benchmark
-        What was found.
+    result : Evaluation, Comparison, RuleChecks, CascadeChecks, Monitor, or a study or benchmark
+        Result to report.
     title : str, optional
-        The heading; by default that of the subject.
+        Title of the report; the default depends on the type of the result.
     source : str
-        Where the data come from: a file name, a description.
+        Source of the data, such as a file name or a description.
     notes : sequence of str
-        Sentences to show beside the warnings.
+        Additional notes, listed after the warnings.
     command : str
-        The command line or code that reproduces the document.
+        Command line or code that reproduces the report.
     full : bool, default=False
-        Of an evaluation or a comparison, leave nothing out on a terminal.
-    pictures : Pictures, optional
-        Of an evaluation, what `sample_pictures` returned; of a benchmark, what
-        `benchmark_pictures` did: without them its page says why there are none.
-    beside : sequence of BenchmarkResults
-        Of a benchmark, those of the same task with other models: they are compared with this one.
+        Whether a terminal prints everything, for an evaluation or a comparison.
+    images : SampleImages, optional
+        Images of samples: for an evaluation, the return value of `sample_images`; for a benchmark,
+        the return value of `benchmark_pictures`.
+    other_models : sequence of BenchmarkResults
+        For a benchmark, results of other models on the same task, to compare with `result`.
 
     Returns
     -------
     Document
-        The blocks, before any format.
+        Blocks of the report, independent of the format.
 
     Raises
     ------
     InputError
-        If `result` is something else.
+        If `result` has another type.
 
     Examples
     --------
     >>> import abstain as ab
     >>> from abstain.evaluation import check_rule
-    >>> from abstain.report import document_of, render
+    >>> from abstain.report import build_document, render
     >>> rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
-    >>> said = render(document_of(check_rule(rule, {}), title="A rule"), "markdown")
-    >>> print(said.splitlines()[0])
+    >>> text = render(build_document(check_rule(rule, {}), title="A rule"), "markdown")
+    >>> print(text.splitlines()[0])
     # A rule
     """
-    return ANY.said(result, Origin(title, source, notes, command, full, pictures, beside))
+    options = ReportOptions(title, source, notes, command, full, images, other_models)
+    return ANY.to_document(result, options)
 
 
 def figure_files(result: object, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the content of the files of `write_figures`, by their names in a folder."""
-    return {f"figures/{name}": content for name, content in ANY.files(result, formats)}
+    """Return the contents of the files of `write_figures` by file name."""
+    return {f"figures/{name}": content for name, content in ANY.figure_files(result, formats)}
 
 
-# ------------------------------------------------------------- the same by the name of a subject
+# ------------------------------------------------------------------ functions of each subject
 write, write_figures = ANY.write, ANY.write_figures
 html_report, write_html, terminal_table = EVALUATION.html, EVALUATION.write, EVALUATION.terminal
 comparison_html, write_comparison = COMPARISON.html, COMPARISON.write

@@ -1,4 +1,4 @@
-"""The tables of evaluations and comparisons for papers."""
+"""Tables of evaluations and comparisons for papers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from abstain.evaluation.comparison import Comparison
 from abstain.evaluation.records import Evaluation
 from abstain.report.document import Block
 from abstain.report.render import latex, markdown
-from abstain.report.subjects.comparison.tables import matrix
-from abstain.report.subjects.evaluation.tables import paper
+from abstain.report.subjects.comparison.tables import paper_table as comparison_table
+from abstain.report.subjects.evaluation.tables import paper_table as evaluation_table
 
 ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
 class PaperTable(Generic[ResultT]):
-    """The table of a kind of result; `blocks` builds it, and refuses any other kind."""
+    """The table of a type of result; `blocks` builds it and raises an error for other types."""
 
     blocks: Callable[..., Iterable[Block]]
 
@@ -25,34 +25,36 @@ class PaperTable(Generic[ResultT]):
         result: ResultT,
         *,
         metrics: Sequence[str] | None = None,
-        thousand: bool = False,
+        times_1000: bool = False,
         intervals: bool = False,
     ) -> str:
-        r"""Write the table of a paper in Markdown, the best in bold.
+        r"""Return a Markdown table for a paper, with the best values in bold.
 
         Parameters
         ----------
         result : Evaluation or Comparison
-            Metrics x scores of an evaluation, one table a split; methods x (metric, data set) of a
-            comparison, ties within uncertainty marked.
+            Result to print. For an evaluation, each split has a table with a row per metric and a
+            column per score. For a comparison, the table has a row per method and a column per
+            metric and data set, and marks values that are not significantly different from the
+            best.
         metrics : sequence of str, optional
-            By name; by default every metric that was computed.
-        thousand : bool, default=False
-            AURC and AUGRC times 1000, as the literature prints them; the table says so.
+            Names of the metrics; the default is all metrics of the result.
+        times_1000 : bool, default=False
+            Whether AURC and AUGRC are printed times 1000, as in the literature.
         intervals : bool, default=False
-            Behind each value its interval in brackets, which the footnote explains.
+            Whether each value is followed by its confidence interval in brackets.
 
         Returns
         -------
         str
-            A table with a trailing line that explains it. Names are escaped.
+            Table with a footnote that explains it. Names are escaped.
 
         Raises
         ------
         InputError
-            If `result` is something else.
+            If `result` has another type.
         UnknownNameError
-            If it has no such metric.
+            If the result does not contain one of the metrics.
 
         Examples
         --------
@@ -60,8 +62,8 @@ class PaperTable(Generic[ResultT]):
         >>> from abstain.evaluation import compare
         >>> from abstain.report import comparison_markdown, markdown_table
         >>> samples = ab.Predictions(confidence=[0.9, 0.8, 0.7, 0.6], loss=[0, 0, 1, 0])
-        >>> told = markdown_table(ab.evaluate(samples), metrics=["augrc"], intervals=True)
-        >>> print(told.split("\n\n")[0])
+        >>> table = markdown_table(ab.evaluate(samples), metrics=["augrc"], intervals=True)
+        >>> print(table.split("\n\n")[0])
         | Metric | confidence |
         | --- | ---: |
         | AUGRC ↓ | 0.09375 [0.0007761, 0.4858] |
@@ -74,37 +76,37 @@ class PaperTable(Generic[ResultT]):
         | msr | 0.09375† |
         | p\_e | **0.03125** |
         """
-        blocks = self.blocks(result, metrics, thousand=thousand, intervals=intervals)
-        return markdown.written(blocks)
+        blocks = self.blocks(result, metrics, times_1000=times_1000, intervals=intervals)
+        return markdown.markdown_blocks(blocks)
 
     def latex(
         self,
         result: ResultT,
         *,
         metrics: Sequence[str] | None = None,
-        thousand: bool = False,
+        times_1000: bool = False,
         intervals: bool = False,
     ) -> str:
-        r"""Write the table of a paper in LaTeX: a ``tabular`` (booktabs) with a footnote.
+        r"""Return a LaTeX table for a paper: a ``tabular`` (booktabs) with a footnote.
 
         Parameters
         ----------
         result : Evaluation or Comparison
             As for `markdown_table`.
-        metrics, thousand, intervals
+        metrics, times_1000, intervals
             As for `markdown_table`.
 
         Returns
         -------
         str
-            As of `markdown_table`.
+            LaTeX code of the table and the footnote. Names are escaped.
 
         Raises
         ------
         InputError
-            If `result` is something else.
+            If `result` has another type.
         UnknownNameError
-            If it has no such metric.
+            If the result does not contain one of the metrics.
 
         Examples
         --------
@@ -121,10 +123,13 @@ class PaperTable(Generic[ResultT]):
         \bottomrule
         \end{tabular}
         """
-        blocks = self.blocks(result, metrics, thousand=thousand, intervals=intervals)
-        return latex.written(blocks)
+        blocks = self.blocks(result, metrics, times_1000=times_1000, intervals=intervals)
+        return latex.latex_blocks(blocks)
 
 
-_EVALUATION, _COMPARISON = PaperTable[Evaluation](paper), PaperTable[Comparison](matrix)
+_EVALUATION, _COMPARISON = (
+    PaperTable[Evaluation](evaluation_table),
+    PaperTable[Comparison](comparison_table),
+)
 markdown_table, latex_table = _EVALUATION.markdown, _EVALUATION.latex
 comparison_markdown, comparison_latex = _COMPARISON.markdown, _COMPARISON.latex

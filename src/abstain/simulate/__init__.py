@@ -1,9 +1,9 @@
-"""Populations with known truth: what estimators, intervals and studies are checked against."""
+"""Simulated populations with known true values, for checking estimators, intervals and studies."""
 
 from abstain.simulate.beta_scores import beta_scores as beta_scores
 from abstain.simulate.blocks import block_scores as block_scores
-from abstain.simulate.blocks import certain_when_right as certain_when_right
-from abstain.simulate.blocks import evenly_sure as evenly_sure
+from abstain.simulate.blocks import confident_when_correct as confident_when_correct
+from abstain.simulate.blocks import uniform_confidence as uniform_confidence
 from abstain.simulate.by_rank import oracle_order as oracle_order
 from abstain.simulate.by_rank import random_order as random_order
 from abstain.simulate.by_rank import rank_scores as rank_scores
@@ -39,11 +39,10 @@ __all__ = [
     "Truth",
     "beta_scores",
     "block_scores",
-    "certain_when_right",
+    "confident_when_correct",
     "continuous_loss",
     "cut",
     "discrete_scores",
-    "evenly_sure",
     "expected_cwsa",
     "expected_cwsa_plus",
     "gaussian_scores",
@@ -56,4 +55,5 @@ __all__ = [
     "two_class_logits",
     "two_gaussians",
     "two_sele_counterexample",
+    "uniform_confidence",
 ]

@@ -1,4 +1,4 @@
-"""Beta distributed confidences that claim to be probabilities, honestly or not."""
+"""Beta-distributed probabilities that are calibrated, overconfident or underconfident."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,17 +9,17 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import harmonic
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
-#: Far below this coverage the inverse of the beta distribution fails for some parameters.
-_LEAST = 1e-60
+#: The inverse of the beta distribution fails for some parameters at much smaller coverages.
+_MIN_COVERAGE = 1e-60
 
 
 @dataclass(frozen=True, eq=False)
 class BetaScores(Population):
-    """Confidence ~ Beta(a, b), right with probability confidence^power."""
+    """Confidence ~ Beta(a, b), correct with probability confidence^power."""
 
     a: float
     b: float
@@ -29,7 +29,7 @@ class BetaScores(Population):
 
     @property
     def name(self) -> str:
-        """The name in the catalogue: by the honesty, which is what tells these apart."""
+        """The name in the catalogue, which depends on the calibration."""
         if self.power != 1:
             return "overconfident" if self.power > 1 else "underconfident"
         return "uniform-scores" if self.a == self.b == 1 else "beta-scores"
@@ -37,43 +37,47 @@ class BetaScores(Population):
     def _curve(self) -> RiskCurve:
         return RiskCurve(self._loss_at, self._loss_above)
 
-    def _distance(self, coverage: FloatArray) -> FloatArray:
-        """1 - confidence at a coverage, which is what keeps its digits next to confidence 1."""
+    def _complement_at(self, coverage: FloatArray) -> FloatArray:
+        """Return 1 - confidence at a coverage, which is more precise near confidence 1."""
         return _quantile(self.b, self.a, coverage)
 
-    def _wrong(self, distance: FloatArray) -> FloatArray:
+    def _failure_probability(self, complement: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.expm1(self.power * np.log1p(-distance)))
+            return np.asarray(-np.expm1(self.power * np.log1p(-complement)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        # Next to confidence 0 it is the confidence that keeps its digits.
+        # Near confidence 0, the confidence itself is more precise.
         rank = np.minimum(1.0 - coverage, 0.5)
-        low = 1.0 - _quantile(self.a, self.b, rank) ** self.power
-        return np.where(coverage <= 0.5, self._wrong(self._distance(coverage)), low)
+        loss_at_low_confidence = 1.0 - _quantile(self.a, self.b, rank) ** self.power
+        return np.where(
+            coverage <= 0.5,
+            self._failure_probability(self._complement_at(coverage)),
+            loss_at_low_confidence,
+        )
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        y = self._distance(coverage)
-        # E[g^power; g > x] is the mean of the power times the tail of Beta(a + power, b).
+        y = self._complement_at(coverage)
+        # E[g^power; g > x] is E[g^power] times the tail probability of Beta(a + power, b).
         mean = float(
             np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
         )
-        right = mean * special.betainc(self.b, self.a + self.power, y)
-        return np.asarray(np.maximum(coverage - right, 0.0))
+        correct = mean * special.betainc(self.b, self.a + self.power, y)
+        return np.asarray(np.maximum(coverage - correct, 0.0))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return 1.0 - self._distance(coverage)
+        return 1.0 - self._complement_at(coverage)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence = rng.beta(self.a, self.b, n)
-        return Sample(confidence, failures(self._wrong(1.0 - confidence), rng))
+        return Sample(confidence, draw_failures(self._failure_probability(1.0 - confidence), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if self.b != 1.0 or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        # With b = 1, u = confidence^a, so that the risk at rank u is 1 - u^k.
+        # With b = 1, the rank is u = confidence^a, so the risk at rank u is 1 - u^k.
         k = self.power / self.a
         augrc, aurc = 0.5 - 1 / (k + 2), 1 - float(harmonic(k + 1)) / (k + 1)
         return augrc if area == "augrc" else aurc
@@ -81,33 +85,33 @@ class BetaScores(Population):
 
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
     """Invert the distribution function of Beta(a, b)."""
-    p = np.maximum(share, _LEAST)
-    found = special.betaincinv(a, b, p)
-    # Where the library gives up, next to 0, the first term of the series is exact.
-    first = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
-    return np.asarray(np.where(np.isnan(found), first, found))
+    p = np.maximum(share, _MIN_COVERAGE)
+    quantile = special.betaincinv(a, b, p)
+    # SciPy returns NaN near 0, where the first term of the series is exact.
+    first_term = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
+    return np.asarray(np.where(np.isnan(quantile), first_term, quantile))
 
 
 def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Population:
-    """Make a population whose confidence claims to be the probability of being right.
+    """Create a population of probabilities with known calibration.
 
-    Answers: what do estimators, calibration measures and thresholds give for probabilities whose
-    honesty is known?
+    Answers: which values do estimators, calibration measures and thresholds have for calibrated,
+    overconfident or underconfident probabilities?
 
     Parameters
     ----------
     a, b : float, default=4.0, 1.0
         Parameters of the beta distribution of the confidence, above 0. Both 1: uniform.
     power : float, default=1.0
-        A sample of confidence c is right with probability c^power: calibrated at 1, overconfident
-        above 1 (right less often than claimed), underconfident below.
+        A sample of confidence c is correct with probability c^power: calibrated at 1,
+        overconfident above 1, underconfident below 1.
 
     Returns
     -------
     Population
-        0/1 loss; `probability` is true. Closed forms of the risk and the curves, and of the areas
-        for b = 1: with k = power/a, AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1), H the
-        harmonic numbers (1/6 and 1/4 for a = b = power = 1).
+        A population with 0/1 loss; `probability` is true. The risk and the curves have closed
+        forms, and so have the areas for b = 1: with k = power/a and the harmonic numbers H,
+        AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1) (1/6 and 1/4 for a = b = power = 1).
 
     Raises
     ------
@@ -137,18 +141,18 @@ UNIFORM_SCORES: Final = PopulationEntry(
 BETA_SCORES: Final = PopulationEntry(
     "beta-scores",
     "beta probabilities",
-    "Calibrated confidences: of those of 0.8, 80 % are right.",
+    "Calibrated confidences: 80% of the predictions with confidence 0.8 are correct.",
     beta_scores,
 )
 OVERCONFIDENT: Final = PopulationEntry(
     "overconfident",
     "overconfident probabilities",
-    "Confidences c that are right with probability c²: less often than they claim.",
+    "Predictions with confidence c are correct with probability c².",
     partial(beta_scores, power=2.0),
 )
 UNDERCONFIDENT: Final = PopulationEntry(
     "underconfident",
     "underconfident probabilities",
-    "Confidences c that are right with probability sqrt(c): more often than they claim.",
+    "Predictions with confidence c are correct with probability sqrt(c).",
     partial(beta_scores, power=0.5),
 )

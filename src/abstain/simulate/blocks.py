@@ -1,4 +1,4 @@
-"""Confidences spread evenly over intervals, each with its own risk: simulated models."""
+"""Simulated models whose confidence is uniform on intervals, each with a failure probability."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -9,14 +9,14 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.simulate.by_rank import StepScores
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class BlockScores(Population):
-    """Intervals in ascending order; a sample fails with the risk of its interval."""
+    """Ascending confidence intervals, each with its mass and failure probability."""
 
     low: FloatArray
     high: FloatArray
@@ -31,50 +31,53 @@ class BlockScores(Population):
 
     @cached_property
     def _edges(self) -> FloatArray:
-        """Share above each interval, then 1, from the highest interval down."""
-        inner = np.cumsum(self.mass[:0:-1])
-        return np.concatenate(([0.0], np.minimum(inner, 1.0), [1.0]))
+        """Share of samples above each interval, ascending from 0 (highest interval), then 1."""
+        inner_edges = np.cumsum(self.mass[:0:-1])
+        return np.concatenate(([0.0], np.minimum(inner_edges, 1.0), [1.0]))
 
     def _curve(self) -> RiskCurve:
-        # Where only the order matters, intervals are steps.
-        order = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
-        return order.curve
+        # The risk curve depends only on the order, so each interval is a step.
+        steps = StepScores(tuple(self._edges[1:].tolist()), tuple(self.risks[::-1].tolist()))
+        return steps.curve
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        ends = np.stack((self.low, self.high), axis=1).ravel()
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        bounds = np.stack((self.low, self.high), axis=1).ravel()
         shares = np.stack((self._edges[:0:-1], self._edges[-2::-1]), axis=1).ravel()
-        return np.asarray(np.interp(confidence, ends, shares))
+        return np.asarray(np.interp(confidence, bounds, shares))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        at = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
+        index = np.clip(np.searchsorted(self._edges, coverage) - 1, 0, self.mass.size - 1)
         width, mass = (self.high - self.low)[::-1], self.mass[::-1]
-        return np.asarray(self.high[::-1][at] - width[at] * (coverage - self._edges[at]) / mass[at])
+        return np.asarray(
+            self.high[::-1][index] - width[index] * (coverage - self._edges[index]) / mass[index]
+        )
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        which = rng.choice(self.mass.size, n, p=self.mass)
-        confidence = self.low[which] + (self.high - self.low)[which] * rng.random(n)
-        return Sample(confidence, failures(self.risks[which], rng))
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
+        interval = rng.choice(self.mass.size, n, p=self.mass)
+        confidence = self.low[interval] + (self.high - self.low)[interval] * rng.random(n)
+        return Sample(confidence, draw_failures(self.risks[interval], rng))
 
 
 def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) -> Population:
-    """Make a population whose confidences are spread evenly over intervals.
+    """Create a population whose confidences are uniform on intervals.
 
-    Answers: what do metrics give for a model that is sure of these samples and unsure of those?
+    Answers: which values do metrics have for a model with high confidence on some samples and low
+    confidence on others?
 
     Parameters
     ----------
     low, high : array of shape (k,)
-        Ends of the intervals, in any order; they may touch and not overlap.
+        Bounds of the intervals, in any order; they may touch but not overlap.
     mass : array of shape (k,)
-        Share of the samples in each; positive, with sum 1.
+        Share of the samples in each interval; positive, with sum 1.
     risk : array of shape (k,)
-        Failure probability in each, in [0, 1].
+        Failure probability in each interval, in [0, 1].
 
     Returns
     -------
     Population
-        0/1 loss; curves exact, `expected_cwsa` too. `probability` is true if all intervals lie in
-        [0, 1].
+        A population with 0/1 loss; curves and `expected_cwsa` are exact. `probability` is true if
+        all intervals lie in [0, 1].
 
     Raises
     ------
@@ -91,10 +94,10 @@ def block_scores(low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray) 
     >>> round(model.risk, 12), round(model.coverage(0.9), 12), model.mean_loss(0.6)
     (0.05, 0.45, 0.5)
     """
-    return _blocks(low, high, mass, risk)
+    return _validated_blocks(low, high, mass, risk)
 
 
-def _blocks(
+def _validated_blocks(
     low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray, *, name: str = "block-scores"
 ) -> BlockScores:
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
@@ -111,31 +114,32 @@ def _blocks(
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
-    within = np.append(False, starts[1:] < ends[:-1])
-    checks.reject_entries("low", "must not lie within another interval", starts, within)
+    is_overlapping = np.append(False, starts[1:] < ends[:-1])
+    checks.reject_entries("low", "must not lie within another interval", starts, is_overlapping)
     return BlockScores(starts, ends, shares[order] / shares.sum(), risks[order], name)
 
 
-#: A model that is right by itself in that share of the samples, and else guesses one of so many.
+#: Number of classes among which a simulated model guesses.
 _CLASSES: Final = 3
 
 
-def certain_when_right(right: float = 0.9) -> Population:
-    """Make the model that Shahnazari et al. call calibrated.
+def confident_when_correct(informed_share: float = 0.9) -> Population:
+    """Create the model that Shahnazari et al. call calibrated.
 
-    Answers: what do metrics give for a model that is sure where it knows and less sure where it
-    guesses?
+    Answers: which values do metrics have for a model with high confidence on the samples that it
+    knows and lower confidence on those for which it guesses?
 
     Parameters
     ----------
-    right : float, default=0.9
-        Share of the samples that it knows, above 0 and below 1: confidence even on [0.8, 1]. Of the
-        others it guesses one of three classes, confidence even on [0.5, 0.7].
+    informed_share : float, default=0.9
+        Share of the samples that the model knows, above 0 and below 1; their confidence is uniform
+        on [0.8, 1]. For the others it guesses one of three classes, with confidence uniform on
+        [0.5, 0.7].
 
     Returns
     -------
     Population
-        Of probabilities. Its CWSA at 0.9 is 0.225 and its CWSA+ 0.5.
+        A population of probabilities. With the default, CWSA at 0.9 is 0.225 and CWSA+ is 0.5.
 
     Raises
     ------
@@ -145,101 +149,106 @@ def certain_when_right(right: float = 0.9) -> Population:
     Examples
     --------
     >>> from abstain import simulate
-    >>> model = simulate.certain_when_right()
+    >>> model = simulate.confident_when_correct()
     >>> round(simulate.expected_cwsa(model, 0.9), 12)
     0.225
     """
-    share = checks.fraction(right, "right")
+    share = checks.fraction(informed_share, "informed_share")
     if share in {0.0, 1.0}:
-        raise DomainError(f"`right` must lie between 0 and 1, both excluded; got {share!r}")
-    parts = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guessed(), 0.0))
-    return _blocks(*parts, name="cwsa-calibrated")
+        raise DomainError(
+            f"`informed_share` must lie between 0 and 1, both excluded; got {share!r}"
+        )
+    intervals = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guess_risk(), 0.0))
+    return _validated_blocks(*intervals, name="cwsa-calibrated")
 
 
-def evenly_sure(
-    low: float = 0.9, high: float = 1.0, *, right: float = 0.7, classes: int = _CLASSES
+def uniform_confidence(
+    low: float = 0.9, high: float = 1.0, *, informed_share: float = 0.7, classes: int = _CLASSES
 ) -> Population:
-    """Make a model whose confidence says nothing about the loss, spread evenly over an interval.
+    """Create a model whose confidence is uniform on an interval and independent of the loss.
 
-    Answers: what do metrics give for a model that is equally sure, right or wrong?
+    Answers: which values do metrics have if correct and wrong predictions have equal confidences?
 
     Parameters
     ----------
     low, high : float, default=0.9, 1.0
-        The confidences, in [0, 1].
-    right : float, default=0.7
-        Share of the samples that it knows; of the others it guesses a class.
+        Bounds of the confidence, in [0, 1].
+    informed_share : float, default=0.7
+        Share of the samples that the model knows; for the others it guesses a class.
     classes : int, default=3
-        Classes to guess from, at least 2.
+        Number of classes among which it guesses, at least 2.
 
     Returns
     -------
     Population
-        Of probabilities; its risk is (1 - right)(1 - 1/classes) at every confidence.
+        A population of probabilities; its risk is (1 - informed_share)(1 - 1/classes) at every
+        confidence.
 
     Raises
     ------
     DomainError
         If a number lies outside [0, 1] or `high` is not above `low`.
     InputError
-        If `classes` is no number of classes.
+        If `classes` is not a positive integer.
 
     Examples
     --------
     >>> from abstain import simulate
-    >>> model = simulate.evenly_sure(0.3, 1.0, right=0.0)
+    >>> model = simulate.uniform_confidence(0.3, 1.0, informed_share=0.0)
     >>> round(model.risk, 6), round(simulate.expected_cwsa_plus(model, 0.9), 6)
     (0.666667, 0.166667)
     """
-    guessed = _guessed(checks.positive_int(classes, "classes"))
-    risk = (1 - checks.fraction(right, "right")) * guessed
+    guess_risk = _guess_risk(checks.positive_int(classes, "classes"))
+    risk = (1 - checks.fraction(informed_share, "informed_share")) * guess_risk
     low = checks.fraction(low, "low", high=checks.fraction(high, "high"))
-    return _blocks((low,), (high,), (1.0,), (risk,), name=_kind(right, risk, (low + high) / 2))
+    return _validated_blocks(
+        (low,), (high,), (1.0,), (risk,), name=_model_name(informed_share, risk, (low + high) / 2)
+    )
 
 
-def _kind(right: float, risk: float, sure: float) -> str:
-    """Tell models that are equally sure of all samples apart, by their honesty."""
+def _model_name(informed_share: float, risk: float, mean_confidence: float) -> str:
+    """Return the name of the model by its accuracy and mean confidence."""
     if risk == 0:
         return "cwsa-perfect"
-    if right == 0:
+    if informed_share == 0:
         return "cwsa-random"
-    return "cwsa-overconfident" if sure > 1 - risk else "cwsa-underconfident"
+    return "cwsa-overconfident" if mean_confidence > 1 - risk else "cwsa-underconfident"
 
 
-def _guessed(classes: int = _CLASSES) -> float:
-    """Chance that a guess is wrong."""
+def _guess_risk(classes: int = _CLASSES) -> float:
+    """Return the probability that a guess is wrong."""
     return 1.0 - 1.0 / classes
 
 
 BLOCKS: Final = (
     PopulationEntry(
         "cwsa-calibrated",
-        "sure where it knows",
-        "What Shahnazari et al. call calibrated: sure where right, less where it guesses.",
-        certain_when_right,
+        "confident when correct",
+        "The calibrated model of Shahnazari et al.: high confidence if known, lower if guessed.",
+        confident_when_correct,
     ),
     PopulationEntry(
         "cwsa-overconfident",
-        "always sure",
-        "Their overconfident model: confidence even on [0.9, 1], right or wrong.",
-        evenly_sure,
+        "overconfident",
+        "Their overconfident model: confidence uniform on [0.9, 1], also for wrong predictions.",
+        uniform_confidence,
     ),
     PopulationEntry(
         "cwsa-underconfident",
-        "never sure",
-        "Their underconfident model: confidence even on [0.4, 0.6], nearly always right.",
-        partial(evenly_sure, low=0.4, high=0.6, right=0.9),
+        "underconfident",
+        "Their underconfident model: confidence uniform on [0.4, 0.6], nearly always correct.",
+        partial(uniform_confidence, low=0.4, high=0.6, informed_share=0.9),
     ),
     PopulationEntry(
         "cwsa-perfect",
-        "always right",
-        "Their perfect model: never wrong, confidence even on [0.95, 1].",
-        partial(evenly_sure, low=0.95, high=1.0, right=1.0),
+        "always correct",
+        "Their perfect model: never wrong, confidence uniform on [0.95, 1].",
+        partial(uniform_confidence, low=0.95, high=1.0, informed_share=1.0),
     ),
     PopulationEntry(
         "cwsa-random",
-        "guesses",
-        "Their random model: a guess among three classes, confidence even on [0.3, 1].",
-        partial(evenly_sure, low=0.3, high=1.0, right=0.0),
+        "random guesses",
+        "Their random model: guesses among three classes, confidence uniform on [0.3, 1].",
+        partial(uniform_confidence, low=0.3, high=1.0, informed_share=0.0),
     ),
 )

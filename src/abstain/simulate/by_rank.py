@@ -1,4 +1,4 @@
-"""Failure probabilities given at each population rank: any function of it, or steps."""
+"""Populations defined by the failure probability at each population rank."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from abstain.simulate.population import (
     PopulationEntry,
     Sample,
     UniformScores,
-    failures,
-    inner,
+    check_open_fraction,
+    draw_failures,
 )
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
-_LOOK = np.linspace(0.0, 1.0, 1001)
+_RANK_GRID = np.linspace(0.0, 1.0, 1001)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,38 +35,40 @@ class RankScores(UniformScores):
         coverages = tuple(sorted(1.0 - u for u in self.breaks))
         return RiskCurve(lambda c: np.asarray(self.mean_loss_of(1.0 - c)), breaks=coverages)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
-        return Sample(u, failures(np.asarray(self.mean_loss_of(u)), rng))
+        return Sample(u, draw_failures(np.asarray(self.mean_loss_of(u)), rng))
 
 
 def rank_scores(
     failure_probability: Callable[[FloatArray], FloatArray], *, breaks: Iterable[float] = ()
 ) -> Population:
-    """Make a population from a failure probability at each rank.
+    """Create a population from the failure probability at each rank.
 
-    Answers: what would metrics give for a risk that depends on the confidence like this?
+    Answers: which values do metrics have if the risk depends on the rank in this way?
 
     Parameters
     ----------
     failure_probability : callable
-        From population ranks u, an array in [0, 1], to failure probabilities of the same shape.
+        Function from population ranks u, an array in [0, 1], to failure probabilities of the same
+        shape.
     breaks : iterable of float, optional
-        Ranks at which it jumps or bends; elsewhere it must be smooth.
+        Ranks at which the function or its derivative jumps; it must be smooth elsewhere.
 
     Returns
     -------
     Population
-        0/1 loss, confidence u uniform on [0, 1]. Curves and areas by quadrature.
+        A population with 0/1 loss and confidence u uniform on [0, 1]. Curves and areas are
+        computed by numerical integration.
 
     Raises
     ------
     InputError
-        If no function is given.
+        If `failure_probability` is not callable.
     ShapeError
-        If it does not return one number a rank.
+        If it does not return one number for each rank.
     DomainError
-        If it returns something outside [0, 1], or a break lies outside.
+        If it returns a number outside [0, 1], or a break lies outside [0, 1].
 
     Examples
     --------
@@ -75,45 +77,49 @@ def rank_scores(
     >>> round(population.aurc(), 12), round(population.augrc, 12)
     (0.25, 0.166666666667)
     """
-    given: object = failure_probability
-    if not callable(given):
-        raise InputError(f"`failure_probability` must be a function of ranks; got {given!r}")
-    found = np.asarray(failure_probability(_LOOK))
-    if found.shape != _LOOK.shape:
+    argument: object = failure_probability
+    if not callable(argument):
+        raise InputError(f"`failure_probability` must be a function of ranks; got {argument!r}")
+    probabilities = np.asarray(failure_probability(_RANK_GRID))
+    if probabilities.shape != _RANK_GRID.shape:
         rule = "must return one number for each rank"
-        raise ShapeError(f"`failure_probability` {rule}; got shape {found.shape} for {_LOOK.shape}")
-    checks.unit_interval(checks.finite(found, "failure_probability"), "failure_probability")
-    inside = tuple(checks.fraction(u, "breaks") for u in breaks)
-    return RankScores(failure_probability, inside)
+        raise ShapeError(
+            f"`failure_probability` {rule}; got shape {probabilities.shape} for {_RANK_GRID.shape}"
+        )
+    checks.unit_interval(checks.finite(probabilities, "failure_probability"), "failure_probability")
+    rank_breaks = tuple(checks.fraction(u, "breaks") for u in breaks)
+    return RankScores(failure_probability, rank_breaks)
 
 
 @dataclass(frozen=True, eq=False)
 class StepScores(UniformScores):
     """Confidence u uniform on [0, 1]; failure probability `risks[i]` through coverage i."""
 
-    through: tuple[float, ...]
+    upper_coverages: tuple[float, ...]
     risks: tuple[float, ...]
     name: str = "step-scores"
 
     def _curve(self) -> RiskCurve:
-        through, risks = np.array(self.through), np.array(self.risks)
-        widths = np.diff(np.append(0.0, through))
-        ends, loss = np.append(0.0, through), np.append(0.0, np.cumsum(widths * risks))
+        upper_coverages, risks = np.array(self.upper_coverages), np.array(self.risks)
+        widths = np.diff(np.append(0.0, upper_coverages))
+        edges, loss = np.append(0.0, upper_coverages), np.append(0.0, np.cumsum(widths * risks))
 
         def loss_at(coverage: FloatArray) -> FloatArray:
-            return risks[np.minimum(np.searchsorted(through, coverage), risks.size - 1)]
+            return risks[np.minimum(np.searchsorted(upper_coverages, coverage), risks.size - 1)]
 
-        return RiskCurve(loss_at, lambda c: np.interp(c, ends, loss), breaks=self.through[:-1])
+        return RiskCurve(
+            loss_at, lambda c: np.interp(c, edges, loss), breaks=self.upper_coverages[:-1]
+        )
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
-        return Sample(u, failures(self.curve.margin(1.0 - u), rng))
+        return Sample(u, draw_failures(self.curve.margin(1.0 - u), rng))
 
 
 def random_order(risk: float = 0.1) -> Population:
-    """Make a population whose confidence says nothing about the loss.
+    """Create a population whose confidence is independent of the loss.
 
-    Answers: what is a metric worth at the far end, where the confidence is random?
+    Answers: which value does a metric have for a random confidence?
 
     Parameters
     ----------
@@ -123,7 +129,8 @@ def random_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        0/1 loss, confidence uniform on [0, 1]: AURC = R, AUGRC = R/2, so that AURC = 2 SELE.
+        A population with 0/1 loss and confidence uniform on [0, 1]: AURC = R, AUGRC = R/2, and
+        therefore AURC = 2 SELE.
 
     Raises
     ------
@@ -141,9 +148,9 @@ def random_order(risk: float = 0.1) -> Population:
 
 
 def oracle_order(risk: float = 0.1) -> Population:
-    """Make a population whose confidence puts every failure below every success.
+    """Create a population in which every failure has a lower confidence than every success.
 
-    Answers: what is a metric worth at the near end, where the confidence is perfect?
+    Answers: which value does a metric have for a perfect confidence?
 
     Parameters
     ----------
@@ -153,7 +160,8 @@ def oracle_order(risk: float = 0.1) -> Population:
     Returns
     -------
     Population
-        0/1 loss, confidence uniform on [0, 1]: AURC = R + (1 - R) ln(1 - R), AUGRC = R²/2.
+        A population with 0/1 loss and confidence uniform on [0, 1]:
+        AURC = R + (1 - R) ln(1 - R), AUGRC = R²/2.
 
     Raises
     ------
@@ -176,17 +184,17 @@ def oracle_order(risk: float = 0.1) -> Population:
 def two_sele_counterexample(
     top: float = 0.1, *, inside: float = 0.5, outside: float = 0.0
 ) -> Population:
-    r"""Make a population whose AURC exceeds 2 x SELE.
+    r"""Create a population whose AURC exceeds 2 x SELE.
 
-    Answers: is 2 x SELE an upper bound of the AURC? Not of every score.
+    Answers: is 2 x SELE an upper bound of the AURC for every score? No.
 
     Parameters
     ----------
     top : float, default=0.1
-        The most confident share q of the samples, between 0 and 1, both excluded.
+        Share q of the most confident samples, strictly between 0 and 1.
     inside, outside : float, default=0.5, 0.0
-        Failure probabilities within that share and outside of it, in [0, 1]. With inside below
-        outside the sign of the gap turns.
+        Failure probabilities inside and outside of this share, in [0, 1]. If `inside` is less
+        than `outside`, AURC is less than 2 x SELE.
 
     Returns
     -------
@@ -229,7 +237,7 @@ def two_sele_counterexample(
     >>> round(population.aurc(), 6), round(population.two_sele, 6)
     (0.165129, 0.095)
     """
-    q = inner(top, "top")
+    q = check_open_fraction(top, "top")
     risks = (checks.fraction(inside, "inside"), checks.fraction(outside, "outside"))
     return StepScores((q, 1.0), risks, "two-sele-counterexample")
 
@@ -237,18 +245,18 @@ def two_sele_counterexample(
 RANDOM_ORDER: Final = PopulationEntry(
     "random-order",
     "random order",
-    "The confidence says nothing about the loss: the far end.",
+    "The confidence is independent of the loss.",
     random_order,
 )
 ORACLE_ORDER: Final = PopulationEntry(
     "oracle-order",
     "perfect order",
-    "Every failure lies below every success: the near end.",
+    "Every failure has a lower confidence than every success.",
     oracle_order,
 )
 TWO_SELE_COUNTEREXAMPLE: Final = PopulationEntry(
     "two-sele-counterexample",
     "failures among the most confident",
-    "The AURC exceeds 2 x SELE, which bounds it only where risk falls with confidence.",
+    "The AURC exceeds 2 x SELE, which is an upper bound only if the risk decreases.",
     two_sele_counterexample,
 )

@@ -1,4 +1,4 @@
-"""The catalogue of populations: made by name, with options; what tests and studies run over."""
+"""The catalogue of populations, which tests and studies iterate over."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from abstain.simulate.gaussians import GAUSSIAN_SCORES, TWO_CLASS_LOGITS, TWO_GA
 from abstain.simulate.population import Population, PopulationEntry
 from abstain.simulate.tied import DISCRETE_SCORES, TWO_GAUSSIANS_CUT, TWO_GAUSSIANS_SATURATED
 
-#: Every population with a name, simplest first. `rank_scores` takes a function and has none.
+#: All named populations, simplest first. `rank_scores` requires a function and has no name.
 POPULATIONS: Catalogue[PopulationEntry] = Catalogue("population")
 for _entry in (
     TWO_GAUSSIANS,
@@ -35,9 +35,9 @@ for _entry in (
 
 
 def make(name: str, **options: Any) -> Population:
-    """Make a population of the catalogue by name.
+    """Create a population of the catalogue by name.
 
-    Answers: how do I get the population of that name, with these parameters?
+    Answers: how do I obtain a population with this name and these parameters?
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def make(name: str, **options: Any) -> Population:
     UnknownNameError
         If there is no such population; the nearest name is suggested.
     InputError
-        If the population has no such option, or a value breaks one of its rules.
+        If the population has no such option, or a value is invalid.
 
     Examples
     --------
@@ -68,6 +68,6 @@ def make(name: str, **options: Any) -> Population:
     """
     if name == "logits":
         raise InputError(
-            "'logits' has class scores, not one confidence; make it by `ab.simulate.logits(...)`"
+            "'logits' has class scores instead of a confidence; use `ab.simulate.logits(...)`"
         )
     return POPULATIONS[name].make(**options)

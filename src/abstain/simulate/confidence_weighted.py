@@ -1,4 +1,4 @@
-"""CWSA and CWSA+ of a population: what a sample's confidence is worth above a threshold."""
+"""Expected CWSA and CWSA+ of a population at a threshold."""
 
 from itertools import pairwise
 from typing import Any
@@ -9,21 +9,21 @@ from abstain._foundation import checks
 from abstain.errors import DomainError, InputError
 from abstain.simulate.blocks import BlockScores
 from abstain.simulate.population import Population
-from abstain.simulate.risk_curve import over_coverage
+from abstain.simulate.risk_curve import integrate_coverage
 from abstain.typing import AnyArray, FloatArray
 
 
 def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
-    r"""Compute the CWSA of a population, divided by the number of all samples.
+    r"""Compute the CWSA of a population, normalized by all samples.
 
-    Answers: what would CWSA be at this threshold with endless data?
+    Answers: what is the true CWSA at this threshold?
 
     Parameters
     ----------
     population : Population
-        Of probabilities (`Population.probability`) and a 0/1 loss.
+        A population of probabilities (`Population.probability`) with 0/1 loss.
     threshold : float or array of float
-        In [0, 1).
+        Threshold in [0, 1).
 
     Returns
     -------
@@ -33,17 +33,17 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     Raises
     ------
     InputError
-        If the confidence is no probability, or the loss not 0 or 1.
+        If the confidence is not a probability, or the loss is not 0/1.
     DomainError
         If a threshold lies outside [0, 1).
 
     Notes
     -----
-    ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)``. For `block_scores` in closed form: an interval from
-    a to b adds its mass times one minus twice its risk times the mean ramp, which is
-    ``((b - tau)² - (a - tau)²)/(2 (b - a))`` where it lies above the threshold. Elsewhere by
-    quadrature over coverages. By parts it is the mean over all t from tau to 1 of the share that
-    is accepted at t and right, less the share that is accepted and wrong.
+    CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)``. `block_scores` has a closed form: an interval
+    from a to b contributes its mass times (1 - 2 risk) times the mean ramp, which is
+    ``((b - tau)² - (a - tau)²)/(2 (b - a))`` above the threshold. Other populations are integrated
+    numerically over coverages. Integration by parts shows that CWSA is the mean, over thresholds t
+    from tau to 1, of the share accepted at t and correct minus the share accepted and wrong.
 
     Examples
     --------
@@ -52,25 +52,25 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     >>> round(simulate.expected_cwsa(guesses, 0.9), 6)
     -0.02381
     """
-    return _of_each(population, threshold, plus=False)
+    return _at_thresholds(population, threshold, plus=False)
 
 
 def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
-    """Compute the CWSA+ of a population, divided by the number accepted.
+    """Compute the CWSA+ of a population, normalized by the accepted samples.
 
-    Answers: what would CWSA+ be at this threshold with endless data?
+    Answers: what is the true CWSA+ at this threshold?
 
     Parameters
     ----------
     population : Population
         As in `expected_cwsa`.
     threshold : float or array of float
-        In [0, 1).
+        Threshold in [0, 1).
 
     Returns
     -------
     float or ndarray
-        In [0, 1]; NaN where nothing is accepted.
+        In [0, 1]; NaN if no sample is accepted.
 
     Raises
     ------
@@ -87,53 +87,57 @@ def expected_cwsa_plus(population: Population, threshold: AnyArray) -> Any:
     >>> round(simulate.expected_cwsa_plus(simulate.make("cwsa-overconfident"), 0.9), 12)
     0.4
     """
-    return _of_each(population, threshold, plus=True)
+    return _at_thresholds(population, threshold, plus=True)
 
 
-def _of_each(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
+def _at_thresholds(population: Population, threshold: AnyArray, *, plus: bool) -> Any:
     if not (population.probability and population.binary):
         raise InputError(
-            f"`population` must be of probabilities and failures; {population.name!r} is not"
+            f"`population` must have probabilities and 0/1 loss; {population.name!r} has not"
         )
-    given = np.asarray(threshold, dtype=np.float64)
-    at = checks.finite(checks.vector(given.ravel(), "threshold"), "threshold")
-    if not ((at >= 0) & (at < 1)).all():
-        raise DomainError(f"`threshold` must lie in [0, 1); got {at[(at < 0) | (at >= 1)][0]!r}")
-    found = np.array([_at(population, float(t), plus=plus) for t in at])
-    return float(found[0]) if given.ndim == 0 else found.reshape(given.shape)
+    thresholds = np.asarray(threshold, dtype=np.float64)
+    flat = checks.finite(checks.vector(thresholds.ravel(), "threshold"), "threshold")
+    if not ((flat >= 0) & (flat < 1)).all():
+        raise DomainError(
+            f"`threshold` must lie in [0, 1); got {flat[(flat < 0) | (flat >= 1)][0]!r}"
+        )
+    values = np.array([_at_threshold(population, float(t), plus=plus) for t in flat])
+    return float(values[0]) if thresholds.ndim == 0 else values.reshape(thresholds.shape)
 
 
-def _at(population: Population, threshold: float, *, plus: bool) -> float:
+def _at_threshold(population: Population, threshold: float, *, plus: bool) -> float:
     accepted = float(population.coverage(threshold))
     if accepted <= 0:
         return float("nan") if plus else 0.0
     blocks = isinstance(population, BlockScores)
-    ramp = _ramp_of_blocks if blocks else _ramp_by_coverage
-    right, wrong = ramp(population, threshold)
-    return right / (accepted * (1 - threshold)) if plus else (right - wrong) / (1 - threshold)
+    ramp = _ramp_means_of_blocks if blocks else _ramp_means_by_quadrature
+    correct, wrong = ramp(population, threshold)
+    return correct / (accepted * (1 - threshold)) if plus else (correct - wrong) / (1 - threshold)
 
 
-def _ramp_of_blocks(blocks: Any, threshold: float) -> tuple[float, float]:
-    """E[(g - tau)_+] of what is right, and of what is wrong, in closed form."""
-    above = [np.maximum(end - threshold, 0.0) ** 2 for end in (blocks.low, blocks.high)]
-    each = blocks.mass * (above[1] - above[0]) / (2 * (blocks.high - blocks.low))
-    return float(each @ (1 - blocks.risks)), float(each @ blocks.risks)
+def _ramp_means_of_blocks(blocks: Any, threshold: float) -> tuple[float, float]:
+    """Return E[(g - tau)_+] of correct and of wrong predictions, in closed form."""
+    squared_excess = [np.maximum(end - threshold, 0.0) ** 2 for end in (blocks.low, blocks.high)]
+    ramp_means = (
+        blocks.mass * (squared_excess[1] - squared_excess[0]) / (2 * (blocks.high - blocks.low))
+    )
+    return float(ramp_means @ (1 - blocks.risks)), float(ramp_means @ blocks.risks)
 
 
-def _ramp_by_coverage(population: Any, threshold: float) -> tuple[float, float]:
-    """Sum the same over coverages, between which nothing jumps or bends."""
-    curve, end = population.curve, float(population.coverage(threshold))
-    edges = {0.0, end, *curve.breaks, *(edge for tie in curve.ties for edge in tie)}
+def _ramp_means_by_quadrature(population: Any, threshold: float) -> tuple[float, float]:
+    """Return E[(g - tau)_+] of correct and of wrong predictions, by numerical integration."""
+    curve, max_coverage = population.curve, float(population.coverage(threshold))
+    edges = {0.0, max_coverage, *curve.breaks, *(edge for tie in curve.ties for edge in tie)}
 
     def excess(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
         return np.maximum(np.asarray(population.threshold(coverage)) - threshold, 0.0)
 
-    def right_at(coverage: FloatArray) -> FloatArray:
+    def accuracy_at(coverage: FloatArray) -> FloatArray:
         return np.asarray(1.0 - curve.margin(coverage))
 
-    pieces = list(pairwise(sorted(edge for edge in edges if edge <= end)))
-    right, wrong = (
-        sum(over_coverage(share, excess, low, high) for low, high in pieces)
-        for share in (right_at, curve.margin)
+    pieces = list(pairwise(sorted(edge for edge in edges if edge <= max_coverage)))
+    correct, wrong = (
+        sum(integrate_coverage(share, excess, low, high) for low, high in pieces)
+        for share in (accuracy_at, curve.margin)
     )
-    return float(right), float(wrong)
+    return float(correct), float(wrong)

@@ -1,4 +1,4 @@
-"""Losses other than 0 and 1: gamma or lognormal, with a mean that falls with the confidence."""
+"""Gamma or lognormal losses whose mean decreases with the confidence."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,17 +10,17 @@ from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import MIN_ASYMPTOTIC, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
-from abstain.simulate.risk_curve import RiskCurve, over_line
+from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
 _NOISES = ("gamma", "lognormal")
 
-#: Where the law of the loss has no closed form it is averaged over coverages, in such steps.
+#: Step of the grid of log-odds of the coverage, for distributions without a closed form.
 _STEP = 1 / 8
 _GRID = np.arange(-40.0, 40.0 + _STEP / 2, _STEP)
 
-#: At smaller powers the terms of the closed form are too large for the digits of its sum.
-_LEAST_POWER = 1e-3
+#: For smaller powers, the terms of the closed form cancel and the sum loses its precision.
+_MIN_POWER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,15 @@ class ContinuousLoss(UniformScores):
 
     @property
     def _shape(self) -> float:
-        """Shape of the gamma law of that variation."""
+        """Shape of the gamma distribution with this coefficient of variation."""
         return self.variation**-2
 
     @property
     def _sigma(self) -> float:
-        """Standard deviation of the logarithm of the lognormal law of that variation."""
+        """Standard deviation of the logarithm of the lognormal noise."""
         return float(np.sqrt(np.log1p(self.variation**2)))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         u = rng.random(n)
         if self.noise == "gamma":
             noise = rng.gamma(self._shape, 1 / self._shape, n)
@@ -68,78 +68,82 @@ class ContinuousLoss(UniformScores):
 
     @cached_property
     def _optima(self) -> tuple[float, float]:
-        """AURC and AUGRC of an order by the loss: integrals of its law, by parts.
+        """AURC and AUGRC of the order by loss.
 
-        With F the distribution function of the loss and S = 1 - F, a loss l has the rank S(l), so
-        that AURC = E[-loss ln F] and AUGRC = E[loss S] are the integrals of S + F ln F and S²/2.
+        Let F be the distribution function of the loss and S = 1 - F. A loss l has the rank S(l), so
+        AURC = E[-loss ln F] and AUGRC = E[loss S]. Integration by parts yields the integrals of
+        S + F ln F and of S²/2.
         """
-        far = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
-        wide = (-45.0, float(np.log(far)) + 10.0 * self._sigma + 3.0)
+        max_loss = 40.0 + 40.0 * (self._sigma if self.noise == "lognormal" else self.variation)
+        log_range = (-45.0, float(np.log(max_loss)) + 10.0 * self._sigma + 3.0)
 
         def aurc(y: FloatArray) -> FloatArray:
-            s = self._exceeds(y)
+            s = self._exceedance(y)
             return np.asarray(np.exp(y) * (s + special.xlog1py(1.0 - s, -s)))
 
         def augrc(y: FloatArray) -> FloatArray:
-            return np.asarray(np.exp(y) * self._exceeds(y) ** 2 / 2)
+            return np.asarray(np.exp(y) * self._exceedance(y) ** 2 / 2)
 
-        return self._scale * over_line(aurc, *wide), self._scale * over_line(augrc, *wide)
+        return self._scale * integrate_line(aurc, *log_range), self._scale * integrate_line(
+            augrc, *log_range
+        )
 
     @property
-    def _closed(self) -> bool:
-        """Whether the law of the loss has a closed form here: a moment of 1/noise must exist.
+    def _has_closed_form(self) -> bool:
+        """Whether the distribution of the loss has a closed form.
 
-        Where it does not, the noise is so wide that an average over a grid is exact.
+        A moment of 1/noise must exist. Otherwise the noise is so wide that an average over a grid
+        is exact.
         """
-        if self.power < _LEAST_POWER:
+        if self.power < _MIN_POWER:
             return False
         return self.noise == "lognormal" or self._shape * self.power > 1.0
 
-    def _exceeds(self, y: FloatArray) -> FloatArray:
-        """P(loss > scale x exp(y)): the coverage is above (x/noise)^(1/power), x = exp(y)."""
-        if not self._closed:
-            return self._averaged(y)
+    def _exceedance(self, y: FloatArray) -> FloatArray:
+        """Return P(loss > scale x exp(y)): the coverage exceeds (exp(y)/noise)^(1/power)."""
+        if not self._has_closed_form:
+            return self._averaged_exceedance(y)
         a = 1.0 / self.power
         if self.noise == "gamma":
-            above = _gamma_tail(self._shape, 0.0, y) - _gamma_tail(self._shape, a, y)
+            exceedance = _gamma_tail(self._shape, 0.0, y) - _gamma_tail(self._shape, a, y)
         else:
-            above = _lognormal_tail(self._sigma, 0.0, y) - _lognormal_tail(self._sigma, a, y)
-        return np.asarray(np.clip(above, 0.0, 1.0))
+            exceedance = _lognormal_tail(self._sigma, 0.0, y) - _lognormal_tail(self._sigma, a, y)
+        return np.asarray(np.clip(exceedance, 0.0, 1.0))
 
-    def _averaged(self, y: FloatArray) -> FloatArray:
+    def _averaged_exceedance(self, y: FloatArray) -> FloatArray:
         """Average the law of the noise over all coverages, by the weights of `over_coverage`."""
         share = special.expit(_GRID)
         density = _STEP * share * special.expit(-_GRID)
         log_noise = y[:, None] - self.power * np.log(share)
         if self.noise == "gamma":
             with np.errstate(over="ignore"):
-                above = special.gammaincc(
+                exceedance = special.gammaincc(
                     self._shape, self._shape * np.exp(np.minimum(log_noise, 700.0))
                 )
         else:
-            above = special.ndtr(-(log_noise / self._sigma + self._sigma / 2))
-        return np.asarray(np.clip(above @ density, 0.0, 1.0))
+            exceedance = special.ndtr(-(log_noise / self._sigma + self._sigma / 2))
+        return np.asarray(np.clip(exceedance @ density, 0.0, 1.0))
 
 
 def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
-    """E[(x/N)^a; N > x] at x = exp(y), N of a gamma law of mean 1 with shape above a."""
+    """Return E[(x/N)^a; N > x] at x = exp(y), with gamma N of mean 1 and shape above a."""
     with np.errstate(over="ignore", divide="ignore"):
         tail = np.log(special.gammaincc(shape - a, shape * np.exp(np.minimum(y, 700.0))))
     return np.asarray(np.exp(a * y + _log_inverse_moment(shape, a) + tail))
 
 
 def _log_inverse_moment(shape: float, a: float) -> float:
-    """Ln E[N^-a] of the same law: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
-    rest = shape - a
-    if rest < MIN_ASYMPTOTIC:
-        return float(a * np.log(shape) + special.gammaln(rest) - special.gammaln(shape))
-    # Stirling for both, differenced by hand: the terms themselves are too large.
-    tails = float(stirling_tail(rest)) - float(stirling_tail(shape))
-    return float((rest - 0.5) * np.log1p(-a / shape)) + a + tails
+    """Return ln E[N^-a] of gamma N: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
+    reduced_shape = shape - a
+    if reduced_shape < MIN_ASYMPTOTIC:
+        return float(a * np.log(shape) + special.gammaln(reduced_shape) - special.gammaln(shape))
+    # Stirling's series for the difference, because both terms are large.
+    tail_difference = float(stirling_tail(reduced_shape)) - float(stirling_tail(shape))
+    return float((reduced_shape - 0.5) * np.log1p(-a / shape)) + a + tail_difference
 
 
 def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
-    """E[(x/N)^a; N > x] at x = exp(y), N of a lognormal law of mean 1."""
+    """Return E[(x/N)^a; N > x] at x = exp(y), with lognormal N of mean 1."""
     moment = a * (1.0 + a) * sigma**2 / 2
     return np.asarray(
         np.exp(a * y + moment + special.log_ndtr(-(y / sigma + sigma / 2 + a * sigma)))
@@ -149,27 +153,29 @@ def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
 def continuous_loss(
     mean: float = 0.5, *, power: float = 1.0, noise: str = "gamma", variation: float = 1.0
 ) -> Population:
-    """Make a population of losses that are no failures: any number above 0.
+    """Create a population of graded losses.
 
-    Answers: what do estimators give for losses such as the cross-entropy, heavy tail included?
+    Answers: which values do estimators have for losses such as the cross-entropy, including heavy
+    tails?
 
     Parameters
     ----------
     mean : float, default=0.5
         Mean loss, above 0: the full-coverage risk.
     power : float, default=1.0
-        How fast the mean loss falls with the rank u: mean (power + 1) (1 - u)^power. 0: a random
-        order.
+        The mean loss at rank u is mean (power + 1) (1 - u)^power. With 0, the order is random.
     noise : {"gamma", "lognormal"}, default="gamma"
-        Law of the loss around its mean at that rank.
+        Distribution of the loss around its mean.
     variation : float, default=1.0
-        Standard deviation over mean of that law, above 0; 1 with "gamma" is the exponential law.
+        Coefficient of variation of the noise, above 0; with 1, "gamma" is the exponential
+        distribution.
 
     Returns
     -------
     Population
-        Confidence uniform on [0, 1]. All closed: the selective risk at coverage c is mean c^power,
-        AURC = mean/(power + 1), AUGRC = mean/(power + 2). The optima by quadrature.
+        A population with confidence uniform on [0, 1] and closed forms: the selective risk at
+        coverage c is mean c^power, AURC = mean/(power + 1), AUGRC = mean/(power + 2). Only the
+        optima are integrated numerically.
 
     Raises
     ------
@@ -197,6 +203,6 @@ def continuous_loss(
 CONTINUOUS_LOSS: Final = PopulationEntry(
     "continuous-loss",
     "continuous losses",
-    "Gamma or lognormal losses with a mean that falls with the confidence.",
+    "Gamma or lognormal losses with a mean that decreases with the confidence.",
     continuous_loss,
 )

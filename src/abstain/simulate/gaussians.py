@@ -1,4 +1,4 @@
-"""Normal scores: the binormal model, a probit or logistic risk, and a softmax of two classes."""
+"""Normal scores: binormal model, probit or logistic risk, and softmax of two classes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,12 +8,18 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
-from abstain.simulate.risk_curve import RiskCurve, over_line
+from abstain.simulate.population import (
+    Population,
+    PopulationEntry,
+    Sample,
+    check_open_fraction,
+    draw_failures,
+)
+from abstain.simulate.risk_curve import RiskCurve, integrate_line
 from abstain.typing import FloatArray
 
-#: Newton steps from the nearer side; each one that leaves the bracket halves it instead.
-_STEPS = 100
+#: Maximum number of Newton steps; a step that leaves the bracket is replaced by bisection.
+_MAX_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,39 +32,39 @@ class TwoGaussians(Population):
     name = "two-gaussians"
 
     def _curve(self) -> RiskCurve:
-        return RiskCurve(self._loss_at, self._loss_above, breaks=self._turn())
+        return RiskCurve(self._loss_at, self._loss_above, breaks=self._inflection())
 
-    def _turn(self) -> tuple[float, ...]:
-        """Where a score is as likely wrong as right: the steepest place of the mean loss."""
+    def _inflection(self) -> tuple[float, ...]:
+        """Coverage at which the failure probability is 1/2, where the mean loss is steepest."""
         d = self.separation
         if d == 0:
             return ()
-        middle = (float(special.logit(self.rate)) + d * d / 2) / d
-        turn = float(self._beyond(np.array(middle)))
-        return (turn,) if 0 < turn < 1 else ()
+        score = (float(special.logit(self.rate)) + d * d / 2) / d
+        coverage = float(self._share_above(np.array(score)))
+        return (coverage,) if 0 < coverage < 1 else ()
 
-    def _wrong(self, score: FloatArray) -> FloatArray:
+    def _failure_probability(self, score: FloatArray) -> FloatArray:
         d = self.separation
         return np.asarray(special.expit(special.logit(self.rate) + d * d / 2 - d * score))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(self._confidence_at(coverage))
+        return self._failure_probability(self._confidence_at(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(self.rate * special.ndtr(-self._confidence_at(coverage)))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        return np.asarray(mixture(-confidence, self.rate, self.separation))
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        return np.asarray(mixture_cdf(-confidence, self.rate, self.separation))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # Each half by its own tail, in which the share keeps its digits.
+        # Each half uses the tail in which the share is more precise.
         upper = coverage <= 0.5
         out = np.empty(np.shape(coverage))
         out[upper] = -mixture_quantile(coverage[upper], self.rate, self.separation)
         out[~upper] = mixture_quantile(1.0 - coverage[~upper], self.rate, -self.separation)
         return out
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         loss = rng.random(n) < self.rate
         score = rng.standard_normal(n) + np.where(loss, 0.0, self.separation)
         return Sample(score, loss.astype(np.float64))
@@ -70,27 +76,27 @@ class TwoGaussians(Population):
         return (1 - auroc) * r * (1 - r) + r * r / 2
 
 
-def mixture(x: FloatArray, rate: float, shift: float) -> FloatArray:
-    """CDF at x of a share `rate` of N(0, 1) and the rest of N(-shift, 1)."""
+def mixture_cdf(x: FloatArray, rate: float, shift: float) -> FloatArray:
+    """Return the CDF at x of the mixture rate N(0, 1) + (1 - rate) N(-shift, 1)."""
     return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
     """Invert `mixture` for shares up to 1/2: Newton on its logarithm, kept in a bracket."""
-    first = special.ndtri(np.maximum(share, np.finfo(float).tiny))
-    low, high = np.minimum(first, first - shift), np.maximum(first, first - shift)
+    start = special.ndtri(np.maximum(share, np.finfo(float).tiny))
+    low, high = np.minimum(start, start - shift), np.maximum(start, start - shift)
     x, target = (low + high) / 2, np.log(np.maximum(share, np.finfo(float).tiny))
-    for _ in range(_STEPS):
-        value = mixture(x, rate, shift)
+    for _ in range(_MAX_STEPS):
+        value = mixture_cdf(x, rate, shift)
         error = np.log(value) - target
         low, high = np.where(error < 0, x, low), np.where(error < 0, high, x)
         slope = (rate * _density(x) + (1 - rate) * _density(x + shift)) / value
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = x - error / slope
-        moved = np.where((moved >= low) & (moved <= high), moved, (low + high) / 2)
-        if np.all(np.abs(moved - x) <= 1e-15 * (1 + np.abs(x))):
-            return np.asarray(moved)
-        x = moved
+            updated = x - error / slope
+        updated = np.where((updated >= low) & (updated <= high), updated, (low + high) / 2)
+        if np.all(np.abs(updated - x) <= 1e-15 * (1 + np.abs(x))):
+            return np.asarray(updated)
+        x = updated
     return np.asarray(x)
 
 
@@ -99,25 +105,25 @@ def _density(x: FloatArray) -> FloatArray:
 
 
 def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
-    """Make a population of normal scores: those of failures and of successes (binormal).
+    """Create a population of normal scores of failures and successes (binormal model).
 
-    Answers: what does a metric, its interval or an estimator give for a score of known quality?
+    Answers: which values do metrics, intervals and estimators have for a score of known quality?
 
     Parameters
     ----------
     risk : float, default=0.1
         Share of failures, between 0 and 1, both excluded.
     separation : float, default=1.6
-        How far the mean score of the successes lies above that of the failures, in standard
-        deviations. The failure AUROC is Phi(separation/sqrt(2)): 0.87 for 1.6. At 0 the order is
-        random, below 0 it is worse than that.
+        Mean score of the successes minus that of the failures, in standard deviations. The failure
+        AUROC is Phi(separation/sqrt(2)): 0.87 for 1.6. At 0 the order is random; below 0 it is
+        worse than random.
 
     Returns
     -------
     Population
-        0/1 loss. The failure probability at score s is logistic in s. Closed forms of the curves
-        at a threshold and of AUGRC = (1 - AUROC) R (1 - R) + R²/2; AURC by quadrature. `cut` and
-        `saturate` tie its scores.
+        A population with 0/1 loss. The failure probability is a logistic function of the score.
+        The curves at a threshold and AUGRC = (1 - AUROC) R (1 - R) + R²/2 have closed forms; AURC
+        is integrated numerically. `cut` and `saturate` create ties.
 
     Raises
     ------
@@ -132,16 +138,16 @@ def two_gaussians(risk: float = 0.1, separation: float = 1.6) -> Population:
     (0.016605, 0.021911)
     >>> confidence, loss = population.sample(1000, rng=0)
     """
-    return TwoGaussians(inner(risk, "risk"), checks.number(separation, "separation"))
+    return TwoGaussians(check_open_fraction(risk, "risk"), checks.number(separation, "separation"))
 
 
 _LINKS = ("probit", "logistic")
 
-#: Beyond 39 the normal density is 0 in double precision.
-_FAR = 39.0
+#: The normal density is 0 in double precision for larger scores.
+_MAX_SCORE = 39.0
 
-#: Stands for 0 where a formula divides by it.
-_ALMOST = 1e-300
+#: Replaces 0 in a denominator.
+_NEARLY_ZERO = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,107 +162,114 @@ class GaussianScores(Population):
 
     @cached_property
     def intercept(self) -> float:
-        """The intercept that makes the risk what was asked for."""
+        """Intercept of the failure probability for which the risk is `rate`."""
         if self.link == "probit":
             return float(np.sqrt(1 + self.slope**2) * special.ndtri(self.rate))
         if self.slope == 0:
             return float(special.logit(self.rate))
         from scipy.optimize import brentq
 
-        # A mean of probabilities lies between those at the ends, beyond which no sample is.
-        far = abs(float(special.logit(self.rate))) + _FAR * abs(self.slope) + 1
-        root: float = brentq(self._excess, -far, far, xtol=1e-14, rtol=1e-14)
+        # The mean probability lies between those at the most extreme scores.
+        bound = abs(float(special.logit(self.rate))) + _MAX_SCORE * abs(self.slope) + 1
+        root: float = brentq(self._risk_excess, -bound, bound, xtol=1e-14, rtol=1e-14)
         return root
 
-    def _excess(self, intercept: float) -> float:
-        """How far that intercept misses the risk."""
+    def _risk_excess(self, intercept: float) -> float:
+        """Return the difference between the risk with this intercept and `rate`."""
 
-        def wrong(score: FloatArray) -> FloatArray:
+        def failure_density(score: FloatArray) -> FloatArray:
             density = np.exp(-score * score / 2) / np.sqrt(2 * np.pi)
             return np.asarray(special.expit(intercept - self.slope * score) * density)
 
-        return over_line(wrong, -_FAR, _FAR) - self.rate
+        return integrate_line(failure_density, -_MAX_SCORE, _MAX_SCORE) - self.rate
 
     def _curve(self) -> RiskCurve:
-        turn = float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
-        breaks = (turn,) if 0 < turn < 1 else ()
-        above = self._loss_above if self.link == "probit" else None
-        return RiskCurve(self._loss_at, above, breaks=breaks)
+        half_risk_coverage = (
+            float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
+        )
+        breaks = (half_risk_coverage,) if 0 < half_risk_coverage < 1 else ()
+        loss_above = self._loss_above if self.link == "probit" else None
+        return RiskCurve(self._loss_at, loss_above, breaks=breaks)
 
-    def _wrong(self, score: FloatArray) -> FloatArray:
-        drop = self.slope * score if self.slope else np.zeros_like(score)
-        inside = self.intercept - drop
-        return np.asarray(special.ndtr(inside) if self.link == "probit" else special.expit(inside))
+    def _failure_probability(self, score: FloatArray) -> FloatArray:
+        reduction = self.slope * score if self.slope else np.zeros_like(score)
+        argument = self.intercept - reduction
+        return np.asarray(
+            special.ndtr(argument) if self.link == "probit" else special.expit(argument)
+        )
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(-special.ndtri(coverage))
+        return self._failure_probability(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        """P(wrong, S > s): a bivariate normal probability."""
+        """Return P(wrong, S > s), a bivariate normal probability."""
         correlation = -self.slope / np.sqrt(1 + self.slope**2)
-        found = _both_below(
+        probability = _bivariate_normal_cdf(
             float(special.ndtri(self.rate)), special.ndtri(coverage), float(correlation)
         )
-        return np.clip(found, 0.0, np.minimum(coverage, self.rate))
+        return np.clip(probability, 0.0, np.minimum(coverage, self.rate))
 
     def _risk(self) -> float:
         return self.rate
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(special.ndtr(-confidence))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(-special.ndtri(coverage))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         score = rng.standard_normal(n)
-        return Sample(score, failures(self._wrong(score), rng))
+        return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        # P(wrong, another score is lower): normal with correlation slope/sqrt(2 + 2 slope²).
+        # P(wrong, another score is lower) is bivariate normal with correlation
+        # slope/sqrt(2 + 2 slope²).
         b = self.slope
         return self.rate / 2 - float(
             special.owens_t(special.ndtri(self.rate), b / np.sqrt(2 + b * b))
         )
 
 
-def _both_below(h: float, k: FloatArray, correlation: float) -> FloatArray:
-    """P(X < h, Y < k) of standard normals with that correlation, by Owen's T function."""
-    # The formula divides by both; at 1e-300 its limits are reached, at 40 those at infinity.
-    h = h if h != 0 else _ALMOST
-    k = np.clip(np.where(k == 0, _ALMOST, k), -40.0, 40.0)
-    spread = np.sqrt(1 - correlation**2)
+def _bivariate_normal_cdf(h: float, k: FloatArray, correlation: float) -> FloatArray:
+    """Return P(X < h, Y < k) of correlated standard normals, by Owen's T function."""
+    # The formula divides by h and k; 1e-300 and 40 yield its limits at 0 and at infinity.
+    h = h if h != 0 else _NEARLY_ZERO
+    k = np.clip(np.where(k == 0, _NEARLY_ZERO, k), -40.0, 40.0)
+    residual_scale = np.sqrt(1 - correlation**2)
     with np.errstate(over="ignore"):
-        t_h = special.owens_t(h, (k - correlation * h) / (h * spread))
-        t_k = special.owens_t(k, (h - correlation * k) / (k * spread))
-    other_sides = (h > 0) != (k > 0)
+        t_h = special.owens_t(h, (k - correlation * h) / (h * residual_scale))
+        t_k = special.owens_t(k, (h - correlation * k) / (k * residual_scale))
+    has_opposite_signs = (h > 0) != (k > 0)
     return np.asarray(
-        (special.ndtr(h) + special.ndtr(k)) / 2 - t_h - t_k - np.where(other_sides, 0.5, 0.0)
+        (special.ndtr(h) + special.ndtr(k)) / 2 - t_h - t_k - np.where(has_opposite_signs, 0.5, 0.0)
     )
 
 
 def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probit") -> Population:
-    """Make a population of normal scores with a failure probability curve.
+    """Create a population of normal scores with a probit or logistic failure probability.
 
-    Answers: what does a score give whose failure probability falls smoothly, but never to 0?
+    Answers: which values do metrics have if the failure probability decreases smoothly with the
+    score, but never to 0?
 
     Parameters
     ----------
     risk : float, default=0.1
         Share of failures, between 0 and 1, both excluded.
     slope : float, default=1.5
-        How steeply the failure probability falls with the score, which is N(0, 1): a sample of
-        score s fails with probability F(intercept - slope x s). 0: a random order.
+        Slope of the failure probability: a sample with score s ~ N(0, 1) fails with probability
+        F(intercept - slope x s). With 0, the order is random.
     link : {"probit", "logistic"}, default="probit"
         F: the normal or the logistic distribution function.
 
     Returns
     -------
     Population
-        0/1 loss. For "probit" with z = Phi^-1(risk): AUGRC = risk/2 - T(z, slope/sqrt(2 +
-        slope²)), T Owen's function, and closed curves; AURC, and all of "logistic", by quadrature.
+        A population with 0/1 loss. For "probit", the curves have closed forms, and
+        AUGRC = risk/2 - T(z, slope/sqrt(2 + slope²)) with z = Phi^-1(risk) and Owen's function T.
+        AURC, and all values for "logistic", are integrated numerically.
 
     Raises
     ------
@@ -275,7 +288,7 @@ def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probi
     0.0
     """
     checks.one_of(link, "link", _LINKS)
-    return GaussianScores(inner(risk, "risk"), checks.number(slope, "slope"), link)
+    return GaussianScores(check_open_fraction(risk, "risk"), checks.number(slope, "slope"), link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,41 +304,42 @@ class TwoClass(Population):
     def _curve(self) -> RiskCurve:
         return RiskCurve(self._loss_at, self._loss_above)
 
-    def _distance(self, coverage: FloatArray) -> FloatArray:
-        """Return |z| at a coverage, in standard deviations, plus the separation/2.
+    def _standardized_log_odds(self, coverage: FloatArray) -> FloatArray:
+        """Return |z| at a coverage, in standard deviations, plus separation/2.
 
-        |z| > t is z > t or z < -t: twice a mixture, in equal parts, of two normal tails.
+        |z| > t means z > t or z < -t, so its probability is twice an equal mixture of two normal
+        tails.
         """
-        found = mixture_quantile(coverage / 2, 0.5, self.separation)
-        return np.maximum(-found, self.separation / 2)
+        quantile = mixture_quantile(coverage / 2, 0.5, self.separation)
+        return np.maximum(-quantile, self.separation / 2)
 
-    def _size(self, coverage: FloatArray) -> FloatArray:
-        return self.separation * (self._distance(coverage) - self.separation / 2)
+    def _absolute_log_odds(self, coverage: FloatArray) -> FloatArray:
+        return self.separation * (self._standardized_log_odds(coverage) - self.separation / 2)
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(-self._size(coverage)))
+        return np.asarray(special.expit(-self._absolute_log_odds(coverage)))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(special.ndtr(-self._distance(coverage)))
+        return np.asarray(special.ndtr(-self._standardized_log_odds(coverage)))
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        size = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
-        standard = -(size / self.separation + self.separation / 2)
-        return 2 * mixture(standard, 0.5, self.separation)
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        absolute_log_odds = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
+        standard = -(absolute_log_odds / self.separation + self.separation / 2)
+        return 2 * mixture_cdf(standard, 0.5, self.separation)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(special.expit(self._size(coverage) / self.temperature))
+        return np.asarray(special.expit(self._absolute_log_odds(coverage) / self.temperature))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         z = self.separation * (self.separation / 2 + rng.standard_normal(n))
         return Sample(special.expit(np.abs(z) / self.temperature), (z < 0).astype(np.float64))
 
 
 def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Population:
-    """Make the population of the top probability of a classifier of two Gaussian classes.
+    """Create the population of the top probability of a classifier of two Gaussian classes.
 
-    Answers: what do scores and calibration measures give for a softmax of two classes whose
-    honesty is known?
+    Answers: which values do scores and calibration measures have for a softmax of two classes with
+    known calibration?
 
     Parameters
     ----------
@@ -333,16 +347,16 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
         Distance of the class means, in standard deviations, above 0: the error rate is
         Phi(-separation/2).
     temperature : float, default=1.0
-        Divides the log-odds: calibrated at 1, overconfident below, underconfident above. It does
-        not change the order, so neither the risk at a coverage nor an area.
+        Divisor of the log-odds: calibrated at 1, overconfident below, underconfident above. It
+        does not change the order, the risk at a coverage or an area.
 
     Returns
     -------
     Population
-        0/1 loss; confidence in [0.5, 1], which rank as every other score of two-class softmax
-        outputs does (entropy, margin, Gini index, l2 norm). Curves closed at a threshold, areas by
-        quadrature. With a low temperature samples saturate at confidence 1.0: the truth is that of
-        the log-odds, which do not.
+        A population with 0/1 loss and confidence in [0.5, 1]. All other scores of a two-class
+        softmax (entropy, margin, Gini index, l2 norm) have the same ranking. Curves at a threshold
+        have closed forms; areas are integrated numerically. With a low temperature, sampled
+        confidences are rounded to 1.0; the true values are those of the unrounded log-odds.
 
     Raises
     ------
@@ -351,7 +365,7 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
 
     See Also
     --------
-    logits : The logits themselves, of any number of classes.
+    logits : Logits of any number of classes.
 
     Examples
     --------
@@ -370,18 +384,18 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
 TWO_GAUSSIANS: Final = PopulationEntry(
     "two-gaussians",
     "two Gaussians",
-    "Normal scores; those of the successes lie higher by a distance (binormal).",
+    "Normal scores of failures and successes with different means (binormal model).",
     two_gaussians,
 )
 GAUSSIAN_SCORES: Final = PopulationEntry(
     "gaussian-scores",
     "Gaussian scores",
-    "Normal scores; the failure probability falls with the score as a probit or logistic.",
+    "Normal scores with a failure probability that is probit or logistic in the score.",
     gaussian_scores,
 )
 TWO_CLASS_LOGITS: Final = PopulationEntry(
     "two-class-logits",
     "two-class softmax",
-    "Top probability of a classifier of two Gaussian classes, tempered.",
+    "Top probability of a classifier of two Gaussian classes, with a temperature.",
     two_class_logits,
 )

@@ -1,4 +1,4 @@
-"""Labeled logits of a classifier of Gaussian classes, for studies over confidence scores."""
+"""Labeled logits of a classifier of Gaussian classes, for comparisons of confidence scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ _LOSSES = ("zero-one", "cross-entropy")
 
 
 class LabeledLogits(NamedTuple):
-    """What a classifier said about samples, and what they are.
+    """Logits and labels of simulated samples.
 
     Attributes
     ----------
     logits : ndarray of shape (n, K)
-        Raw class scores.
+        Logits of the classifier.
     labels : ndarray of shape (n,)
         True classes from 0.
     """
@@ -34,16 +34,16 @@ class LabeledLogits(NamedTuple):
 
 @dataclass(frozen=True)
 class Truth:
-    """The metrics of a confidence score on a population, with the standard error of each.
+    """Estimated true metrics of a confidence score on a population, with standard errors.
 
     Attributes
     ----------
     risk, aurc, augrc : float
         Full-coverage risk, AURC (ties averaged) and AUGRC.
     risk_error, aurc_error, augrc_error : float
-        Their standard errors, from the spread over the blocks.
+        Standard errors, from the standard deviation over blocks of samples.
     n : int
-        Number of samples they were estimated from.
+        Number of simulated samples.
     """
 
     risk: float
@@ -57,7 +57,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class LogitPopulation:
-    """A classifier of K Gaussian classes, made by `logits`.
+    """A classifier of K Gaussian classes, created by `logits`.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class LogitPopulation:
     separation : float
         Distance of the class means, in standard deviations.
     temperature : float
-        Divides the logits.
+        Divisor of the logits.
     mismatch : float
-        How much each class looks at its neighbor's feature; 0 for the Bayes classifier.
+        Weight of the neighboring feature in each logit; 0 for the Bayes classifier.
     name : str
         "logits".
 
@@ -88,12 +88,12 @@ class LogitPopulation:
     name: str = "logits"
 
     def sample_logits(self, n: int, *, rng: Rng = None) -> LabeledLogits:
-        """Draw n samples: their logits (n, K) and labels (n,)."""
-        features, labels = self._draw(checks.positive_int(n, "n"), as_generator(rng))
+        """Simulate n samples: logits of shape (n, K) and labels of shape (n,)."""
+        features, labels = self._sample(checks.positive_int(n, "n"), as_generator(rng))
         return LabeledLogits(self._logits(features), labels)
 
     def two_class(self) -> Population:
-        """Return the exact population of the top probability, for two classes and the Bayes rule.
+        """Return the exact population of the top probability of two classes without mismatch.
 
         Raises
         ------
@@ -139,8 +139,8 @@ class LogitPopulation:
 
         Notes
         -----
-        No loss is drawn: each sample counts with its mean loss given its features, which is known,
-        so that the error is a fraction of that of drawn labels.
+        Each sample contributes its expected loss given the features, which is known, instead of a
+        random loss. This reduces the standard error considerably.
         """
         checks.one_of(loss, "loss", _LOSSES)
         size, parts = checks.positive_int(n, "n"), checks.positive_int(blocks, "blocks")
@@ -148,7 +148,7 @@ class LogitPopulation:
             raise InputError(
                 f"`blocks` must be at least 2 and `n` twice that; got {blocks!r} and {n!r}"
             )
-        features, _ = self._draw(size, as_generator(rng))
+        features, _ = self._sample(size, as_generator(rng))
         confidence = np.empty(size)
         mean_loss = np.empty(size)
         for rows in np.array_split(np.arange(size), parts):
@@ -170,15 +170,15 @@ class LogitPopulation:
         """Distance of each class mean from the origin."""
         return self.separation / float(np.sqrt(2))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    def _sample(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         labels = rng.integers(0, self.classes, n)
         features = rng.standard_normal((n, self.classes))
         features[np.arange(n), labels] += self._scale
         return features, labels
 
     def _logits(self, features: FloatArray) -> FloatArray:
-        seen = features + self.mismatch * np.roll(features, 1, axis=1)
-        return seen * (self._scale / self.temperature)
+        observed = features + self.mismatch * np.roll(features, 1, axis=1)
+        return observed * (self._scale / self.temperature)
 
     def _mean_loss(self, features: FloatArray, z: FloatArray, loss: str) -> FloatArray:
         posterior = np.exp(_log_softmax(features * self._scale))
@@ -193,13 +193,13 @@ def _log_softmax(z: FloatArray) -> FloatArray:
 
 
 def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, float]:
-    """Risk, AURC and AUGRC of a large sample: mean selective and generalized risk of all counts.
+    """Return risk, AURC and AUGRC of a large sample: means over all numbers of accepted samples.
 
-    Equal confidences share their mean loss, which is the mean over the orders of a tie.
+    Tied samples have the mean loss of their group, which is the expectation over random orders.
     """
-    _, at, count = np.unique(-confidence, return_inverse=True, return_counts=True)
-    shared = np.bincount(at, loss) / count
-    accepted = np.cumsum(np.repeat(shared, count))
+    _, group_index, count = np.unique(-confidence, return_inverse=True, return_counts=True)
+    mean_loss = np.bincount(group_index, loss) / count
+    accepted = np.cumsum(np.repeat(mean_loss, count))
     n = confidence.size
     selective = accepted / np.arange(1, n + 1)
     risk = float(accepted[-1] / n)
@@ -209,10 +209,10 @@ def _areas(confidence: FloatArray, loss: FloatArray) -> tuple[float, float, floa
 def logits(
     classes: int = 5, *, separation: float = 3.0, temperature: float = 1.0, mismatch: float = 0.0
 ) -> LogitPopulation:
-    """Make a population of labeled logits, for which the scores of the field differ.
+    """Create a population of labeled logits, for which different scores have different rankings.
 
-    Answers: which confidence score ranks best when the classifier is right, overconfident or
-    wrong in a known way?
+    Answers: which confidence score ranks best if the classifier is calibrated, overconfident or
+    misspecified in a known way?
 
     Parameters
     ----------
@@ -221,16 +221,17 @@ def logits(
     separation : float, default=3.0
         Distance of any two class means, in standard deviations, above 0.
     temperature : float, default=1.0
-        Divides the logits, above 0: calibrated at 1 (without mismatch), overconfident below.
+        Divisor of the logits, above 0: calibrated at 1 (without mismatch), overconfident below.
     mismatch : float, default=0.0
-        Weight with which class k also looks at the feature of class k - 1: the classifier is no
-        longer the Bayes classifier.
+        Weight of the feature of class k - 1 in the logit of class k. If it is not 0, the
+        classifier is not the Bayes classifier.
 
     Returns
     -------
     LogitPopulation
-        ``.sample_logits(n, rng=)``; for two classes ``.two_class()`` is exact, for more
-        ``.truth(score)`` estimates the metrics of a score with their standard errors.
+        A population with ``sample_logits(n, rng=)``. ``two_class()`` returns the exact population
+        for two classes; ``truth(score)`` estimates the true metrics of a score, with standard
+        errors.
 
     Raises
     ------
@@ -241,8 +242,8 @@ def logits(
 
     Notes
     -----
-    Features x ~ N(m_y, I) in K dimensions with means on the axes; the Bayes logits are m_k . x.
-    With two classes every score of the softmax ranks alike, the largest logit does not.
+    Features are x ~ N(m_y, I) in K dimensions with means on the axes; the Bayes logits are m_k . x.
+    With two classes, all scores of the softmax have the same ranking, unlike the largest logit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a population is: confidence and loss of which everything is known exactly."""
+"""Base class of populations: distributions of confidence and loss with known true values."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -17,14 +17,14 @@ from abstain.typing import AnyArray, FloatArray, Rng
 
 
 class Sample(NamedTuple):
-    """Samples drawn from a population: ``ab.augrc(*population.sample(1000, rng=0))``.
+    """Confidences and losses of simulated samples: ``ab.augrc(*population.sample(1000, rng=0))``.
 
     Attributes
     ----------
     confidence : ndarray of shape (n,)
         Higher is more trusted.
     loss : ndarray of shape (n,)
-        Non-negative; 0.0 or 1.0 where the population is of failures.
+        Non-negative; 0.0 or 1.0 if the population has 0/1 loss.
     """
 
     confidence: FloatArray
@@ -32,11 +32,11 @@ class Sample(NamedTuple):
 
 
 class Population(ABC):
-    """A law of confidence and loss of which risk, curves and areas are known exactly.
+    """A joint distribution of confidence and loss whose risk, curves and areas are known exactly.
 
-    Answers: what would each metric be with endless data? Made by `two_gaussians`,
-    `gaussian_scores`, `beta_scores`, `discrete_scores`, `continuous_loss` and the others, or by
-    `make` from a name.
+    Answers: what is the true value of each metric? Create a population with `two_gaussians`,
+    `gaussian_scores`, `beta_scores`, `discrete_scores`, `continuous_loss` or a similar function,
+    or with `make` by name.
 
     Attributes
     ----------
@@ -45,16 +45,16 @@ class Population(ABC):
     binary : bool
         Whether the loss is 0 or 1, so that a mean loss is a failure probability.
     probability : bool
-        Whether the confidence lies in [0, 1] and claims to be the probability of being right.
+        Whether the confidence is a (possibly miscalibrated) probability of a correct prediction.
 
     See Also
     --------
-    abstain.simulate.make : Make one by name.
+    abstain.simulate.make : Create a population by name.
 
     Notes
     -----
-    Closed forms where there are any, else adaptive quadrature to 1e-10 (`TOLERANCE`). Areas that
-    need quadrature are computed once, on first use.
+    Values are closed forms where these exist, otherwise numerical integrals with an error of at
+    most 1e-10 (`TOLERANCE`). An integral is computed on first use and stored.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Population(ABC):
     [0.0, 0.0, 0.0, 0.0, 1.0]
     """
 
-    # ------------------------------------------------------------- what each population defines
+    # ------------------------------------------------------------- defined by each population
     @property
     @abstractmethod
     def name(self) -> str:
@@ -80,7 +80,7 @@ class Population(ABC):
 
     @property
     def probability(self) -> bool:
-        """Whether the confidence claims to be the probability of being right."""
+        """Whether the confidence is a (possibly miscalibrated) probability of being correct."""
         return False
 
     @abstractmethod
@@ -88,26 +88,26 @@ class Population(ABC):
         """Return the risk at every coverage."""
 
     @abstractmethod
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         """P(g > confidence)."""
 
     @abstractmethod
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        """Return the confidence down to which that share, in (0, 1], is accepted."""
+        """Return the threshold at which this share of the samples, in (0, 1], is accepted."""
 
     @abstractmethod
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        """Draw n samples."""
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
+        """Simulate n samples."""
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
-        """P(g >= confidence); differs from `_beyond` at a tie."""
-        return self._beyond(confidence)
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
+        """P(g >= confidence), which differs from `_share_above` for tied confidences."""
+        return self._share_above(confidence)
 
-    # ------------------------------------------------------------------------------ the numbers
+    # --------------------------------------------------------------------------- true values
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the population was made with."""
-        # Every population is a frozen dataclass of what it was made with.
+        """Parameters of the population by name."""
+        # Every population is a frozen dataclass whose fields are its parameters.
         fields: dict[str, Any] = getattr(self, "__dataclass_fields__", {})
         return {name: getattr(self, name) for name, field in fields.items() if field.repr}
 
@@ -127,12 +127,12 @@ class Population(ABC):
         Parameters
         ----------
         ties : {"averaged", "definition", "trapezoid"}, default="averaged"
-            What it means where confidences are tied; without ties the three are equal.
-            "averaged": a tie is accepted at random in part, ``E[loss x -ln(1 - u)]`` with u spread
-            over the ranks of the tie; what the plug-in, log and Monte-Carlo estimators converge to.
+            Definition for tied confidences; without ties the three are equal. "averaged": a random
+            part of a tie group may be accepted, ``E[loss x -ln(1 - u)]`` with u uniform over the
+            ranks of the group. The plug-in, log and Monte-Carlo estimators converge to it.
             "definition": the expected selective risk at the threshold of a random sample.
-            "trapezoid": straight lines between the thresholds, flat to coverage 0, as FD-Shifts
-            computes it and `abstain.aurc` by default.
+            "trapezoid": straight lines between the thresholds and a constant to coverage 0, as in
+            FD-Shifts and in `abstain.aurc` by default.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class Population(ABC):
         Raises
         ------
         InputError
-            If `ties` is not one of the three, or the population resists integration.
+            If `ties` is not one of the three, or the numerical integration fails.
         """
         return self.partial_aurc(0.0, 1.0, ties=ties)
 
@@ -153,101 +153,110 @@ class Population(ABC):
 
     @property
     def sele(self) -> float:
-        """What SELE converges to: AUGRC."""
+        """Limit of SELE for large samples, which is AUGRC."""
         return self.augrc
 
     @property
     def two_sele(self) -> float:
-        """What 2 x SELE converges to: at least AURC where the risk never rises with confidence."""
+        """Limit of 2 x SELE; at least AURC if the risk never increases with the confidence."""
         return 2.0 * self.augrc
 
     @property
     def optimal_aurc(self) -> float:
-        """AURC of an order by the loss itself; for 0/1 loss R + (1 - R) ln(1 - R)."""
+        """AURC of the best order, which is by loss; for 0/1 loss R + (1 - R) ln(1 - R)."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """AUGRC of an order by the loss itself; for 0/1 loss R²/2."""
+        """AUGRC of the best order, which is by loss; for 0/1 loss R²/2."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
-        """Area under the selective risk between two coverages, not divided by their distance."""
-        low, high = _range(low, high)
+        """Return the area under the selective risk between two coverages (an integral, no mean)."""
+        low, high = _check_range(low, high)
         checks.one_of(ties, "ties", TIES)
-        return self._remembered("aurc", low, high, ties)
+        return self._cached_area("aurc", low, high, ties)
 
     def partial_augrc(self, low: float, high: float) -> float:
-        """Area under the generalized risk between two coverages."""
-        return self._remembered("augrc", *_range(low, high))
+        """Return the area under the generalized risk between two coverages."""
+        return self._cached_area("augrc", *_check_range(low, high))
 
     def selective_risk(self, coverage: AnyArray) -> Any:
-        """Mean loss of the share `coverage` that is trusted most; at 0, its limit.
+        """Return the mean loss of the most confident share `coverage`; at 0, its limit.
 
-        A tie that the coverage cuts is accepted at random in part. A float for a number, an array
-        for an array.
+        If the coverage divides a tie group, a random part of the group is accepted. The result is
+        a float for a number and an array for an array.
         """
-        return _like(coverage, self.curve.selective(_coverage(coverage)))
+        return _as_input_kind(coverage, self.curve.selective(_check_coverage(coverage)))
 
     def generalized_risk(self, coverage: AnyArray) -> Any:
-        """Coverage x selective risk: for 0/1 loss the chance of being accepted and wrong."""
-        return _like(coverage, self.curve.generalized(_coverage(coverage)))
+        """Return coverage x selective risk: for 0/1 loss, the probability of accepted and wrong."""
+        return _as_input_kind(coverage, self.curve.generalized(_check_coverage(coverage)))
 
     def rank(self, confidence: AnyArray) -> Any:
-        """Return the population rank u = P(g <= confidence); of tied confidences, the highest."""
-        return _like(confidence, 1.0 - self._beyond(_known(confidence, "confidence")))
+        """Return the population rank u = P(g <= confidence), the highest rank of a tie group."""
+        return _as_input_kind(
+            confidence, 1.0 - self._share_above(_check_not_nan(confidence, "confidence"))
+        )
 
     def coverage(self, threshold: AnyArray) -> Any:
-        """Share accepted at a threshold: P(g >= threshold)."""
-        return _like(threshold, self._from(_known(threshold, "threshold")))
+        """Return the share of samples accepted at a threshold, P(g >= threshold)."""
+        return _as_input_kind(
+            threshold, self._coverage_at_threshold(_check_not_nan(threshold, "threshold"))
+        )
 
     def threshold(self, coverage: AnyArray) -> Any:
-        """Highest threshold at which at least that share, above 0, is accepted."""
-        share = np.maximum(_coverage(coverage), np.finfo(float).tiny)
-        return _like(coverage, self._confidence_at(share))
+        """Return the highest threshold with at least this coverage, which must be above 0."""
+        share = np.maximum(_check_coverage(coverage), np.finfo(float).tiny)
+        return _as_input_kind(coverage, self._confidence_at(share))
 
     def mean_loss(self, confidence: AnyArray) -> Any:
-        """Mean loss, for 0/1 loss the failure probability, of samples of that confidence."""
-        # The upper end of the coverages that a tie spans belongs to it; the lower one does not.
-        return _like(confidence, self.curve.margin(self._from(_known(confidence, "confidence"))))
+        """Return the mean loss of samples with this confidence (0/1 loss: failure probability)."""
+        # A tie group includes its largest coverage, but not its smallest.
+        return _as_input_kind(
+            confidence,
+            self.curve.margin(
+                self._coverage_at_threshold(_check_not_nan(confidence, "confidence"))
+            ),
+        )
 
     def mean_loss_at(self, rank: AnyArray) -> Any:
-        """Mean loss at a population rank u in [0, 1]; of tied confidences `rank` is the highest."""
-        u = _fractions(rank, "rank")
+        """Return the mean loss at a population rank u in [0, 1], as `rank` returns it."""
+        u = _check_fractions(rank, "rank")
         coverage = 1.0 - u
         if self.curve.ties:
-            # The rank of a tie is that of its upper end, which 1 - u may miss by its rounding.
+            # The rank of a tie group belongs to its upper bound, which 1 - u may miss by rounding.
             coverage = np.where(u < 1, np.minimum(coverage + np.finfo(float).eps, 1.0), coverage)
-        return _like(rank, self.curve.margin(coverage))
+        return _as_input_kind(rank, self.curve.margin(coverage))
 
     def sample(self, n: int, *, rng: Rng = None) -> Sample:
-        """Draw n independent samples.
+        """Simulate n independent samples.
 
         Parameters
         ----------
         n : int
-            How many, at least 1.
+            Number of samples, at least 1.
         rng : int, numpy.random.Generator or None
-            A seed, a generator, or None for fresh entropy.
+            Seed or generator; None for an unpredictable seed.
 
         Returns
         -------
         Sample
             (confidence, loss), each of shape (n,).
         """
-        return self._draw(checks.positive_int(n, "n"), as_generator(rng))
+        return self._sample(checks.positive_int(n, "n"), as_generator(rng))
 
-    # ------------------------------------------------------------------------------- inner works
+    # ------------------------------------------------------------------------- implementation
     def _risk(self) -> float:
         return float(self.curve.generalized(np.array(1.0)))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area; populations with a closed form give it here for the whole range."""
+        """Compute an area; populations with closed forms override this method."""
         if area == "aurc":
             return self.curve.selective_area(low, high, ties)
         return self.curve.generalized_area(low, high)
 
-    def _remembered(self, area: str, low: float, high: float, ties: str = "averaged") -> float:
+    def _cached_area(self, area: str, low: float, high: float, ties: str = "averaged") -> float:
         key = (area, low, high, ties)
         if key not in self._areas:
             self._areas[key] = self._area(*key)
@@ -259,7 +268,7 @@ class Population(ABC):
 
     @cached_property
     def _optima(self) -> tuple[float, float]:
-        """AURC and AUGRC of the best order; of failures here."""
+        """AURC and AUGRC of the best order, for 0/1 loss."""
         r = self.risk
         aurc = r + (1.0 - r) * float(np.log1p(-r)) if r < 1 else 1.0
         return aurc, r * r / 2
@@ -272,13 +281,13 @@ class PopulationEntry:
     Attributes
     ----------
     name : str
-        What `make` takes.
+        Name for `make`.
     title : str
-        What a table prints.
+        Title in tables.
     meaning : str
-        What it models, in one sentence.
+        The modeled situation, in one sentence.
     build : callable
-        From keyword options to the population; `options` lists them.
+        Function that creates the population from keyword arguments; `options` lists them.
 
     Examples
     --------
@@ -297,29 +306,30 @@ class PopulationEntry:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options and their defaults."""
-        found = inspect.signature(self.build).parameters
-        return {name: parameter.default for name, parameter in found.items()}
+        """Options with their default values."""
+        parameters = inspect.signature(self.build).parameters
+        return {name: parameter.default for name, parameter in parameters.items()}
 
     def make(self, **options: Any) -> Population:
-        """Build the population; `InputError` for an option that it does not have.
+        """Create the population.
 
         Parameters
         ----------
         **options
-            Of `options`; the others keep their defaults.
+            Options from `options`; an unknown option raises `InputError`.
 
         Returns
         -------
         Population
-            The population.
+            The population with these options.
         """
         for name in options:
             if name not in self.options:
-                known = ", ".join(f"`{option}`" for option in self.options)
-                near = suggest(name, self.options)
+                option_names = ", ".join(f"`{option}`" for option in self.options)
+                suggestion = suggest(name, self.options)
                 raise InputError(
-                    f"the population {self.name!r} has no option `{name}`.{near} It has {known}."
+                    f"the population {self.name!r} has no option `{name}`.{suggestion} "
+                    f"It has {option_names}."
                 )
         return self.build(**options)
 
@@ -327,54 +337,54 @@ class PopulationEntry:
 class UniformScores(Population):
     """A population whose confidence is the population rank itself, uniform on [0, 1]."""
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return 1.0 - np.clip(confidence, 0.0, 1.0)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return 1.0 - coverage
 
 
-def failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw losses of 1 with these probabilities, else 0."""
+def draw_failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Simulate 0/1 losses with these failure probabilities."""
     return (rng.random(probability.shape) < probability).astype(np.float64)
 
 
-def inner(x: float, name: str) -> float:
-    """Validate a share that is neither 0 nor 1."""
+def check_open_fraction(x: float, name: str) -> float:
+    """Check that a number lies strictly between 0 and 1."""
     value = checks.fraction(x, name)
     if value in {0.0, 1.0}:
         raise DomainError(f"`{name}` must lie between 0 and 1, both excluded; got {value!r}")
     return value
 
 
-def _range(low: float, high: float) -> tuple[float, float]:
+def _check_range(low: float, high: float) -> tuple[float, float]:
     high = checks.fraction(high, "high")
     return checks.fraction(low, "low", high=high), high
 
 
-def _numbers(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
-    """Return the numbers in one row, as `checks` takes them, and the shape they came in."""
+def _flatten(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
+    """Return the values as a vector, which `checks` requires, and their original shape."""
     out = np.asarray(x)
     return checks.vector(out.ravel(), name).astype(np.float64), out.shape
 
 
-def _known(x: AnyArray, name: str) -> FloatArray:
-    """Refuse NaN; a threshold may be infinite, which accepts all or nothing."""
-    values, shape = _numbers(x, name)
+def _check_not_nan(x: AnyArray, name: str) -> FloatArray:
+    """Reject NaN; infinite thresholds are valid and accept all samples or none."""
+    values, shape = _flatten(x, name)
     checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)
 
 
-def _coverage(x: AnyArray) -> FloatArray:
-    return _fractions(x, "coverage", hint="Coverage is a fraction, not percent.")
+def _check_coverage(x: AnyArray) -> FloatArray:
+    return _check_fractions(x, "coverage", hint="Coverage is a fraction, not percent.")
 
 
-def _fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
-    values, shape = _numbers(x, name)
+def _check_fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
+    values, shape = _flatten(x, name)
     checks.unit_interval(checks.finite(values, name), name, hint=hint)
     return values.reshape(shape)
 
 
-def _like(given: AnyArray, values: FloatArray) -> Any:
-    """Return a float for a number, an array for an array."""
-    return float(values) if np.ndim(given) == 0 else values
+def _as_input_kind(input_value: AnyArray, values: FloatArray) -> Any:
+    """Return a float if the input was a number, otherwise the array."""
+    return float(values) if np.ndim(input_value) == 0 else values

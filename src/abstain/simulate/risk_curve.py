@@ -1,14 +1,13 @@
-"""The risk of a population at every coverage, and the one place that turns it into areas.
+"""Risk of a population as a function of coverage, and areas under it.
 
-A sample of population rank u is accepted from coverage c = 1 - u on. Everything follows from the
-mean loss m at each rank: the generalized risk at coverage c is the integral of m over the ranks
-above 1 - c, AUGRC that of u m(u), AURC that of -ln(1-u) m(u). Coverages are used in place of ranks,
-since it is next to c = 0 that digits matter.
+A sample of population rank u is accepted if the coverage is at least c = 1 - u. The mean loss m at
+each rank determines all values: the generalized risk at coverage c is the integral of m over the
+ranks above 1 - c, AUGRC the integral of u m(u), AURC the integral of -ln(1-u) m(u). Functions
+depend on the coverage instead of the rank, because precision matters near c = 0.
 
-Integrals are known to a stated tolerance, or refused: the truth of a population is never a rough
-number. Sums with an ever smaller step over a line on which the integrand vanishes at both ends
-converge faster than any power of the step. One call takes a whole array of points: an adaptive rule
-would invert a distribution function hundreds of times, one by one.
+Integrals have a stated tolerance; otherwise an error is raised. The integrand is transformed to a
+line on which it vanishes at both ends, where the trapezoidal rule converges faster than any power
+of the step. Each step evaluates an array of points, which is faster than an adaptive rule.
 """
 
 from bisect import bisect_left
@@ -22,43 +21,43 @@ from abstain._foundation.lazy_imports import special
 from abstain.errors import InputError
 from abstain.typing import FloatArray
 
-#: Every area that has no closed form is known to this, absolutely; most to 1e-13.
+#: Maximum absolute error of areas without a closed form; most have an error of 1e-13.
 TOLERANCE = 1e-10
 
-#: Coverages below this are taken for it: a limit is asked for, and 0 has no logarithm.
+#: Smaller coverages are replaced by this number, because 0 has no logarithm.
 SMALLEST = 1e-300
 
-#: Two sums that agree this far, relatively, are the integral: a third would change nothing.
-_SETTLED = 1e-13
+#: Relative difference of two successive sums at which the refinement stops.
+_RELATIVE_TOLERANCE = 1e-13
 
-#: Beyond expit(-40) = 4e-18 of a range there is nothing to add.
-_REACH = 40.0
+#: Integration limit on the transformed line: expit(-40) = 4e-18 of the range is negligible.
+_MAX_ABSCISSA = 40.0
 
 #: Steps 1/2, 1/4, ..., 1/1024.
 _HALVINGS = range(1, 11)
 
 
-def over_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
+def integrate_line(f: Callable[[FloatArray], FloatArray], low: float, high: float) -> float:
     """Integrate a smooth function that vanishes at both ends of the line."""
     total, change = 0.0, np.inf
     for halving in _HALVINGS:
         step = 0.5**halving
-        before, total = total, float(step * f(np.arange(low, high + step / 2, step)).sum())
-        last, change = change, abs(total - before)
-        # What a refinement no longer improves is the rounding of the function.
-        noise = halving > 4 and change <= TOLERANCE and change > last / 2
-        if noise or (halving > 2 and change <= _SETTLED * abs(total)):
+        previous, total = total, float(step * f(np.arange(low, high + step / 2, step)).sum())
+        previous_change, change = change, abs(total - previous)
+        # If a refinement no longer reduces the change, only rounding errors remain.
+        is_rounding = halving > 4 and change <= TOLERANCE and change > previous_change / 2
+        if is_rounding or (halving > 2 and change <= _RELATIVE_TOLERANCE * abs(total)):
             return total
     if not change <= TOLERANCE:
         raise InputError(
             f"the mean loss of this population could not be integrated to {TOLERANCE:g}: the last "
-            f"refinement moved it by {change:.1e}. Take parameters that are less extreme; for "
-            "`rank_scores`, name the ranks at which it jumps or bends in `breaks`."
+            f"refinement changed it by {change:.1e}. Use less extreme parameters; for "
+            "`rank_scores`, pass the ranks at which the function jumps or bends as `breaks`."
         )
     return total
 
 
-def over_coverage(
+def integrate_coverage(
     loss_at: Callable[[FloatArray], FloatArray],
     weight: Callable[[FloatArray, FloatArray], FloatArray],
     low: float,
@@ -66,32 +65,34 @@ def over_coverage(
 ) -> float:
     """Integrate mean loss x weight over the coverages from low to high.
 
-    With c = low + (high - low) expit(x) the ends lie at infinity, where the integrand vanishes
-    whatever its singularity: -ln(1-u) at u = 1, a power of u at u = 0. The mean loss is smooth
-    between the ends; the weight gets c and high - c with all its digits.
+    The substitution c = low + (high - low) expit(x) moves the bounds to infinity, where the
+    integrand vanishes for the singularities that occur: -ln(1-u) at u = 1, a power of u at u = 0.
+    The mean loss is smooth between the bounds; `weight` receives c and high - c in full precision.
     """
 
     def terms(x: FloatArray) -> FloatArray:
-        share, rest = special.expit(x), special.expit(-x)
+        share, complement = special.expit(x), special.expit(-x)
         c = np.maximum(low + (high - low) * share, SMALLEST)
-        return np.asarray(loss_at(c) * weight(c, (high - low) * rest) * (high - low) * share * rest)
+        return np.asarray(
+            loss_at(c) * weight(c, (high - low) * complement) * (high - low) * share * complement
+        )
 
-    return over_line(terms, -_REACH, _REACH)
+    return integrate_line(terms, -_MAX_ABSCISSA, _MAX_ABSCISSA)
 
 
-#: A function of coverages in (0, 1], any shape.
+#: A function of an array of coverages in (0, 1].
 OfCoverage = Callable[[FloatArray], FloatArray]
 
-#: What an AURC may mean when confidences are tied.
+#: Definitions of AURC for tied confidences.
 TIES = ("averaged", "definition", "trapezoid")
 
-#: Below this coverage a difference of closed forms has too few digits to be divided by it.
+#: At smaller coverages, closed forms of the generalized risk are too imprecise for a division.
 _NEAR_ZERO = 1e-4
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """Coverages from low to high, within the tie from tie_low to tie_high or outside of all."""
+class _CoverageInterval:
+    """Coverages from `low` to `high`, inside the tie group `tie` or outside of all tie groups."""
 
     low: float
     high: float
@@ -105,14 +106,14 @@ class RiskCurve:
     Attributes
     ----------
     loss_at : callable
-        Mean loss of the samples at the margin of a coverage c in (0, 1], that is, of population
-        rank 1 - c; constant over a tie.
+        Mean loss of the samples of population rank 1 - c, for a coverage c in (0, 1]; constant
+        over a tie group.
     loss_above : callable, optional
         Its integral from 0 to c, the generalized risk, in closed form.
     breaks : tuple of float
-        Coverages at which the mean loss jumps or bends.
+        Coverages at which the mean loss or its derivative jumps.
     ties : tuple of (float, float)
-        Coverages just before and just after each group of equal confidence, ascending.
+        Coverages without and with each tie group, ascending.
     """
 
     loss_at: OfCoverage
@@ -121,107 +122,109 @@ class RiskCurve:
     ties: tuple[tuple[float, float], ...] = ()
 
     def margin(self, coverage: FloatArray) -> FloatArray:
-        """Mean loss at the margin of each coverage; at 0, its limit."""
+        """Return the mean loss of the last accepted samples at each coverage; at 0, its limit."""
         return np.asarray(self.loss_at(np.maximum(coverage, SMALLEST)))
 
     def generalized(self, coverage: FloatArray) -> FloatArray:
-        """Loss accepted at each coverage; a tie that is cut is accepted at random in part."""
+        """Return the accepted loss at each coverage; a tie group may be accepted in part."""
         if self.loss_above is not None:
             return np.asarray(self.loss_above(np.maximum(coverage, SMALLEST)))
-        values = [self._accepted(float(c)) for c in np.ravel(coverage)]
+        values = [self._integrated_loss(float(c)) for c in np.ravel(coverage)]
         return np.reshape(values, np.shape(coverage))
 
     def selective(self, coverage: FloatArray) -> FloatArray:
-        """Mean loss of what is accepted at each coverage; at 0, its limit."""
-        flat = np.ravel(coverage).astype(float)
-        out = np.empty(flat.size)
-        small = flat < _NEAR_ZERO
-        out[~small] = self.generalized(flat[~small]) / flat[~small]
-        for i in np.flatnonzero(small):
-            c = float(flat[i])
+        """Return the mean loss of the accepted samples at each coverage; at 0, its limit."""
+        coverages = np.ravel(coverage).astype(float)
+        out = np.empty(coverages.size)
+        is_small = coverages < _NEAR_ZERO
+        out[~is_small] = self.generalized(coverages[~is_small]) / coverages[~is_small]
+        for i in np.flatnonzero(is_small):
+            c = float(coverages[i])
             limit = float(self.margin(np.array(0.0)))
-            out[i] = self._accepted(c) / c if c > SMALLEST else limit
+            out[i] = self._integrated_loss(c) / c if c > SMALLEST else limit
         return np.reshape(out, np.shape(coverage))
 
     def generalized_area(self, low: float, high: float) -> float:
-        """Area under the generalized risk between two coverages."""
+        """Return the area under the generalized risk between two coverages."""
         total = 0.0
-        for piece in self._pieces(low, high):
+        for piece in self._intervals(low, high):
             p, q = piece.low, piece.high
-            start = self._at(p)
+            start = self._generalized_at(p)
             if piece.tie is not None:
-                total += (q - p) * (start + self._at(q)) / 2
+                total += (q - p) * (start + self._generalized_at(q)) / 2
             else:
-                rest = over_coverage(self.loss_at, _to_the_end, p, q)
-                total += (q - p) * start + rest
+                added_area = integrate_coverage(self.loss_at, _distance_to_end, p, q)
+                total += (q - p) * start + added_area
         return total
 
     def selective_area(self, low: float, high: float, ties: str) -> float:
-        """Area under the selective risk between two coverages, ties taken as `TIES` says."""
+        """Return the area under the selective risk between two coverages; `ties` as in `TIES`."""
         total = 0.0
-        for piece in self._pieces(low, high):
+        for piece in self._intervals(low, high):
             if piece.tie is None:
-                total += self._untied(piece.low, piece.high)
+                total += self._untied_area(piece.low, piece.high)
             elif ties == "averaged":
-                total += self._mixed(piece)
+                total += self._averaged_tie_area(piece)
             else:
-                total += self._straight(piece, flat=ties == "definition")
+                total += self._complete_tie_area(piece, is_constant=ties == "definition")
         return total
 
-    def _untied(self, low: float, high: float) -> float:
-        before = self._at(low) * np.log(high / low) if low > 0 else 0.0
-        return float(before) + over_coverage(self.loss_at, _in_logs, low, high)
+    def _untied_area(self, low: float, high: float) -> float:
+        before = self._generalized_at(low) * np.log(high / low) if low > 0 else 0.0
+        return float(before) + integrate_coverage(self.loss_at, _log_ratio, low, high)
 
-    def _mixed(self, piece: _Piece) -> float:
-        """Accept the tie at random in part: the generalized risk is a line through it."""
+    def _averaged_tie_area(self, piece: _CoverageInterval) -> float:
+        """Return the area if a tie group is accepted in part: its generalized risk is linear."""
         p, q = piece.low, piece.high
-        start, end = self._at(p), self._at(q)
+        start, end = self._generalized_at(p), self._generalized_at(q)
         if p == 0.0:
             return end
         slope = (end - start) / (q - p)
         return float(slope * (q - p) + (start - slope * p) * np.log(q / p))
 
-    def _straight(self, piece: _Piece, *, flat: bool) -> float:
-        """Accept the tie as a whole: a line between its risks, or the one after it."""
+    def _complete_tie_area(self, piece: _CoverageInterval, *, is_constant: bool) -> float:
+        """Return the area if a tie group is accepted as a whole: linear, or the risk after it."""
         before, after = piece.tie or (piece.low, piece.high)
-        end = self._at(after) / after
-        start = end if flat or before == 0.0 else self._at(before) / before
-        middle = ((piece.low + piece.high) / 2 - before) / (after - before)
-        return (piece.high - piece.low) * (start + (end - start) * middle)
+        end = self._generalized_at(after) / after
+        start = end if is_constant or before == 0.0 else self._generalized_at(before) / before
+        relative_position = ((piece.low + piece.high) / 2 - before) / (after - before)
+        return (piece.high - piece.low) * (start + (end - start) * relative_position)
 
-    def _at(self, coverage: float) -> float:
+    def _generalized_at(self, coverage: float) -> float:
         return float(self.generalized(np.array(coverage))) if coverage > 0 else 0.0
 
-    def _accepted(self, coverage: float) -> float:
-        """Integrate the mean loss from 0 to one coverage."""
+    def _integrated_loss(self, coverage: float) -> float:
+        """Integrate the mean loss from 0 to a coverage."""
         return sum(
-            over_coverage(self.loss_at, evenly, piece.low, piece.high)
-            for piece in self._pieces(0.0, coverage)
+            integrate_coverage(self.loss_at, constant_weight, piece.low, piece.high)
+            for piece in self._intervals(0.0, coverage)
         )
 
-    def _pieces(self, low: float, high: float) -> Iterator[_Piece]:
-        """Cut the coverages from low to high at the breaks and around the ties."""
+    def _intervals(self, low: float, high: float) -> Iterator[_CoverageInterval]:
+        """Divide the coverages from low to high at the breaks and at the tie groups."""
         edges = {low, high, *self.breaks, *(edge for tie in self.ties for edge in tie)}
-        inside = sorted(edge for edge in edges if low <= edge <= high)
+        edges_in_range = sorted(edge for edge in edges if low <= edge <= high)
         starts = [tie[0] for tie in self.ties]
-        for p, q in pairwise(inside):
-            at = bisect_left(starts, q) - 1
-            within = at >= 0 and q <= self.ties[at][1]
-            yield _Piece(p, q, self.ties[at] if within else None)
+        for p, q in pairwise(edges_in_range):
+            tie_index = bisect_left(starts, q) - 1
+            is_in_tie = tie_index >= 0 and q <= self.ties[tie_index][1]
+            yield _CoverageInterval(p, q, self.ties[tie_index] if is_in_tie else None)
 
 
-def evenly(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
-    """Weigh all coverages alike."""
+def constant_weight(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+    """Return a weight of 1 for all coverages."""
     return np.ones_like(coverage)
 
 
-def _to_the_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
-    """Distance from a coverage to the end of the range: over that much a loss stays accepted."""
+def _distance_to_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+    """Return the distance from a coverage to the upper bound of the range."""
     return left
 
 
-def _in_logs(coverage: FloatArray, left: FloatArray) -> FloatArray:
-    """Ln(end/coverage), without cancellation at either end."""
+def _log_ratio(coverage: FloatArray, left: FloatArray) -> FloatArray:
+    """Return ln(upper bound/coverage), without cancellation at either end."""
     end = coverage + left
-    near = left < coverage
-    return np.where(near, -np.log1p(-np.where(near, left / end, 0.0)), np.log(end / coverage))
+    is_near_end = left < coverage
+    return np.where(
+        is_near_end, -np.log1p(-np.where(is_near_end, left / end, 0.0)), np.log(end / coverage)
+    )

@@ -1,4 +1,4 @@
-"""Ties: confidences of any population cut into levels or saturated, and a few distinct ones."""
+"""Populations with tied confidences: discretized, saturated, or with few distinct values."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -11,14 +11,20 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError, InputError
 from abstain.simulate.gaussians import two_gaussians
-from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
+from abstain.simulate.population import (
+    Population,
+    PopulationEntry,
+    Sample,
+    check_open_fraction,
+    draw_failures,
+)
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class _Tied(Population):
-    """A population some of whose confidences are made equal."""
+    """A population that merges some confidences of another population."""
 
     base: Population
 
@@ -34,69 +40,69 @@ class _Tied(Population):
         edges[0, lows == 0] = 0.0
         means = (edges[1] - edges[0]) / (highs - lows)
 
-        def place(coverage: FloatArray) -> tuple[Array, BoolArray]:
-            """Return the tie a coverage may lie in, and whether it does."""
-            at = np.clip(np.searchsorted(highs, coverage), 0, highs.size - 1)
-            return at, (lows[at] < coverage) & (coverage <= highs[at])
+        def tie_index(coverage: FloatArray) -> tuple[Array, BoolArray]:
+            """Return the index of the nearest tie group, and whether the coverage is inside it."""
+            index = np.clip(np.searchsorted(highs, coverage), 0, highs.size - 1)
+            return index, (lows[index] < coverage) & (coverage <= highs[index])
 
         def loss_at(coverage: FloatArray) -> FloatArray:
-            at, inside = place(coverage)
-            return np.where(inside, means[at], base.margin(coverage))
+            index, is_tied = tie_index(coverage)
+            return np.where(is_tied, means[index], base.margin(coverage))
 
         def loss_above(coverage: FloatArray) -> FloatArray:
-            at, inside = place(coverage)
-            line = edges[0, at] + means[at] * (coverage - lows[at])
-            return np.where(inside, line, base.generalized(coverage))
+            index, is_tied = tie_index(coverage)
+            loss_in_tie = edges[0, index] + means[index] * (coverage - lows[index])
+            return np.where(is_tied, loss_in_tie, base.generalized(coverage))
 
         return RiskCurve(loss_at, loss_above, breaks=base.breaks, ties=ties)
 
     @property
     @abstractmethod
     def _ties(self) -> tuple[tuple[float, float], ...]:
-        """Coverages between which the confidences are equal, from the top."""
+        """Lower and upper coverage of each tie group, the most confident group first."""
 
     @property
     def _optima(self) -> tuple[float, float]:
-        # The losses are those of the base, and so is the order by them.
+        # Merging confidences does not change the losses, so the best order is that of the base.
         return self.base.optimal_aurc, self.base.optimal_augrc
 
 
 @dataclass(frozen=True, eq=False)
 class Cut(_Tied):
-    """A population whose confidence is the number of thresholds it reaches."""
+    """A population whose confidence is the number of thresholds that the base reaches."""
 
     thresholds: FloatArray
 
     @property
     def name(self) -> str:
-        """The name of the base, with what was done to it."""
+        """The name of the base population and the modification."""
         return f"{self.base.name}-cut"
 
     @cached_property
     def _edges(self) -> FloatArray:
-        """Coverages between the levels, from 1 down to 0."""
-        inner = np.asarray(self.base.coverage(self.thresholds))
-        return np.concatenate(([1.0], inner, [0.0]))
+        """Coverages at the bounds of the levels, descending from 1 to 0."""
+        inner_edges = np.asarray(self.base.coverage(self.thresholds))
+        return np.concatenate(([1.0], inner_edges, [0.0]))
 
     @property
     def _ties(self) -> tuple[tuple[float, float], ...]:
-        c = self._edges[::-1].tolist()
-        return tuple((p, q) for p, q in pairwise(c) if q > p)
+        edges = self._edges[::-1].tolist()
+        return tuple((p, q) for p, q in pairwise(edges) if q > p)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        at = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
-        return np.asarray(self._edges[at.astype(int)])
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        index = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
+        return np.asarray(self._edges[index.astype(int)])
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
-        at = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
-        return np.asarray(self._edges[at.astype(int)])
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
+        index = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
+        return np.asarray(self._edges[index.astype(int)])
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # The highest level from which on at least that share lies.
-        at = np.searchsorted(self._edges[::-1], coverage)
-        return np.asarray((self._edges.size - 1.0) - at, dtype=np.float64)
+        # The highest level at which at least this share is accepted.
+        index = np.searchsorted(self._edges[::-1], coverage)
+        return np.asarray((self._edges.size - 1.0) - index, dtype=np.float64)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence, loss = self.base.sample(n, rng=rng)
         level = np.searchsorted(self.thresholds, confidence, side="right")
         return Sample(level.astype(np.float64), loss)
@@ -104,33 +110,33 @@ class Cut(_Tied):
 
 @dataclass(frozen=True, eq=False)
 class Saturated(_Tied):
-    """A population whose most confident share has one confidence."""
+    """A population whose most confident samples share one confidence."""
 
     share: float
 
     @property
     def name(self) -> str:
-        """The name of the base, with what was done to it."""
+        """The name of the base population and the modification."""
         return f"{self.base.name}-saturated"
 
     @property
     def probability(self) -> bool:
-        """Whether the confidences below the tie are probabilities."""
+        """Whether the confidences of the base are probabilities."""
         return self.base.probability
 
     @cached_property
     def top(self) -> float:
-        """The confidence that is reached by that share."""
+        """The tied confidence, which the share `share` of the samples reaches."""
         return float(self.base.threshold(self.share))
 
     @property
     def _ties(self) -> tuple[tuple[float, float], ...]:
         return ((0.0, self.share),)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.where(confidence >= self.top, 0.0, np.asarray(self.base.coverage(confidence)))
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
         below = np.asarray(self.base.coverage(confidence))
         return np.where(
             confidence > self.top, 0.0, np.where(confidence == self.top, self.share, below)
@@ -139,22 +145,22 @@ class Saturated(_Tied):
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return np.asarray(np.minimum(self.base.threshold(coverage), self.top))
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence, loss = self.base.sample(n, rng=rng)
         return Sample(np.minimum(confidence, self.top), loss)
 
 
 def cut(population: Population, thresholds: AnyArray) -> Population:
-    """Tie the confidences of a population between thresholds: its levels are all that is left.
+    """Discretize the confidences of a population by thresholds.
 
-    Answers: what do metrics and intervals give when the same scores are coarse?
+    Answers: which values do metrics and intervals have if the same scores are coarse?
 
     Parameters
     ----------
     population : Population
-        One without ties.
+        A population without ties.
     thresholds : array of shape (k,)
-        Ascending. The new confidence is the number of thresholds that the old one reaches.
+        Ascending. The new confidence is the number of thresholds that the old confidence reaches.
 
     Returns
     -------
@@ -164,7 +170,7 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     Raises
     ------
     InputError
-        If the population has ties already or the thresholds do not ascend.
+        If the population has ties or the thresholds do not ascend.
 
     Examples
     --------
@@ -175,35 +181,36 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     >>> coarse.augrc
     0.1875
     """
-    _without_ties(population)
+    _check_untied(population)
     values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds").astype(float)
     checks.reject_entries("thresholds", "must ascend", values[1:], np.diff(values) <= 0)
     return Cut(population, values)
 
 
 def saturate(population: Population, share: float = 0.45) -> Population:
-    """Give the most confident share of a population one confidence, as a saturated softmax does.
+    """Tie the most confident share of a population, as a saturated softmax does.
 
-    Answers: what do metrics and intervals give when so many samples are tied at the top?
+    Answers: which values do metrics and intervals have if many confidences are saturated?
 
     Parameters
     ----------
     population : Population
-        One without ties.
+        A population without ties.
     share : float, default=0.45
-        How many, in (0, 1): 45 % of the predictions of a network on MNIST had confidence 1.0.
+        Share of tied samples, in (0, 1). 45% of the predictions of a network on MNIST had
+        confidence 1.0.
 
     Returns
     -------
     Population
-        Continuous below, tied at the top.
+        The share `share` has the same, highest confidence; the other confidences are unchanged.
 
     Raises
     ------
     DomainError
         If the share does not lie in (0, 1).
     InputError
-        If the population has ties already.
+        If the population has ties.
 
     Examples
     --------
@@ -214,18 +221,18 @@ def saturate(population: Population, share: float = 0.45) -> Population:
     >>> round(tied.aurc(), 6), round(tied.aurc(ties="definition"), 6)
     (0.3125, 0.3125)
     """
-    _without_ties(population)
-    return Saturated(population, inner(share, "share"))
+    _check_untied(population)
+    return Saturated(population, check_open_fraction(share, "share"))
 
 
-def _without_ties(population: Population) -> None:
-    given: object = population
-    if not isinstance(given, Population):
-        raise InputError(f"`population` must be a population of `abstain.simulate`; got {given!r}")
-    if population.curve.ties:
+def _check_untied(population: Population) -> None:
+    argument: object = population
+    if not isinstance(argument, Population):
         raise InputError(
-            f"`population` must have no ties of its own; {population.name!r} has. Tie its base."
+            f"`population` must be a population of `abstain.simulate`; got {argument!r}"
         )
+    if population.curve.ties:
+        raise InputError(f"`population` must have no ties; {population.name!r} has some.")
 
 
 _LEVELS = (0.3, 0.5, 0.7, 0.9, 1.0)
@@ -235,7 +242,7 @@ _RISK = (0.6, 0.35, 0.15, 0.05, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class DiscreteScores(Population):
-    """Levels in ascending order; a sample of a level fails with the risk of that level."""
+    """Ascending confidence levels, each with its mass and failure probability."""
 
     confidence: FloatArray
     mass: FloatArray
@@ -250,9 +257,9 @@ class DiscreteScores(Population):
 
     @cached_property
     def _edges(self) -> FloatArray:
-        """Share from each level on, descending, then 0."""
-        inner = np.cumsum(self.mass[:0:-1])[::-1]
-        return np.concatenate(([1.0], np.minimum(inner, 1.0), [0.0]))
+        """Share of samples at or above each level, descending, then 0."""
+        inner_edges = np.cumsum(self.mass[:0:-1])[::-1]
+        return np.concatenate(([1.0], np.minimum(inner_edges, 1.0), [0.0]))
 
     def _curve(self) -> RiskCurve:
         c = self._edges[::-1]
@@ -265,27 +272,28 @@ class DiscreteScores(Population):
         ties = tuple(zip(c[:-1].tolist(), c[1:].tolist(), strict=True))
         return RiskCurve(loss_at, lambda x: np.interp(x, c, loss), ties=ties)
 
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence, side="right")]
 
-    def _from(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence)]
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        at = np.searchsorted(self._edges[::-1], coverage) - 1
-        return self.confidence[::-1][np.clip(at, 0, self.mass.size - 1)]
+        index = np.searchsorted(self._edges[::-1], coverage) - 1
+        return self.confidence[::-1][np.clip(index, 0, self.mass.size - 1)]
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
-        which = rng.choice(self.mass.size, n, p=self.mass)
-        return Sample(self.confidence[which], failures(self.risks[which], rng))
+    def _sample(self, n: int, rng: np.random.Generator) -> Sample:
+        level_index = rng.choice(self.mass.size, n, p=self.mass)
+        return Sample(self.confidence[level_index], draw_failures(self.risks[level_index], rng))
 
 
 def discrete_scores(
     confidence: AnyArray = _LEVELS, mass: AnyArray = _MASS, risk: AnyArray = _RISK
 ) -> Population:
-    """Make a population of a few distinct confidences.
+    """Create a population with a few distinct confidences.
 
-    Answers: what do metrics, intervals and thresholds give when nearly all confidences are tied?
+    Answers: which values do metrics, intervals and thresholds have if nearly all confidences are
+    tied?
 
     Parameters
     ----------
@@ -299,8 +307,8 @@ def discrete_scores(
     Returns
     -------
     Population
-        0/1 loss; every number exact. The three meanings of AURC differ. `probability` is true if
-        all levels lie in [0, 1].
+        A population with 0/1 loss and exact values. The three definitions of AURC differ.
+        `probability` is true if all levels lie in [0, 1].
 
     Raises
     ------
@@ -329,14 +337,14 @@ def discrete_scores(
     if abs(shares.sum() - 1) > 1e-9:
         raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
     order = np.argsort(levels)
-    again = np.append(np.diff(levels[order]) == 0, False)
-    checks.reject_entries("confidence", "must hold each level once", levels[order], again)
+    is_repeated = np.append(np.diff(levels[order]) == 0, False)
+    checks.reject_entries("confidence", "must hold each level once", levels[order], is_repeated)
     ascending = levels[order].astype(np.float64)
     return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order].astype(np.float64))
 
 
 def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 20) -> Population:
-    """Cut the scores into levels, the highest of which holds nearly half of the successes."""
+    """Discretize two Gaussians; the highest level contains nearly half of the successes."""
     base = two_gaussians(risk, separation)
     if checks.positive_int(levels, "levels") < 2:
         raise InputError(f"`levels` must be an integer of at least 2; got {levels!r}")
@@ -352,19 +360,19 @@ def _saturated_gaussians(
 
 TWO_GAUSSIANS_CUT: Final = PopulationEntry(
     "two-gaussians-cut",
-    "two Gaussians, cut into levels",
-    "The same scores, coarse: every confidence is tied.",
+    "two Gaussians, discretized",
+    "The scores of two Gaussians in a few levels: every confidence is tied.",
     _cut_gaussians,
 )
 TWO_GAUSSIANS_SATURATED: Final = PopulationEntry(
     "two-gaussians-saturated",
     "two Gaussians, saturated",
-    "The same scores, of which the most confident share is tied, as softmax outputs of 1.0.",
+    "The scores of two Gaussians with a tied most confident share, as softmax outputs of 1.0.",
     _saturated_gaussians,
 )
 DISCRETE_SCORES: Final = PopulationEntry(
     "discrete-scores",
     "discrete scores",
-    "A few distinct confidences, each with its mass and its risk.",
+    "A few distinct confidences, each with a mass and a risk.",
     discrete_scores,
 )

@@ -23,7 +23,7 @@ from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.results import result_files
 from abstain.thresholds import DecisionRule
-from abstain.thresholds.rule import KIND, KIND_OF_PARTS
+from abstain.thresholds.rule import KIND, KIND_WITH_PARTS
 from abstain.typing import Array
 
 
@@ -42,8 +42,8 @@ Saved: TypeAlias = DecisionRule | Calibration | FittedScore | JsonRecord | Store
 _VERSION = 1
 #: The entry of an archive with the JSON fields.
 _JSON_ENTRY = "plain.json"
-READERS.update(dict.fromkeys((KIND, KIND_OF_PARTS), DecisionRule.from_json))
-READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
+READERS.update(dict.fromkeys((KIND, KIND_WITH_PARTS), DecisionRule.from_json))
+READERS.update(dict.fromkeys(Calibration.classes_by_kind, calibration_from_json))
 
 
 def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
@@ -66,7 +66,7 @@ _register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
 _PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
 # The report is a higher layer, so it is imported when a page is written.
 _as_said, _written = (
-    lazy_function("abstain.report.notebook:as_said"),
+    lazy_function("abstain.report.notebook:with_empty_checks"),
     lazy_function("abstain.report.output:write"),
 )
 #: Types of class names that JSON preserves.

@@ -13,8 +13,8 @@ from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
 from abstain.report import document as doc
+from abstain.report.formatting import format_count, format_duration, split_links, unique
 from abstain.report.output import Subject
-from abstain.report.words import count, linked, seconds_said, unique
 from abstain_bench.studies import StudyResult
 
 #: Rows of a table that the page holds, and that a terminal prints; the files have all of them.
@@ -59,7 +59,7 @@ _SPELLED: Final = {
 }
 
 
-def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
+def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Document:
     """Return what a study found, in blocks."""
     known = checked_study(result)
     said = enumerate(known.verdict)
@@ -67,8 +67,8 @@ def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
         origin.title or known.title,
         "Study",
         lambda: (
-            doc.BlocksOfRole(lambda: _summary(known), role="summary"),
-            doc.BlocksOfRole(lambda: _sections(known, origin.command), role="detail"),
+            doc.DeferredBlocks(lambda: _summary(known), role="summary"),
+            doc.DeferredBlocks(lambda: _sections(known, origin.command), role="detail"),
         ),
         verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
         facts=tuple(_facts(known)),
@@ -125,20 +125,22 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
         yield doc.Section("tables", "What was found", (lead, *tables))
     if result.figures:
         drawn = tuple(_figure(result, *named) for named in study_figures(result))
-        yield doc.Section("figures", "Figures", (doc.Box(drawn, look="figures"),))
+        yield doc.Section("figures", "Figures", (doc.Box(drawn, layout="figures"),))
     folded = tuple(
-        doc.Fold(f"{_title(name)}: {count(len(result.rows(name)))} rows", (_table(result, name),))
+        doc.Collapsible(
+            f"{_title(name)}: {format_count(len(result.rows(name)))} rows", (_table(result, name),)
+        )
         for name in filled
         if name not in shown
     )
     if folded:
         # A page folds them away, a paper cannot; all of them are in the files.
         yield doc.Section("all", "All numbers", folded, role="interactive")
-    words = [doc.Entry(word, _prose(said)) for word, said in result.glossary.items()]
-    words += [doc.Entry("Published", linked(result.source))] if result.source else []
+    words = [doc.GlossaryEntry(word, _prose(said)) for word, said in result.glossary.items()]
+    words += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
     if words:
         yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)),))
-    yield doc.reproduce(command)
+    yield doc.reproduce_section(command)
 
 
 def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
@@ -154,7 +156,7 @@ def _summary(result: StudyResult) -> Iterator[doc.Block]:
         if result.rows(name):
             yield replace(_table(result, name, _SCREEN), title=result.captions.get(name, ""))
             if (n_more := len(result.rows(name)) - _SCREEN) > 0:
-                yield doc.More(f"{count(n_more)} more rows ", "with --out", "in .rows()")
+                yield doc.SeeAlso(f"{format_count(n_more)} more rows ", "with --out", "in .rows()")
     yield doc.Facts(tuple(_facts(result)))
 
 
@@ -174,9 +176,11 @@ def _table(result: StudyResult, name: str, most: int = _PAGE) -> doc.Table:
     heads = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(shown))
     body = [[_prose(c) if isinstance(c, str) else c for c in row] for row in body]
     left = len(rows) - len(kept)
-    said = f" The first rows; {count(left)} more are in {name}.csv." if left else ""
+    said = f" The first rows; {format_count(left)} more are in {name}.csv." if left else ""
     about = f"{_prose(caption) or _title(name)}{said}"
-    return doc.Table(heads, doc.rows_of(body), title=_title(name), caption=about, look="study")
+    return doc.Table(
+        heads, doc.single_group(body), title=_title(name), caption=about, layout="study"
+    )
 
 
 def _belongs(column: str, columns: Sequence[str]) -> bool:
@@ -210,7 +214,7 @@ def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc
         _finite(row.get(f"{column}{_LOW}")),
         _finite(row.get(f"{column}{_HIGH}")),
         next((spread for spread in spreads if not math.isnan(spread)), math.nan),
-        form="count" if whole else "minus",
+        number_format="count" if whole else "number",
     )
 
 
@@ -236,7 +240,7 @@ def head(column: str) -> str:
 def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     """Yield what the study was run with, and for how long."""
     yield from ((head(name), _parameter(value)) for name, value in result.parameters.items())
-    yield "Time of this run", seconds_said(result.seconds)
+    yield "Time of this run", format_duration(result.seconds)
 
 
 def _parameter(value: Any) -> str:
@@ -249,9 +253,9 @@ def _parameter(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "–", True: "yes", False: "no"}[value]
     if isinstance(value, timedelta):
-        return seconds_said(value.total_seconds())
+        return format_duration(value.total_seconds())
     if isinstance(value, int):
-        return count(value)
+        return format_count(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

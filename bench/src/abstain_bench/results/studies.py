@@ -103,7 +103,7 @@ def comparison_of(
         plan,
         metrics=[metric],
         methods=methods,
-        findings=[*said, *block_notes(together)],
+        notes=[*said, *block_notes(together)],
     )
 
 

@@ -1,4 +1,4 @@
-"""Cascades: chosen on what several models say of the same samples, checked on other samples."""
+"""Choose cascades on the predictions of several models, and check them on other samples."""
 
 from abstain.evaluation.cascade.check import check_cascade
 from abstain.evaluation.cascade.choice import set_cascade

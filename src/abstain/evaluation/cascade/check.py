@@ -1,4 +1,4 @@
-"""`check_cascade`: a cascade on other data, with labels or without."""
+"""Check a cascade on other data, with or without labels (`check_cascade`)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from abstain.thresholds.cascade import (
     Cascade,
     CascadeFrontier,
     check_decisions,
-    frontier_of,
+    compute_frontier,
 )
 from abstain.typing import Scale
 
@@ -39,184 +39,198 @@ def check_cascade(
     calibration: Mapping[str, Any] | None = None,
     notes: Sequence[str | Note] = (),
 ) -> CascadeChecks:
-    """Check a cascade on other data: risk, who answers, the load of the person, cost.
+    """Check a cascade on other data: risk, share of answers per stage, load of the person, cost.
 
-    Answers: does it still keep its promise there, can people still keep up, and what does it cost?
+    Answers: does the guarantee of the cascade hold on these data, is the load of the person within
+    the capacity, and what does it cost?
 
     Parameters
     ----------
     cascade : Cascade
         From `set_cascade` or a file.
     data : mapping
-        From the name of each stage to its predictions, (confidence, loss), or confidences alone
-        where no labels are known; shape (n,), on the same samples. Or a mapping from name to such
-        mappings: several data sets. Under "person" may stand the person's losses; by default what
-        the cascade was chosen with is assumed.
+        For each stage: its predictions, a pair (confidence, loss), or confidences if there are no
+        labels; arrays have shape (n,), and all stages have the same samples. For several data sets:
+        a mapping from name to such mappings. The key "person" may contain the losses of the person;
+        by default the error rate with which the cascade was chosen is assumed.
     scores : mapping from str to fitted score, optional
-        Of stages whose score is one that was fitted: its state.
+        Fitted scores, by stage.
     loss : str or CostMatrix, optional
         As for `set_cascade`.
     scale : {"log-odds", "probability", "score"}, optional
-        What arrays and confidence columns are measured in, where they might be on another scale
-        than the thresholds; "score" compares them as they are.
+        Scale of arrays and confidence columns, if it may differ from that of the thresholds.
+        "score" compares them unchanged.
     level : float, default=0.95
-        Of every interval.
+        Confidence level of all intervals.
     calibration : mapping, optional
-        The data that it was chosen on: for the picture of all choices of thresholds, and to notice
-        when they are among the data it is checked on.
+        The calibration data of the cascade. They add the frontier of all choices of thresholds, and
+        a warning if a data set contains the same samples.
     notes : sequence of str or Note
-        Sentences to carry into the findings, such as those of the reader of a file.
+        Notes to add to those of the check, such as the notes of a file reader.
 
     Returns
     -------
     CascadeChecks
-        The cascade and a `RuleCheck` for each data set, with `rows` and `frame`. One "holds"
-        where the interval of the risk, and of the share of reviews if that is limited, lies at or
-        below its target; it is "broken" where one lies above. An empty mapping checks nothing.
+        The cascade and a `RuleCheck` for each data set; see `rows` and `frame`. The verdict is
+        "holds" if the interval of the risk, and that of the share of reviews if it is limited, lies
+        at or below its target. It is "broken" if an interval lies above its target. An empty
+        mapping checks nothing.
 
     Raises
     ------
     InputError, MissingInputError
-        `cascade` is none; data that lack a stage, or other samples for each stage; weights or
-        groups; confidences that may be on another scale than the thresholds.
+        If `cascade` is not a cascade, if the data lack a stage, if the stages have different
+        samples, if the data have weights or groups, or if confidences may be on another scale than
+        the thresholds.
     ShapeError, DomainError
-        Bad values.
+        If values are invalid.
 
     See Also
     --------
-    set_cascade : Choose one.
-    check_rule : The same for one threshold.
+    set_cascade : Choose a cascade.
+    check_rule : Check a rule with one model.
 
     Notes
     -----
-    Intervals of shares and of 0/1 losses are exact. Where risk and load are both promised each
-    interval is at the level 1 - (1 - level)/2, so that the verdict is right at the level. No
-    guarantee covers a shift.
+    Intervals of shares and of 0/1 losses are exact. If risk and load are both guaranteed, each
+    interval has the level 1 - (1 - level)/2, so that the verdict has the level `level`. The
+    guarantee does not hold under a shift.
 
     Examples
     --------
     >>> import numpy as np
     >>> import abstain as ab
     >>> rng = np.random.default_rng(0)
-    >>> def said(n, shift=0.0):
-    ...     sure = rng.random(n)
-    ...     wrong = rng.random(n) > sure - shift
-    ...     return {"small": (sure, wrong), "large": (sure, wrong & (rng.random(n) < 0.5))}
-    >>> cascade = ab.set_cascade(said(3000), max_risk=0.1)
-    >>> checks = ab.check_cascade(cascade, {"same": said(3000), "hard": said(3000, shift=0.3)})
-    >>> [(c.name, c.verdict) for c in checks.checks]
+    >>> def simulate_stages(n, shift=0.0):
+    ...     confidence = rng.random(n)
+    ...     small = rng.random(n) > confidence - shift
+    ...     large = small & (rng.random(n) < 0.5)
+    ...     return {"small": (confidence, small), "large": (confidence, large)}
+    >>> cascade = ab.set_cascade(simulate_stages(3000), max_risk=0.1)
+    >>> data = {"same": simulate_stages(3000), "hard": simulate_stages(3000, shift=0.3)}
+    >>> [(c.name, c.verdict) for c in ab.check_cascade(cascade, data).checks]
     [('same', 'holds'), ('hard', 'broken')]
     """
-    given: object = cascade
-    if not isinstance(given, Cascade):
-        raise InputError(f"`cascade` must be a Cascade; got {type(given).__name__}")
+    if not isinstance(cascade, Cascade):
+        raise InputError(f"`cascade` must be a Cascade; got {type(cascade).__name__}")
     level = check_level(level)
-    sets = _sets(data)
-    wanted = StageRequest(loss, scores, cascade.stages, cascade.plan.person_error)
-    parts = [align_stages(own, replace(wanted, scale=scale), where=name) for name, own in sets]
-    chosen_on = (
-        None if calibration is None else align_stages(calibration, wanted, where="calibration")
-    )
-    found = tuple(
+    request = StageRequest(loss, scores, cascade.stages, cascade.plan.person_error)
+    data_sets = {
+        name: align_stages(stages, replace(request, scale=scale), where=name)
+        for name, stages in _name_stage_mappings(data)
+    }
+    calibration_data = None
+    if calibration is not None:
+        calibration_data = align_stages(calibration, request, where="calibration")
+    checks = tuple(
         check_decisions(
-            cascade, cascade.decide(*part.scores, scale=scale), part.data, name=name, level=level
+            cascade,
+            cascade.decide(*aligned.scores, scale=scale),
+            aligned.data,
+            name=name,
+            level=level,
         )
-        for (name, _), part in zip(sets, parts, strict=True)
+        for name, aligned in data_sets.items()
     )
-    told = [n if isinstance(n, Note) else Note("source", n) for n in notes]
-    said = [*_of_cascade(cascade), *_of_parts(sets, parts, chosen_on), *_of_checks(cascade, found)]
-    seen = [*parts, *([chosen_on] if chosen_on else [])]
+    all_notes = [
+        *_cascade_notes(cascade),
+        *_data_notes(data_sets, calibration_data),
+        *_load_notes(cascade, checks),
+        *(note if isinstance(note, Note) else Note("source", note) for note in notes),
+    ]
+    all_data = [*data_sets.values(), *([calibration_data] if calibration_data else [])]
     return CascadeChecks(
         cascade=cascade,
-        checks=found,
+        checks=checks,
         level=level,
-        frontier=None if chosen_on is None else _frontier(cascade, chosen_on),
-        notes=warnings_first([*said, *told]),
-        is_binary=all(part.data.losses is None or part.data.binary for part in seen),
+        frontier=None if calibration_data is None else _frontier(cascade, calibration_data),
+        notes=warnings_first(all_notes),
+        is_binary=all(a.data.losses is None or a.data.is_binary for a in all_data),
     )
 
 
-def _sets(data: object) -> list[tuple[str, Mapping[str, Any]]]:
+def _name_stage_mappings(data: object) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the name and the stages of each data set; a single one has the name "data"."""
     if not isinstance(data, Mapping):
         raise InputError(
-            f"`data` must map the name of each stage to what it says; got {type(data).__name__}"
+            f"`data` must map each stage to its predictions; got {type(data).__name__}"
         )
-    if data and not all(isinstance(own, Mapping) for own in data.values()):
+    if data and not all(isinstance(stages, Mapping) for stages in data.values()):
         return [("data", data)]
-    return [(name, own) for _, name, own in name_data_sets(data) if isinstance(own, Mapping)]
+    named = name_data_sets(data)
+    return [(name, stages) for _, name, stages in named if isinstance(stages, Mapping)]
 
 
-def _frontier(cascade: Cascade, known: AlignedStages) -> CascadeFrontier | None:
-    """Measure again what the cascade was chosen from: the same for the same samples."""
-    if known.data.n != cascade.n or known.data.losses is None:
+def _frontier(cascade: Cascade, calibration: AlignedStages) -> CascadeFrontier | None:
+    """Compute the frontier again from the calibration data; None if these are other samples."""
+    if calibration.data.n != cascade.n or calibration.data.losses is None:
         return None
-    return frontier_of(known.data, cascade.stages, cascade.plan)
+    return compute_frontier(calibration.data, cascade.stages, cascade.plan)
 
 
-def _of_cascade(cascade: Cascade) -> Iterator[Note]:
-    plan = cascade.plan
+def _cascade_notes(cascade: Cascade) -> Iterator[Note]:
     if cascade.attainable:
-        yield Note(
-            "guarantee",
-            LIKE_CALIBRATION,
-        )
-    if plan.person_error is not None:
-        rate = f"{100 * plan.person_error:.3g} %"
+        yield Note("guarantee", LIKE_CALIBRATION)
+    if cascade.plan.person_error is not None:
         yield Note(
             "person",
-            f"The {PERSON} is taken to be wrong on {rate} of the samples sent there. That is said, "
-            "not measured: hard samples are hard for people too. Losses of the person on these "
-            "samples make it part of what is tested.",
+            f"The {PERSON} is assumed to be wrong on {100 * cascade.plan.person_error:.3g}% of "
+            "the samples that they review. This rate is not measured: samples that are hard for "
+            "models are also hard for people. Pass the losses of the person on these samples to "
+            "include them in the test.",
         )
 
 
-def _of_parts(
-    sets: list[tuple[str, Mapping[str, Any]]],
-    parts: list[AlignedStages],
-    chosen_on: AlignedStages | None,
+def _data_notes(
+    data_sets: Mapping[str, AlignedStages], calibration: AlignedStages | None
 ) -> Iterator[Note]:
-    known = [] if chosen_on is None else [("calibration", chosen_on)]
-    for name, part in [*known, *((n, p) for (n, _), p in zip(sets, parts, strict=True))]:
-        yield from _direction(name, part)
-    for (name, _), part in zip(sets, parts, strict=True):
-        pairs = (
-            []
-            if chosen_on is None
-            else zip(part.data.confidences, chosen_on.data.confidences, strict=True)
-        )
-        if chosen_on is not None and all(have_same_values(a, b) for a, b in pairs):
+    if calibration is not None:
+        yield from _direction("calibration", calibration)
+    for name, aligned in data_sets.items():
+        yield from _direction(name, aligned)
+    for name, aligned in data_sets.items():
+        if calibration is not None and _has_same_confidences(aligned, calibration):
             yield Note.warning(
                 "same_data",
-                f"{name}: This looks like the calibration data itself, on which a cascade looks "
-                "better than it is: check it on others.",
+                f"{name}: These seem to be the calibration data, on which the performance of the "
+                "cascade is optimistic: check it on other data.",
             )
-        if part.data.losses is None:
+        if aligned.data.losses is None:
             yield Note(
-                "no_labels", f"{name}: No labels are known here, so only who answers is checked."
+                "no_labels",
+                f"{name}: The data have no labels, so only the shares of answers are checked.",
             )
 
 
-def _direction(name: str, part: AlignedStages) -> Iterator[Note]:
-    """Warn of confidences by which the samples that are answered are the worse ones."""
-    for stage in part.stages:
+def _has_same_confidences(first: AlignedStages, second: AlignedStages) -> bool:
+    pairs = zip(first.data.confidences, second.data.confidences, strict=True)
+    return all(have_same_values(a, b) for a, b in pairs)
+
+
+def _direction(name: str, aligned: AlignedStages) -> Iterator[Note]:
+    """Warn of stages whose failures have higher confidences than their successes."""
+    for stage in aligned.stages:
         if stage.loss is None:
             continue
-        said = direction_warning(Scored(stage.score.values, stage.loss), is_column=stage.score.own)
-        if said:
-            yield Note.warning("direction", f"{name}, {stage.name}: {said}")
+        samples = Scored(stage.score.values, stage.loss)
+        warning = direction_warning(samples, is_column=stage.score.is_user_column)
+        if warning:
+            yield Note.warning("direction", f"{name}, {stage.name}: {warning}")
 
 
-def _of_checks(cascade: Cascade, found: tuple[RuleCheck, ...]) -> Iterator[Note]:
-    for check in found:
+def _load_notes(cascade: Cascade, checks: tuple[RuleCheck, ...]) -> Iterator[Note]:
+    for check in checks:
         load = check.load
         if load is None or load.verdict != "broken" or not cascade.attainable:
             continue
         days = ""
         if not math.isnan(load.days_over):
-            share = f"{100 * load.days_over:.3g} %"
-            days = f": on {share} of days there are more than {cascade.plan.reviews}"
+            days = (
+                f": on {100 * load.days_over:.3g}% of days there are more than "
+                f"{cascade.plan.reviews}"
+            )
         yield Note.warning(
             "load",
-            f"{check.name}: {100 * load.reviews:.3g} % of the samples go to the {PERSON}, more "
-            f"than the {100 * cascade.plan.capacity:.3g} % promised{days}.",
+            f"{check.name}: {100 * load.reviews:.3g}% of the samples go to the {PERSON}, more "
+            f"than the guaranteed {100 * cascade.plan.capacity:.3g}%{days}.",
         )

@@ -1,4 +1,4 @@
-"""`set_cascade`: what several models say of the same samples, to a cascade."""
+"""Choose a cascade on the predictions of several models for the same samples (`set_cascade`)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,12 @@ from abstain._foundation import checks
 from abstain._foundation.option_format import format_option
 from abstain.confidence import ScoreState
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain.evaluation.cascade.data import AlignedStages, StageRequest, align_stages
+from abstain.evaluation.cascade.data import (
+    AlignedStages,
+    StageRequest,
+    align_stages,
+    check_stage_names,
+)
 from abstain.predictions import CostMatrix
 from abstain.thresholds.cascade import (
     ERROR,
@@ -15,9 +20,9 @@ from abstain.thresholds.cascade import (
     Cascade,
     CascadePlan,
     CascadeStage,
-    chosen_of,
+    compute_frontier,
     daily_share,
-    frontier_of,
+    select_cascade,
 )
 from abstain.typing import Scale
 
@@ -37,88 +42,93 @@ def set_cascade(
     ordered_by: float = 0.5,
     seed: int = 0,
 ) -> Cascade:
-    """Choose who answers: a model, a larger one, a person; with a guaranteed risk, at least cost.
+    """Choose the thresholds of a cascade with a guaranteed risk and the lowest cost.
 
-    Answers: from which confidence on may the small model answer, from which the large one, so that
-    at most this share of all answers is wrong, people can keep up, and it costs least?
+    A cascade asks several models one after the other until one is confident enough, and a person
+    for the remaining samples.
+
+    Answers: at which confidences may the small model and the large model answer, so that the error
+    rate of all answers is at most `max_risk`, people can handle their load, and the cost is lowest?
 
     Parameters
     ----------
     stages : mapping from str to Predictions, or (confidence, loss)
-        The models by name, in the order in which they are asked, on the same calibration samples:
-        not those that trained a model or fitted a score. Arrays of shape (n,). Samples with `ids`
-        are matched by them; weights and groups are refused. Under "person" may stand the losses of
-        the person on these samples, or the share of the person's answers that is wrong, by default
-        0.
+        The models by name, in the order in which they are asked, on the same calibration samples.
+        These must not be training samples of a model or of a fitted score. Arrays have shape (n,).
+        Samples with `ids` are matched by them. Weights and groups are not supported. The key
+        "person" may contain the losses of the person on these samples, or their error rate, by
+        default 0.
     max_risk : float
-        The largest mean loss of all answers, the person's among them; between 0 and 1.
+        The largest mean loss of all answers, including those of the person; between 0 and 1.
     delta : float, default=0.05
-        The chance, over calibration sets, that the promise fails.
+        The probability, over calibration sets, with which the guarantee may fail.
     capacity : float, optional
-        The largest share of the samples that may go to the person, in [0, 1]; 0 for nobody. With
-        `per_day`, how many samples the person can do in a day.
+        The largest share of the samples that may go to the person, in [0, 1]; 0 for a cascade
+        without a person. With `per_day`: the number of samples that the person can review in a day.
     per_day : int, optional
-        How many samples arrive in a day, at most.
+        The maximum number of samples that arrive in a day.
     overflow : float, default=0.05
-        With `per_day`, the share of days on which there may be more than `capacity`.
+        With `per_day`: the share of days on which there may be more reviews than `capacity`.
     costs : mapping from str to float, optional
-        Of running each stage on one sample and of a review ("person"), in any unit; "error" is what
-        a loss of 1 costs, 0 where it is left out. By default a review costs 1 and all else nothing:
-        the least is sent to the person.
+        Cost of each stage per sample and of a review ("person"), in any unit; "error" is the cost
+        of a loss of 1, by default 0. By default a review costs 1 and everything else 0, so the
+        number of reviews is minimized.
     scores : mapping from str to str or fitted score, optional
-        The score of a stage, where its predictions leave a choice. By default the only confidence
-        column, or "msr" where there are class scores alone.
+        Score of a stage, if its predictions allow several. By default the only confidence column,
+        or "msr" if there are only class scores.
     loss : str or CostMatrix, optional
-        What counts as wrong; by default that of the predictions, or 0/1. In [0, 1].
+        Loss in [0, 1]; by default the loss of the predictions, or the 0/1 loss.
     scale : {"log-odds", "probability", "score"}, optional
-        What arrays and confidence columns are measured in. By default a probability where all of a
-        stage's lie in [0, 1], else a unit of its own. The scale of a computed score is known.
+        Scale of arrays and confidence columns. By default "probability" if all values of a stage
+        are in [0, 1], else "score". The scale of a computed score is known.
     ordered_by : float, default=0.5
-        The share of the samples that says in which order choices are tested; the others test.
+        The share of the samples that determines the order of the tests. The other samples are used
+        for the tests.
     seed : int, default=0
-        By which the samples are divided.
+        Seed of the random split of the samples.
 
     Returns
     -------
     Cascade
-        Thresholds with what they promise; or the reason why nothing can be promised, and what comes
-        closest. A stage that does not pay is not run.
+        The thresholds and their guarantee; or the reason why no choice has a guarantee, and the
+        closest choice. A stage that does not reduce the cost is not used.
 
     Raises
     ------
     InputError, MissingInputError
-        No stages, or more than seven; stages on other samples, or on one; weights or groups; costs
-        that lack a stage.
+        If there are no stages or more than seven, if the stages have different samples or only one
+        sample, if the data have weights or groups, or if `costs` lacks a stage.
     ShapeError, DomainError
-        Bad values; losses above 1.
+        If values are invalid or a loss is above 1.
 
     See Also
     --------
-    set_threshold : One model, which answers or abstains.
-    check_cascade : What it keeps on other data.
+    set_threshold : Choose a rule for one model, which answers or abstains.
+    check_cascade : Check a cascade on other data.
 
     Notes
     -----
-    Risk and load are promised together: except with chance `delta`, the true risk of all answers is
-    at most `max_risk` *and* the true share that goes to the person at most the capacity. By days
-    this share is `daily_share`, so that on nearly all days there are no more than the person can
-    do.
+    The guarantees for risk and load hold jointly: with probability at least 1 - `delta`, the true
+    risk of all answers is at most `max_risk` *and* the true share of reviews is at most the
+    capacity. With `per_day`, this share is `daily_share`, so that the reviews of nearly all days
+    are within the capacity.
 
-    Pareto testing [2]_, a form of learn then test [1]_: one part of the samples finds the choices
-    of thresholds that no other beats in evidence and cost, and their order, from the surest to the
-    cheapest; the other part tests them in that order at level delta and stops at the first that
-    fails. A choice is tested by the larger of two p-values, of the risk (exact binomial for 0/1
-    losses, Hoeffding-Bentkus for others and for a person who is wrong at a given rate) and of the
-    load (exact binomial). Of what passes, the cheapest on all samples is taken. Thresholds are
-    confidences of the first part, or evenly spread ones where they are many: about 2^14 choices are
-    measured for any number of stages. Ties are answered together.
+    The method is Pareto testing [2]_, a form of learn then test [1]_. The first part of the samples
+    determines the choices of thresholds that no other choice dominates in evidence and cost, and
+    their order from the safest to the cheapest. The second part tests them in this order at level
+    `delta` and stops at the first that fails. The p-value of a choice is the maximum of two
+    p-values: of the risk (exact binomial for 0/1 losses; Hoeffding-Bentkus for other losses and for
+    a person with an assumed error rate) and of the load (exact binomial). Of the choices that pass,
+    the cheapest one on all samples is selected. Candidate thresholds are confidences of the first
+    part, or evenly spaced quantiles of them if there are many: about 2^14 choices are evaluated for
+    any number of stages. Tied samples are answered by the same stage.
 
-    Valid for independent samples of one law, whatever the law, for one seed: the best of several
-    is no longer covered. The code of [2]_ divides the samples
-    in halves too and orders by the risk; it falls back to the full model where nothing passes,
-    where here nothing is promised.
+    The guarantee is valid for independent samples from any one distribution and for a fixed seed;
+    selecting the best of several seeds invalidates it. The code of [2]_ also splits the samples
+    into halves but orders the choices by the risk. If no choice passes, it returns the full model;
+    here the cascade has no guarantee.
 
-    Cost: one pass over the samples, one test for each choice on the frontier.
+    Cost: one pass over the samples, and one test for each choice on the frontier.
 
     References
     ----------
@@ -132,9 +142,9 @@ def set_cascade(
     >>> import numpy as np
     >>> import abstain as ab
     >>> rng = np.random.default_rng(0)
-    >>> hard = rng.random(4000)
-    >>> small = (1 - hard, rng.random(4000) < 0.6 * hard**2)
-    >>> large = (1 - hard**2, rng.random(4000) < 0.3 * hard**4)
+    >>> difficulty = rng.random(4000)
+    >>> small = (1 - difficulty, rng.random(4000) < 0.6 * difficulty**2)
+    >>> large = (1 - difficulty**2, rng.random(4000) < 0.3 * difficulty**4)
     >>> cascade = ab.set_cascade(
     ...     {"small": small, "large": large},
     ...     max_risk=0.05,
@@ -144,78 +154,80 @@ def set_cascade(
     >>> cascade.attainable, [round(share, 2) for share in cascade.answered]
     (True, [0.2, 0.73, 0.07])
     """
-    given = _stages(stages)
-    known = align_stages(given, StageRequest(loss, scores, scale=scale))
-    plan = CascadePlan(
-        max_risk=max_risk,
-        delta=delta,
-        **_capacity(capacity, per_day, overflow),
-        **_prices(costs),
-        person_error=known.person_error,
-        ordered_by=ordered_by,
-        seed=seed,
-    )
-    return chosen_of(frontier_of(known.data, _priced(known, costs), plan), known.data)
-
-
-def _stages(stages: object) -> Mapping[str, Any]:
-    if not isinstance(stages, Mapping) or not any(name != PERSON for name in stages):
+    mapping: object = stages
+    if not isinstance(mapping, Mapping) or not any(name != PERSON for name in mapping):
         raise MissingInputError(
             "`stages` must map the name of each model to its predictions or (confidence, loss); "
             f"got {type(stages).__name__}"
         )
-    return stages
+    aligned = align_stages(stages, StageRequest(loss, scores, scale=scale))
+    plan = CascadePlan(
+        max_risk=max_risk,
+        delta=delta,
+        **_capacity_options(capacity, per_day, overflow),
+        **_cost_options(costs),
+        person_error=aligned.person_error,
+        ordered_by=ordered_by,
+        seed=seed,
+    )
+    frontier = compute_frontier(aligned.data, _cascade_stages(aligned, costs), plan)
+    return select_cascade(frontier, aligned.data)
 
 
-def _capacity(capacity: float | None, per_day: int | None, overflow: float) -> dict[str, Any]:
+def _capacity_options(
+    capacity: float | None, per_day: int | None, overflow: float
+) -> dict[str, Any]:
+    capacity_option, per_day_option = format_option("capacity"), format_option("per_day")
     if per_day is None:
         share = 1.0 if capacity is None else capacity
         if share > 1:
             raise InputError(
-                f"{format_option('capacity')} must be a share in [0, 1], or a number of samples "
-                f"with {format_option('per_day')}; got {capacity!r}"
+                f"{capacity_option} must be a share in [0, 1], or a number of samples with "
+                f"{per_day_option}; got {capacity!r}"
             )
         return {"capacity": checks.fraction(share, "capacity")}
     if capacity is None:
         raise MissingInputError(
-            f"{format_option('per_day')} needs {format_option('capacity')}: how many of these "
-            "samples the person can do"
+            f"{per_day_option} requires {capacity_option}, the number of samples that the person "
+            "can review in a day"
         )
     if capacity != int(checks.number(capacity, "capacity")):
         raise InputError(
-            f"{format_option('capacity')} must be a whole number of samples with "
-            f"{format_option('per_day')}; got {capacity!r}. For a share of the samples drop "
-            f"{format_option('per_day')}"
+            f"{capacity_option} must be an integer number of samples with {per_day_option}; got "
+            f"{capacity!r}. For a share of the samples, drop {per_day_option}"
         )
     if capacity > per_day:
         raise DomainError(
-            f"{format_option('capacity')} must be at most {format_option('per_day')}, {per_day}; "
-            f"got {capacity!r}. Leave both out where the person can do everything"
+            f"{capacity_option} must be at most {per_day_option}, {per_day}; got {capacity!r}. "
+            "Drop both if the person can review all samples"
         )
-    days = {"reviews": int(capacity), "arrivals": per_day, "overflow": overflow}
-    return {"capacity": daily_share(capacity, per_day, overflow=overflow), **days}
+    return {
+        "capacity": daily_share(capacity, per_day, overflow=overflow),
+        "reviews": int(capacity),
+        "arrivals": per_day,
+        "overflow": overflow,
+    }
 
 
-def _prices(costs: Mapping[str, float] | None) -> dict[str, Any]:
+def _cost_options(costs: Mapping[str, float] | None) -> dict[str, Any]:
     if costs is None:
         return {}
     if PERSON not in costs:
         raise MissingInputError(
-            f"`costs` must hold what a review costs, as {PERSON!r}; got {', '.join(costs)}"
+            f"`costs` must contain the cost of a review as {PERSON!r}; got {', '.join(costs)}"
         )
     return {"person_cost": costs[PERSON], "error_cost": costs.get(ERROR, 0.0)}
 
 
-def _priced(known: AlignedStages, costs: Mapping[str, float] | None) -> tuple[CascadeStage, ...]:
-    """Return the stages with their costs and what their thresholds are measured in."""
-    names = [stage.name for stage in known.stages]
+def _cascade_stages(
+    aligned: AlignedStages, costs: Mapping[str, float] | None
+) -> tuple[CascadeStage, ...]:
+    """Return the stages with their costs, scores and scales."""
+    names = [stage.name for stage in aligned.stages]
     if costs is not None:
-        strange = [name for name in costs if name not in {*names, PERSON, ERROR}]
-        lacking = [name for name in names if name not in costs]
-        if strange or lacking:
-            what = f"lacks {lacking[0]!r}" if lacking else f"has {strange[0]!r}, which is no stage"
-            msg = f"`costs` must have one for each of {', '.join((*names, PERSON))}; it {what}"
-            raise MissingInputError(msg) if lacking else InputError(msg)
+        stage_costs = {name: cost for name, cost in costs.items() if name != ERROR}
+        rule = f"`costs` must have an entry for each of {', '.join((*names, PERSON))}"
+        check_stage_names(stage_costs, names, rule)
     return tuple(
         CascadeStage(
             stage.name,
@@ -223,5 +235,5 @@ def _priced(known: AlignedStages, costs: Mapping[str, float] | None) -> tuple[Ca
             score=stage.score.name,
             scale=stage.score.scale,
         )
-        for stage in known.stages
+        for stage in aligned.stages
     )

@@ -1,4 +1,4 @@
-"""What several models said of the same samples: aligned, with confidences and losses."""
+"""Predictions of several models for the same samples: aligned, with confidences and losses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,19 +16,20 @@ from abstain.thresholds import scales
 from abstain.thresholds.cascade import PERSON, CascadeData, CascadeStage
 from abstain.typing import AnyArray, Array, IntArray, Scale
 
-#: What one stage may be given as: predictions, confidences with losses, or confidences alone.
+#: Input of one stage: predictions, a pair (confidence, loss), or confidences.
 StageInput = Predictions | tuple[AnyArray, AnyArray] | AnyArray
 Loss = "str | CostMatrix | None"
 
-#: How many names are shown in a message.
-_SHOWN: Final = 3
+#: Maximum number of ids in a message.
+_MAX_IDS: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
 class StageScores:
-    """What one stage says of n samples.
+    """Confidences and losses of one stage.
 
-    `score` has no name where the confidences came without one; `ids` and `labels` tell the samples.
+    `score` has an empty name if the confidences were passed without one. `ids` and `labels`
+    identify the samples.
     """
 
     name: str
@@ -42,191 +43,204 @@ class StageScores:
         """Number of samples."""
         return int(self.score.values.size)
 
-    def select(self, places: IntArray) -> "StageScores":
-        """Return the samples at these places, in that order."""
-        values, p = self.score.values[places], self.score.probability
-        if p is not None:
-            # That values are probabilities is told by their being the same array.
-            p = values if p is self.score.values else p[places]
-        score = replace(self.score, values=values, probability=p)
-        loss = None if self.loss is None else self.loss[places]
+    def select(self, rows: IntArray) -> "StageScores":
+        """Return the samples of these rows, in this order."""
+        values, probability = self.score.values[rows], self.score.probability
+        if probability is not None:
+            # The same array for both marks a score whose values are probabilities.
+            is_same_array = probability is self.score.values
+            probability = values if is_same_array else probability[rows]
+        score = replace(self.score, values=values, probability=probability)
+        loss = None if self.loss is None else self.loss[rows]
         return StageScores(self.name, score, loss)
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedStages:
-    """The same samples under every stage."""
+    """The stages of a cascade on the same samples."""
 
     stages: tuple[StageScores, ...]
     data: CascadeData
-    #: The share of wrong answers of the person that is assumed; None where it is measured.
+    #: Assumed error rate of the person; None if the losses of the person are known.
     person_error: float | None
-    #: Whether the samples were brought into one order by their names.
-    by_id: bool
+    #: Whether the samples were matched by their ids.
+    matched_by_id: bool
 
     @property
     def scores(self) -> tuple[ConfidenceScore, ...]:
-        """The confidences, as `Cascade.decide` takes them."""
+        """The confidences, which are the arguments of `Cascade.decide`."""
         return tuple(stage.score for stage in self.stages)
 
 
 @dataclass(frozen=True, eq=False)
 class StageRequest:
-    """What is asked of the data: which score of each stage, which loss.
-
-    `stages` are those of a cascade that exists; `person_error` is what is assumed where nothing is
-    given for the person.
-    """
+    """The requested loss, and the score of each stage."""
 
     loss: Any = None
+    #: Requested scores, by stage.
     scores: Mapping[str, Any] | None = None
+    #: Stages of an existing cascade.
     stages: tuple[CascadeStage, ...] = ()
+    #: Assumed error rate if the data have no losses of the person.
     person_error: float | None = 0.0
-    #: What confidences that are not computed are measured in, where it is said.
+    #: Scale of arrays and confidence columns, if it was passed.
     scale: Scale | None = None
 
     def score(self, name: str) -> Any:
-        """Return the score of a stage: as asked, or that of the cascade; None for the only one."""
-        asked = (self.scores or {}).get(name)
-        known = next((stage.score for stage in self.stages if stage.name == name), "")
-        if asked is not None:
-            said = asked if isinstance(asked, str) else getattr(asked, "name", "")
-            scales.refuse_other(known, said)
-            return asked
-        return known or None
+        """Return the requested score of a stage, else that of the cascade, else None."""
+        requested = (self.scores or {}).get(name)
+        expected = next((stage.score for stage in self.stages if stage.name == name), "")
+        if requested is None:
+            return expected or None
+        requested_name = requested if isinstance(requested, str) else getattr(requested, "name", "")
+        scales.check_score_name(expected, requested_name)
+        return requested
 
 
 def align_stages(
-    given: Mapping[str, Any], wanted: StageRequest, *, where: str = ""
+    sources: Mapping[str, Any], request: StageRequest, *, where: str = ""
 ) -> AlignedStages:
-    """Score what was given for each stage, and bring all to the same samples in the same order."""
+    """Score the data of each stage and match the samples of all stages."""
     try:
-        return _aligned(given, wanted)
+        return _align(sources, request)
     except InputError as error:
         if not where:
             raise
         raise type(error)(f"{where}: {error}") from error
 
 
-def _aligned(given: Mapping[str, Any], wanted: StageRequest) -> AlignedStages:
-    names = [stage.name for stage in wanted.stages] or [name for name in given if name != PERSON]
-    for name in wanted.scores or {}:
+def _align(sources: Mapping[str, Any], request: StageRequest) -> AlignedStages:
+    names = [stage.name for stage in request.stages] or [n for n in sources if n != PERSON]
+    for name in request.scores or {}:
         checks.one_of(name, "scores", tuple(names))
-    strange = [name for name in given if name not in names and name != PERSON]
-    lacking = [name for name in names if name not in given]
-    if strange or lacking:
-        what = f"lacks {lacking[0]!r}" if lacking else f"has {strange[0]!r}, which is no stage"
-        msg = f"the data must hold each stage of the cascade ({', '.join(names)}); it {what}"
-        raise MissingInputError(msg) if lacking else InputError(msg)
-    found = [_scores(name, given[name], wanted) for name in names]
-    found, by_id = _matched(found)
-    person = given.get(PERSON, wanted.person_error)
-    losses = [stage.loss for stage in found]
-    known = None if any(x is None for x in losses) else [x for x in losses if x is not None]
-    if known is not None and person is None:
+    check_stage_names(
+        sources, names, f"the data must contain each stage of the cascade ({', '.join(names)})"
+    )
+    stages = [_score_stage(name, sources[name], request) for name in names]
+    stages, matched_by_id = _match_samples(stages)
+    person = sources.get(PERSON, request.person_error)
+    losses = [stage.loss for stage in stages if stage.loss is not None]
+    has_losses = len(losses) == len(stages)
+    if has_losses and person is None:
         raise MissingInputError(
-            f"the losses of the person were measured when this cascade was chosen; give them here "
-            f"too, as {PERSON!r} (--person), or the share of wrong answers"
+            "the cascade was chosen with measured losses of the person; pass their losses on "
+            f"these data as {PERSON!r} (--person), or their error rate"
         )
-    rate = float(person) if isinstance(person, int | float) else None
-    values = [stage.score.values for stage in found]
-    # Without labels nobody's losses are looked at.
-    wrong = _person(person, found) if known is not None and rate is None else rate or 0.0
-    data = CascadeData.of(names, values, known, wrong)
-    return AlignedStages(tuple(found), data, rate, by_id)
+    person_error = float(person) if isinstance(person, int | float) else None
+    if has_losses and person_error is None:
+        person_loss: Any = _person_losses(person, stages[0])
+    else:
+        # Without labels, the losses of the person are not used.
+        person_loss = person_error or 0.0
+    confidences = [stage.score.values for stage in stages]
+    data = CascadeData.from_arrays(names, confidences, losses if has_losses else None, person_loss)
+    return AlignedStages(tuple(stages), data, person_error, matched_by_id)
 
 
-def _person(person: Any, found: list[StageScores]) -> Array:
+def check_stage_names(mapping: Mapping[str, Any], names: list[str], rule: str) -> None:
+    """Raise InputError if a mapping lacks a stage or has a key that is no stage."""
+    missing = [name for name in names if name not in mapping]
+    if missing:
+        raise MissingInputError(f"{rule}; it lacks {missing[0]!r}")
+    unknown = [name for name in mapping if name not in names and name != PERSON]
+    if unknown:
+        raise InputError(f"{rule}; it has {unknown[0]!r}, which is no stage")
+
+
+def _person_losses(person: Any, reference: StageScores) -> Array:
+    """Return the losses of the person in the order of the reference stage."""
     loss = per_sample_loss(person) if isinstance(person, Predictions) else person
     values = checks.vector(loss, "loss of the person")
-    first = found[0]
-    if isinstance(person, Predictions) and person.ids is not None and first.ids is not None:
-        own = StageScores(PERSON, ConfidenceScore("", values), values, _ids(person))
-        return values[_places(first, own)]
+    if isinstance(person, Predictions) and person.ids is not None and reference.ids is not None:
+        score = ConfidenceScore("", values)
+        stage = StageScores(PERSON, score, values, _sample_ids(person))
+        return values[_matching_rows(reference, stage)]
     return values
 
 
-def _scores(name: str, given: Any, wanted: StageRequest) -> StageScores:
-    """Return what a stage says; a bare pair holds confidences and losses."""
-    if isinstance(given, Predictions):
+def _score_stage(name: str, source: Any, request: StageRequest) -> StageScores:
+    """Return the confidences and losses of one stage."""
+    if isinstance(source, Predictions):
         for field in ("weight", "group"):
-            if getattr(given, field) is not None:
+            if getattr(source, field) is not None:
                 raise InputError(
-                    f"stage {name!r}: a cascade counts independent samples alike, so its "
-                    f"predictions must have no `{field}`; drop it"
+                    f"stage {name!r}: a cascade requires independent samples of equal weight, so "
+                    f"its predictions must have no `{field}`; drop it"
                 )
-        own = compute_confidence(given, wanted.score(name), where=name)
-        own = set_scale(own, wanted.scale) if own.own else own
-        labels = None if given.labels is None else to_numpy(given.labels, "labels")
-        return StageScores(name, own, per_sample_loss(given, wanted.loss), _ids(given), labels)
-    if isinstance(given, tuple):
-        if len(given) != 2:
+        score = compute_confidence(source, request.score(name), where=name)
+        score = set_scale(score, request.scale) if score.is_user_column else score
+        labels = None if source.labels is None else to_numpy(source.labels, "labels")
+        losses = per_sample_loss(source, request.loss)
+        return StageScores(name, score, losses, _sample_ids(source), labels)
+    if isinstance(source, tuple):
+        if len(source) != 2:
             raise InputError(
-                f"stage {name!r} must be predictions or (confidence, loss); got {len(given)} parts"
+                f"stage {name!r} must be predictions or (confidence, loss); got a tuple of "
+                f"length {len(source)}"
             )
-        confidence, wrong = given
+        confidence, loss = source
     else:
-        confidence, wrong = given, None
+        confidence, loss = source, None
     values = checks.confidence(confidence, f"confidence of {name!r}")
-    unit = bool(values.min() >= 0 and values.max() <= 1)
-    own = set_scale(ConfidenceScore("", values, values if unit else None, own=True), wanted.scale)
-    return StageScores(name, own, None if wrong is None else to_numpy(wrong, "loss"))
+    is_probability = bool(values.min() >= 0 and values.max() <= 1)
+    score = ConfidenceScore("", values, values if is_probability else None, is_user_column=True)
+    bare_loss: Array | None = None if loss is None else to_numpy(loss, "loss")
+    return StageScores(name, set_scale(score, request.scale), bare_loss)
 
 
-def _ids(predictions: Predictions) -> Array | None:
+def _sample_ids(predictions: Predictions) -> Array | None:
     return None if predictions.ids is None else to_numpy(predictions.ids, "ids")
 
 
-def _matched(found: list[StageScores]) -> tuple[list[StageScores], bool]:
-    """Bring all stages into the order of the first, by the names of the samples where there are."""
-    first = found[0]
-    by_id = all(stage.ids is not None for stage in found) and len(found) > 1
-    out = [first]
-    for stage in found[1:]:
-        if by_id:
-            out.append(stage.select(_places(first, stage)))
-            continue
-        if stage.n != first.n:
+def _match_samples(stages: list[StageScores]) -> tuple[list[StageScores], bool]:
+    """Put all stages into the order of the first one, and return whether ids were used."""
+    reference = stages[0]
+    has_ids = len(stages) > 1 and all(stage.ids is not None for stage in stages)
+    if has_ids:
+        others = [stage.select(_matching_rows(reference, stage)) for stage in stages[1:]]
+        return [reference, *others], True
+    for stage in stages[1:]:
+        if stage.n != reference.n:
             raise ShapeError(
-                f"every stage must say something of the same samples; {first.name!r} has "
-                f"{first.n}, {stage.name!r} {stage.n}. With names of the samples (ids, --id) they "
-                "are matched"
+                f"all stages must have the same samples; {reference.name!r} has {reference.n}, "
+                f"{stage.name!r} has {stage.n}. Pass sample ids (ids, --id) to match them"
             )
-        _refuse_others(first, stage)
-        out.append(stage)
-    return out, by_id
+        _check_same_labels(reference, stage)
+    return stages, False
 
 
-def _places(first: StageScores, other: StageScores) -> IntArray:
-    """Return where each sample of the first stage stands in another one."""
-    if first.ids is None or other.ids is None:
-        return np.arange(first.n)
-    keys = [str(x) for x in first.ids.tolist()]
-    place = {str(x): i for i, x in enumerate(other.ids.tolist())}
-    if len(place) < other.n or len(set(keys)) < len(keys):
+def _matching_rows(reference: StageScores, stage: StageScores) -> IntArray:
+    """Return the row of a stage for each sample of the reference stage."""
+    if reference.ids is None or stage.ids is None:
+        return np.arange(reference.n)
+    reference_ids = [str(sample_id) for sample_id in reference.ids.tolist()]
+    row_of_id = {str(sample_id): row for row, sample_id in enumerate(stage.ids.tolist())}
+    if len(row_of_id) < stage.n or len(set(reference_ids)) < len(reference_ids):
         raise DomainError(
-            f"the names of the samples of {first.name!r} and {other.name!r} must be distinct"
+            f"the ids of the samples of {reference.name!r} and {stage.name!r} must be distinct"
         )
-    lacking = [key for key in keys if key not in place]
-    if lacking or len(place) != len(keys):
-        more = [key for key in place if key not in set(keys)]
-        who, which = (other.name, lacking) if lacking else (first.name, more)
-        shown = ", ".join(map(repr, which[:_SHOWN]))
+    _check_contains(stage.name, set(row_of_id), reference_ids)
+    _check_contains(reference.name, set(reference_ids), list(row_of_id))
+    return np.array([row_of_id[sample_id] for sample_id in reference_ids])
+
+
+def _check_contains(name: str, ids: set[str], required: list[str]) -> None:
+    missing = [sample_id for sample_id in required if sample_id not in ids]
+    if missing:
+        listed = ", ".join(map(repr, missing[:_MAX_IDS]))
         raise InputError(
-            f"{who!r} lacks {len(which)} samples that another stage has, such as {shown}"
+            f"{name!r} lacks {len(missing)} samples that another stage has, such as {listed}"
         )
-    return np.array([place[key] for key in keys])
 
 
-def _refuse_others(first: StageScores, other: StageScores) -> None:
-    """Refuse rows that have other true classes: they are not the same samples in the same order."""
-    if first.labels is None or other.labels is None:
+def _check_same_labels(reference: StageScores, stage: StageScores) -> None:
+    """Raise InputError if the true classes of the rows differ."""
+    if reference.labels is None or stage.labels is None:
         return
-    differ = np.flatnonzero(np.asarray(first.labels) != np.asarray(other.labels))
-    if differ.size:
-        at = int(differ[0])
+    differences = np.flatnonzero(np.asarray(reference.labels) != np.asarray(stage.labels))
+    if differences.size:
         raise InputError(
-            f"the true classes of {first.name!r} and {other.name!r} differ in {differ.size} rows, "
-            f"first at index {at}: these are not the same samples in the same order. Give names of "
-            "the samples (ids, --id)"
+            f"the true classes of {reference.name!r} and {stage.name!r} differ in "
+            f"{differences.size} rows, first at index {int(differences[0])}, so these are not the "
+            "same samples in the same order. Pass sample ids (ids, --id)"
         )

@@ -1,4 +1,4 @@
-"""What checking a cascade on several data sets returns."""
+"""The result of checking a cascade on several data sets (`CascadeChecks`)."""
 
 import math
 from dataclasses import dataclass
@@ -10,43 +10,43 @@ from abstain.evaluation.records import format_counts
 from abstain.thresholds import RuleCheck
 from abstain.thresholds.cascade import Cascade, CascadeFrontier
 
-#: The name of the row of the calibration data, and what stands in it for a verdict.
+#: Name and verdict of the row of the calibration data.
 CALIBRATION: Final = "calibration"
 CHOSEN_HERE: Final = "chosen here"
 
 
 @dataclass(frozen=True, eq=False)
 class CascadeChecks(NotebookDisplay):
-    """A cascade and what it achieves on other data sets.
+    """A cascade and its checks on other data sets.
 
     Attributes
     ----------
     cascade : Cascade
-        The stages with their thresholds, and what is promised.
+        The stages with their thresholds, and the guarantee.
     checks : tuple of RuleCheck
-        One for each data set, in the order given.
+        One check for each data set, in the order of the input.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     frontier : CascadeFrontier or None
-        Every choice of thresholds on the calibration data, when these were given.
-    findings : tuple of Note
-        What the reader should know, warnings first.
-    binary : bool
-        Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
+        All choices of thresholds on the calibration data, if these were passed.
+    notes : tuple of Note
+        Notes about the cascade and the data, warnings first.
+    is_binary : bool
+        Whether every loss is 0 or 1. A mean loss is then the share of wrong answers.
 
     Examples
     --------
     >>> import numpy as np
     >>> import abstain as ab
     >>> rng = np.random.default_rng(0)
-    >>> def said(n):
-    ...     sure = rng.random(n)
+    >>> def simulate_stages(n):
+    ...     confidence = rng.random(n)
     ...     return {
-    ...         "small": (sure, rng.random(n) > sure),
-    ...         "large": (sure, rng.random(n) > 2 * sure),
+    ...         "small": (confidence, rng.random(n) > confidence),
+    ...         "large": (confidence, rng.random(n) > 2 * confidence),
     ...     }
-    >>> cascade = ab.set_cascade(said(3000), max_risk=0.1)
-    >>> checks = ab.check_cascade(cascade, {"later": said(90_000)})
+    >>> cascade = ab.set_cascade(simulate_stages(3000), max_risk=0.1)
+    >>> checks = ab.check_cascade(cascade, {"later": simulate_stages(90_000)})
     >>> checks.frame().select("name", "verdict").rows()
     [('calibration', 'chosen here'), ('later', 'holds')]
     """
@@ -59,41 +59,48 @@ class CascadeChecks(NotebookDisplay):
     is_binary: bool = True
 
     def __repr__(self) -> str:
-        """Say what is there, not the numbers."""
-        warnings = sum(finding.level == "warning" for finding in self.notes)
-        said = format_counts({"data set": len(self), "warning": warnings})
-        return f"CascadeChecks({self.cascade!s}; {said}; .frame() has the numbers)"
+        """Return the cascade and the numbers of data sets and warnings."""
+        n_warnings = sum(note.level == "warning" for note in self.notes)
+        counts = format_counts({"data set": len(self), "warning": n_warnings})
+        return f"CascadeChecks({self.cascade!s}; {counts}; .frame() has the numbers)"
 
     def __len__(self) -> int:
-        """Count the data sets that were checked."""
+        """Return the number of data sets."""
         return len(self.checks)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return flat rows: the calibration data, then each data set.
 
-        That of the calibration data has no intervals: the thresholds were chosen on them.
+        The row of the calibration data has no intervals, because the thresholds were chosen on
+        them.
         """
         plan = self.cascade.plan
-        promised = {"max_risk": plan.max_risk, "capacity": plan.capacity, "delta": plan.delta}
-        rows = [{**check.row(), **promised, "level": self.level} for check in self.checks]
-        return [{**self._calibration(), **promised, "level": self.level}, *rows]
+        targets = {
+            "max_risk": plan.max_risk,
+            "capacity": plan.capacity,
+            "delta": plan.delta,
+            "level": self.level,
+        }
+        rows = [self._calibration_row(), *(check.row() for check in self.checks)]
+        return [{**row, **targets} for row in rows]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
         return frame_from_rows(self.rows(), backend)
 
-    def _calibration(self) -> dict[str, Any]:
-        c = self.cascade
-        known = {"risk": c.risk, "reviews": c.answered[-1], "cost": c.cost}
-        out: dict[str, Any] = {"name": CALIBRATION, "n": c.n}
-        for number, value in known.items():
-            out |= {number: value, f"{number}_low": math.nan, f"{number}_high": math.nan}
-        limited = c.plan.limited
-        out["excess"] = c.risk - c.plan.max_risk
-        out["load_excess"] = c.answered[-1] - c.plan.capacity if limited else math.nan
-        out["days_over"] = math.nan
-        verdict = CHOSEN_HERE if c.attainable else "unattainable"
-        out |= dict.fromkeys(("risk_verdict", "load_verdict", "verdict"), verdict)
-        for name, share in zip(c.names, c.answered, strict=True):
-            out |= {f"answered_{name}": share, f"risk_{name}": math.nan}
-        return out
+    def _calibration_row(self) -> dict[str, Any]:
+        cascade = self.cascade
+        reviews = cascade.answered[-1]
+        row: dict[str, Any] = {"name": CALIBRATION, "n": cascade.n}
+        for name, value in (("risk", cascade.risk), ("reviews", reviews), ("cost", cascade.cost)):
+            row |= {name: value, f"{name}_low": math.nan, f"{name}_high": math.nan}
+        row["excess"] = cascade.risk - cascade.plan.max_risk
+        row["load_excess"] = (
+            reviews - cascade.plan.capacity if cascade.plan.has_capacity_limit else math.nan
+        )
+        row["days_over"] = math.nan
+        verdict = CHOSEN_HERE if cascade.attainable else "unattainable"
+        row |= dict.fromkeys(("risk_verdict", "load_verdict", "verdict"), verdict)
+        for name, share in zip(cascade.names, cascade.answered, strict=True):
+            row |= {f"answered_{name}": share, f"risk_{name}": math.nan}
+        return row

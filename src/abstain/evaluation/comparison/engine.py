@@ -31,8 +31,8 @@ from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
-#: More than this take minutes, and their table of pairs is read by nobody.
-_MOST_METHODS = 300
+#: Maximum number of methods. More methods take minutes and give too many pairs to read.
+_MAX_METHODS = 300
 
 
 def compare(
@@ -149,11 +149,10 @@ def compare(
     >>> import numpy as np
     >>> import abstain as ab
     >>> rng = np.random.default_rng(1)
-    >>> right = rng.random(500) < 0.8
-    >>> good, poor = right + rng.normal(size=500), right + 3 * rng.normal(size=500)
-    >>> predictions = ab.Predictions(confidence={"good": good, "poor": poor}, loss=1.0 - right)
-    >>> found = ab.compare(predictions)
-    >>> pair = found.pairs[0]
+    >>> correct = rng.random(500) < 0.8
+    >>> good, poor = correct + rng.normal(size=500), correct + 3 * rng.normal(size=500)
+    >>> predictions = ab.Predictions(confidence={"good": good, "poor": poor}, loss=1.0 - correct)
+    >>> pair = ab.compare(predictions).pairs[0]
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
@@ -170,92 +169,98 @@ def compare(
         published_test=published_test,
         ties=ties,
     )
-    units = score_runs(
+    scored_runs = score_runs(
         predictions, SplitRoles(runs, methods, clustered, per_method_weights, scores, loss)
     )
-    found = _found(units, parse_metrics(metrics) or [], plan)
-    said = reading_notes(notes, check_splits(predictions).values())
-    return replace(found, notes=warnings_first((*found.notes, *said)))
+    comparison = _compare_runs(scored_runs, parse_metrics(metrics) or [], plan)
+    notes_of_data = reading_notes(notes, check_splits(predictions).values())
+    return replace(comparison, notes=warnings_first((*comparison.notes, *notes_of_data)))
 
 
-def _found(units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
-    """Compare on one data set after the other, then over all."""
-    _refuse(units, metrics, plan)
-    data = dict.fromkeys(unit.data for unit in units)
-    parts = [compare_data([u for u in units if u.data == d], metrics, plan) for d in data]
-    by_metric = zip(*(part.sampled for part in parts), strict=True)
-    together = across_data([Blocks(own) for own in by_metric], plan)
-    found = comparison_notes(units, parts, together, plan)
+def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> Comparison:
+    """Compare the methods on each data set, then over all data sets."""
+    _check_comparable(runs, metrics, plan)
+    comparisons = [
+        compare_data([run for run in runs if run.data == data], metrics, plan)
+        for data in dict.fromkeys(run.data for run in runs)
+    ]
+    values_by_metric = zip(*(comparison.sampled for comparison in comparisons), strict=True)
+    across = across_data([Blocks(values) for values in values_by_metric], plan)
+    notes = comparison_notes(runs, comparisons, across, plan)
     return join_tables(
-        parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found
+        comparisons, across, plan, metrics=metrics, methods=runs[0].scored, notes=notes
     )
 
 
 def compare_data(
-    units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan
+    runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan
 ) -> DataSetComparison:
     """Compare the methods on the runs of one data set."""
-    rows = RowWeights.from_runs(units)
-    sampled = [compute_values(metric, units, rows) for metric in metrics]
-    lacking = any(metric.measurement.influence is None for metric in metrics)
-    resamples = plan.n_resamples(len(units[0].scored), has_metric_without_influence=lacking)
-    if resamples:
-        drawn = resample_values(metrics, units, resamples, plan.seed)
-        sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
+    rows = RowWeights.from_runs(runs)
+    values = [compute_values(metric, runs, rows) for metric in metrics]
+    n_resamples = plan.n_resamples(
+        len(runs[0].scored),
+        has_metric_without_influence=any(m.measurement.influence is None for m in metrics),
+    )
+    if n_resamples:
+        tables = resample_values(metrics, runs, n_resamples, plan.seed)
+        values = [replace(v, replicates=table) for v, table in zip(values, tables, strict=True)]
     return DataSetComparison(
-        data=units[0].data,
-        sampled=tuple(sampled),
-        estimates=tuple(e for s in sampled for e in estimates(s, plan)),
-        pairs=tuple(p for s in sampled for p in pairs(s, plan)),
-        standings=tuple(row for s in sampled for row in standings(s, plan)),
-        agreements=tuple(agreements(sampled, plan)),
-        stability=tuple(stabilities(sampled, plan)),
-        bands=tuple(method_bands(units[0], plan)) if plan.bands and not plan.skip_slow else (),
-        non_inferiority=tuple(n for s in sampled for n in non_inferiorities(s, plan)),
-        resamples=resamples,
+        data=runs[0].data,
+        sampled=tuple(values),
+        estimates=tuple(row for v in values for row in estimates(v, plan)),
+        pairs=tuple(row for v in values for row in pairs(v, plan)),
+        standings=tuple(row for v in values for row in standings(v, plan)),
+        agreements=tuple(agreements(values, plan)),
+        stability=tuple(stabilities(values, plan)),
+        bands=tuple(method_bands(runs[0], plan)) if plan.bands and not plan.skip_slow else (),
+        non_inferiority=tuple(row for v in values for row in non_inferiorities(v, plan)),
+        resamples=n_resamples,
     )
 
 
 def join_tables(
-    parts: Sequence[DataSetComparison],
-    together: ComparisonTables,
+    comparisons: Sequence[DataSetComparison],
+    across: ComparisonTables,
     plan: Plan,
     *,
     metrics: Sequence[Metric],
     methods: Iterable[str],
-    findings: Iterable[Note],
+    notes: Iterable[Note],
 ) -> Comparison:
-    """Put what was found on each data set, and over all of them, into one record."""
-    runs = (unit.run for part in parts for unit in part.sampled[0].runs)
-    tables: dict[str, Any] = {
-        table.name: tuple(row for found in (*parts, together) for row in getattr(found, table.name))
-        for table in fields(ComparisonTables)
-    }
+    """Join the tables of each data set and those over all data sets into one record."""
+    runs = (run.run for comparison in comparisons for run in comparison.sampled[0].runs)
+    tables: dict[str, Any] = {}
+    for table in fields(ComparisonTables):
+        sources = (*comparisons, across)
+        tables[table.name] = tuple(row for s in sources for row in getattr(s, table.name))
     return Comparison(
         metrics=tuple(metric.name for metric in metrics),
         methods=tuple(methods),
-        data=tuple(part.data for part in parts),
+        data=tuple(comparison.data for comparison in comparisons),
         runs=tuple(dict.fromkeys(runs)),
         level=plan.level,
-        notes=warnings_first(findings),
+        notes=warnings_first(notes),
         test=TEST_NAMES[plan.test],
-        bootstrap=max((part.resamples for part in parts), default=0),
+        bootstrap=max((comparison.resamples for comparison in comparisons), default=0),
         seed=plan.seed,
         **tables,
     )
 
 
-def _refuse(units: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> None:
-    """Refuse what cannot be compared."""
-    methods = tuple(units[0].scored)
-    if len(methods) > _MOST_METHODS:
-        pairs = len(methods) * (len(methods) - 1) // 2
+def _check_comparable(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Plan) -> None:
+    """Raise InputError for too many methods, metrics that do not apply, or a bad reference."""
+    methods = tuple(runs[0].scored)
+    if len(methods) > _MAX_METHODS:
+        n_pairs = len(methods) * (len(methods) - 1) // 2
         raise InputError(
-            f"{len(methods):,} methods make {pairs:,} pairs, each of which would "
-            f"be tested; at most {_MOST_METHODS} methods are compared. Name those that matter"
+            f"at most {_MAX_METHODS} methods can be compared; got {len(methods):,}, which make "
+            f"{n_pairs:,} pairs to test. Select methods with `scores`"
         )
-    for metric, (name, s) in product(metrics, [own for u in units for own in u.scored.items()]):
-        if missing := metric.reason_not_applicable(s):
-            raise InputError(f"the metric {metric.name!r} does not apply to {name!r}: it {missing}")
+    named_samples = [item for run in runs for item in run.scored.items()]
+    for metric, (name, s) in product(metrics, named_samples):
+        reason = metric.reason_not_applicable(s)
+        if reason:
+            raise InputError(f"the metric {metric.name!r} does not apply to {name!r}: it {reason}")
     if plan.reference is not None:
         checks.one_of(plan.reference, "reference", methods)

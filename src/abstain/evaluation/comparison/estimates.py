@@ -1,4 +1,4 @@
-"""What each method reaches on one data set: estimates, curves, being at most a margin worse."""
+"""Estimates of each method on one data set, their risk-coverage bands, and non-inferiority."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from abstain._foundation.measurement import MetricValue
-from abstain.curves.bands import band_of
+from abstain.curves.bands import compute_band
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.runs import ScoredRun
 from abstain.evaluation.comparison.tables import MEAN, Estimate, MethodBand, NonInferiorityRow
@@ -33,40 +33,53 @@ from abstain.metrics.resampling import percentile_interval
 from abstain.metrics.small_samples import expected_variance, max_degrees_of_freedom
 
 
-def estimates(sampled: MethodValues, plan: Plan) -> Iterator[Estimate]:
-    """Return the estimates of every run and method, and the means over several runs."""
-    bare = plan.skip_slow and sampled.has_values_only
-    for r, i in product(range(len(sampled.runs)), range(len(sampled.methods))):
-        interval = _none(sampled, plan) if bare else _own(sampled, r, i, plan)
-        yield _estimate(sampled, i, interval, r)
-    if len(sampled.runs) > 1 and (bare or sampled.is_defined):
-        yield from (mean_estimate(sampled, i, plan) for i in sampled.evaluated_indices)
+def estimates(method_values: MethodValues, plan: Plan) -> Iterator[Estimate]:
+    """Yield the estimates of every run and method, and the means over several runs."""
+    skip_intervals = plan.skip_slow and method_values.has_values_only
+    for r, i in product(range(len(method_values.runs)), range(len(method_values.methods))):
+        if skip_intervals:
+            interval = _missing_interval(method_values, plan)
+        else:
+            interval = _interval_of_run(method_values, r, i, plan)
+        yield _build_estimate(method_values, i, interval, r)
+    if len(method_values.runs) > 1 and (skip_intervals or method_values.is_defined):
+        for i in method_values.evaluated_indices:
+            yield mean_estimate(method_values, i, plan)
 
 
-def mean_estimate(sampled: MethodValues, i: int, plan: Plan, run: str = MEAN) -> Estimate:
-    """Return the mean over the runs of one method, without an interval where nothing tells it."""
-    known = sampled.is_defined and not (plan.skip_slow and sampled.has_values_only)
-    interval = _of_mean(sampled, i, plan) if known else _none(sampled, plan)
-    return _estimate(sampled, i, interval, run)
+def mean_estimate(method_values: MethodValues, i: int, plan: Plan, run: str = MEAN) -> Estimate:
+    """Return the mean over the runs of one method, with an interval if there can be one."""
+    skip_interval = plan.skip_slow and method_values.has_values_only
+    if method_values.is_defined and not skip_interval:
+        interval = _interval_of_mean(method_values, i, plan)
+    else:
+        interval = _missing_interval(method_values, plan)
+    return _build_estimate(method_values, i, interval, run)
 
 
-def _none(sampled: MethodValues, plan: Plan) -> Interval:
-    """Return the interval that values alone have: none, and why."""
-    return no_interval(
-        plan.level, "; ".join(sampled.reasons) or sampled.metric.reason_without_interval
-    )
+def _missing_interval(method_values: MethodValues, plan: Plan) -> Interval:
+    """Return an empty interval with the reason."""
+    reasons = "; ".join(method_values.reasons)
+    return no_interval(plan.level, reasons or method_values.metric.reason_without_interval)
 
 
-def _estimate(sampled: MethodValues, i: int, interval: Interval, run: int | str) -> Estimate:
-    """Make the record of one run, by its place, or of the mean over all under a name."""
-    r, name = (None, run) if isinstance(run, str) else (run, sampled.runs[run].run)
-    n, failures = sampled.count_samples_and_failures(sampled.methods[i], r)
+def _build_estimate(
+    method_values: MethodValues, i: int, interval: Interval, run: int | str
+) -> Estimate:
+    """Build the record of one run (an index), or of the mean over all runs (a name)."""
+    method = method_values.methods[i]
+    if isinstance(run, str):
+        run_index, run_name, value = None, run, method_values.mean[i]
+    else:
+        run_index, run_name = run, method_values.runs[run].run
+        value = method_values.values[run, i]
+    n, failures = method_values.count_samples_and_failures(method, run_index)
     return Estimate(
-        metric=sampled.metric.name,
-        data=sampled.data,
-        run=name,
-        method=sampled.methods[i],
-        value=float(sampled.mean[i] if r is None else sampled.values[r, i]),
+        metric=method_values.metric.name,
+        data=method_values.data,
+        run=run_name,
+        method=method,
+        value=float(value),
         low=interval.low,
         high=interval.high,
         standard_error=interval.standard_error,
@@ -74,172 +87,186 @@ def _estimate(sampled: MethodValues, i: int, interval: Interval, run: int | str)
         interval=interval.method,
         n=n,
         failures=failures,
-        lower_is_better=sampled.metric.lower_is_better,
+        lower_is_better=method_values.metric.lower_is_better,
         note=interval.note,
     )
 
 
-def _own(sampled: MethodValues, r: int, i: int, plan: Plan) -> Interval:
+def _interval_of_run(method_values: MethodValues, r: int, i: int, plan: Plan) -> Interval:
     """Return the interval of one method in one run."""
-    unit = sampled.runs[r]
-    s = unit.scored[sampled.methods[i]]
-    if sampled.replicates is not None and sampled.deciding_test(plan.test) == "bootstrap":
-        own, value = sampled.replicates[r, i], float(sampled.values[r, i])
-        return interval_of_replicates(
-            sampled.metric,
-            own,
-            s,
-            cluster=unit.cluster,
-            level=plan.level,
-            measured=MetricValue(value) if np.isfinite(value) else None,
-        )
-    return interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+    run = method_values.runs[r]
+    s = run.scored[method_values.methods[i]]
+    if not _use_bootstrap(method_values, plan):
+        return interval_of_metric(method_values.metric, s, level=plan.level, cluster=run.cluster)
+    value = float(method_values.values[r, i])
+    return interval_of_replicates(
+        method_values.metric,
+        method_values.existing_replicates[r, i],
+        s,
+        cluster=run.cluster,
+        level=plan.level,
+        measured=MetricValue(value) if np.isfinite(value) else None,
+    )
 
 
-def _of_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
+def _use_bootstrap(method_values: MethodValues, plan: Plan) -> bool:
+    has_replicates = method_values.replicates is not None
+    return has_replicates and method_values.deciding_test(plan.test) == "bootstrap"
+
+
+def _interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interval:
     """Return the interval of the mean over the runs of one method."""
-    if reason := sampled.unreliable_reason(i):
+    reason = method_values.unreliable_reason(i)
+    if reason:
         return no_interval(plan.level, reason)
-    if sampled.replicates is not None and sampled.deciding_test(plan.test) == "bootstrap":
-        return _resampled_mean(sampled, i, plan)
-    own = [unit.scored[sampled.methods[i]] for unit in sampled.runs]
-    if sampled.metric.measurement.interval is not None:
-        return _mean_of(
-            [
-                interval_of_metric(sampled.metric, s, level=plan.level, cluster=unit.cluster)
-                for s, unit in zip(own, sampled.runs, strict=True)
-            ]
-        )
-    influences, reaches = sampled.influences_at_fixed_threshold(i)
-
-    around = partial(
+    if _use_bootstrap(method_values, plan):
+        return _bootstrap_interval_of_mean(method_values, i, plan)
+    metric, runs = method_values.metric, method_values.runs
+    samples = [run.scored[method_values.methods[i]] for run in runs]
+    if metric.measurement.interval is not None:
+        intervals = [
+            interval_of_metric(metric, s, level=plan.level, cluster=run.cluster)
+            for s, run in zip(samples, runs, strict=True)
+        ]
+        return _mean_interval(intervals)
+    influences, jump_effects = method_values.influences_at_fixed_threshold(i)
+    interval_around = partial(
         interval_from_influence,
         influence=influences[:, 0],
-        bounds=value_bounds(sampled.metric, own[0]),
-        failures=sampled.fewest_failures(i),
-        heavy_tailed=sampled.metric.measurement.heavy_tailed,
-        max_degrees=min(max_degrees_of_freedom(sampled.metric, s) for s in own),
-        model_variance=_expected(sampled, i, influences.shape[0]),
-        cluster=sampled.cluster_codes(influences),
+        bounds=value_bounds(metric, samples[0]),
+        failures=method_values.fewest_failures(i),
+        heavy_tailed=metric.measurement.heavy_tailed,
+        max_degrees=min(max_degrees_of_freedom(metric, s) for s in samples),
+        model_variance=_model_variance(method_values, i, influences.shape[0]),
+        cluster=method_values.cluster_codes(influences),
     )
-    mean = float(sampled.mean[i])
-    found = around(mean, level=plan.level)
-    return found if reaches is None else widen_over_thresholds(found, mean, around, reaches[0])
+    mean = float(method_values.mean[i])
+    interval = interval_around(mean, level=plan.level)
+    if jump_effects is None:
+        return interval
+    return widen_over_thresholds(interval, mean, interval_around, jump_effects[0])
 
 
-def _mean_of(intervals: Sequence[Interval]) -> Interval:
-    """Return the mean of the intervals of the runs: as wide as if they erred together."""
-    ends = np.mean([(each.low, each.high) for each in intervals], axis=0)
-    method = f"mean over {len(intervals)} runs of the ends of: {intervals[0].method}"
-    notes = "; ".join(dict.fromkeys(each.note for each in intervals if each.note))
-    return Interval(float(ends[0]), float(ends[1]), intervals[0].level, method, note=notes)
+def _mean_interval(intervals: Sequence[Interval]) -> Interval:
+    """Return the mean of the intervals of the runs, which assumes fully correlated errors."""
+    bounds = np.mean([(interval.low, interval.high) for interval in intervals], axis=0)
+    method = f"mean over {len(intervals)} runs of the bounds of: {intervals[0].method}"
+    notes = "; ".join(dict.fromkeys(interval.note for interval in intervals if interval.note))
+    return Interval(float(bounds[0]), float(bounds[1]), intervals[0].level, method, note=notes)
 
 
-def _expected(sampled: MethodValues, i: int, independent: int) -> ModelVariance | None:
-    """Return the variance that a model expects of the mean over the runs of one method.
+def _model_variance(
+    method_values: MethodValues, i: int, n_independent: int
+) -> ModelVariance | None:
+    """Return the variance that a model predicts for the mean over the runs of one method.
 
-    That of one run where the runs share their samples, less where each has samples of its own.
+    It is the variance of one run if the runs share their samples, and smaller otherwise.
     """
-    models = [
-        expected_variance(
-            sampled.metric,
-            unit.scored[sampled.methods[i]],
-            float(sampled.values[r, i]),
-            unit.cluster,
-        )
-        for r, unit in enumerate(sampled.runs)
-    ]
-    known = [model for model in models if model is not None]
-    if len(known) < len(models):
-        return None
-    in_one = max(u.n if u.cluster is None else np.unique(u.cluster).size for u in sampled.runs)
-    variance = float(np.mean([model.variance for model in known]))
-    return ModelVariance(variance * min(in_one / independent, 1.0), known[0].degrees)
+    models = []
+    for r, run in enumerate(method_values.runs):
+        s, value = run.scored[method_values.methods[i]], float(method_values.values[r, i])
+        model = expected_variance(method_values.metric, s, value, run.cluster)
+        if model is None:
+            return None
+        models.append(model)
+    n_units_per_run = max(
+        run.n if run.cluster is None else np.unique(run.cluster).size for run in method_values.runs
+    )
+    variance = float(np.mean([model.variance for model in models]))
+    return ModelVariance(variance * min(n_units_per_run / n_independent, 1.0), models[0].degrees)
 
 
-def _resampled_mean(sampled: MethodValues, i: int, plan: Plan) -> Interval:
-    drawn, value = sampled.mean_replicates[i], float(sampled.mean[i])
-    if not has_variation(drawn, value):
+def _bootstrap_interval_of_mean(method_values: MethodValues, i: int, plan: Plan) -> Interval:
+    replicates, value = method_values.mean_replicates[i], float(method_values.mean[i])
+    metric = method_values.metric
+    if not has_variation(replicates, value):
         return no_interval(plan.level, NO_SPREAD)
-    if sampled.shares is None:
-        found = percentile_interval(sampled.metric, drawn, value, level=plan.level)
+    if method_values.shares is None:
+        interval = percentile_interval(metric, replicates, value, level=plan.level)
     else:
-        found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
-    first = sampled.runs[0].scored[sampled.methods[i]]
+        interval = bca(replicates, value, method_values.shares[:, i], level=plan.level)
+    samples_of_first_run = method_values.runs[0].scored[method_values.methods[i]]
     return with_notes(
-        found,
-        few_clusters_warning(sampled.n_clusters(i)),
-        bounds=value_bounds(sampled.metric, first),
+        interval,
+        few_clusters_warning(method_values.n_clusters(i)),
+        bounds=value_bounds(metric, samples_of_first_run),
     )
 
 
-# ------------------------------------------------------------------------------------ the rest
-def method_bands(unit: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
-    """Return the risk-coverage curves of the methods of one run, with their bands."""
-    band = partial(band_of, kind="selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
-    for method, s in unit.scored.items():
-        # A copy keeps the samples alone: what was made of them for other numbers is let go.
-        yield MethodBand(unit.data, method, partial(band, replace(s)))
+# ------------------------------------------------------------------- bands and non-inferiority
+def method_bands(run: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
+    """Yield the risk-coverage curves of the methods of one run, with their bands."""
+    band_with_options = partial(
+        compute_band, kind="selective", level=plan.level, cluster=run.cluster, rng=plan.seed
+    )
+    for method, s in run.scored.items():
+        # A copy contains only the samples, without the cached inputs of other metrics.
+        yield MethodBand(run.data, method, partial(band_with_options, replace(s)))
 
 
-def non_inferiorities(sampled: MethodValues, plan: Plan) -> Iterator[NonInferiorityRow]:
-    """Test each method against the reference; nothing without a margin."""
-    if plan.margin is None or plan.reference is None or not sampled.is_defined:
+def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonInferiorityRow]:
+    """Test each method against the reference; yields nothing without a margin."""
+    if plan.margin is None or plan.reference is None or not method_values.is_defined:
         return
-    reference = sampled.methods.index(plan.reference)
-    others = [i for i in range(len(sampled.methods)) if i != reference]
-    found = [
-        (float(sampled.mean[i] - sampled.mean[reference]), _no_worse(sampled, i, reference, plan))
-        for i in others
-    ]
-    p_values = adjust([n.p_value for _, n in found], method=plan.adjustment)
-    sign = 1.0 if sampled.metric.lower_is_better else -1.0
-    for i, (value, n), p in zip(others, found, p_values, strict=True):
+    methods = method_values.methods
+    reference = methods.index(plan.reference)
+    indices = [i for i in range(len(methods)) if i != reference]
+    tests = [_test_non_inferiority(method_values, i, reference, plan) for i in indices]
+    p_values = adjust([test.p_value for test in tests], method=plan.adjustment)
+    sign = 1.0 if method_values.metric.lower_is_better else -1.0
+    for i, test, p in zip(indices, tests, p_values, strict=True):
+        difference = float(method_values.mean[i] - method_values.mean[reference])
         yield NonInferiorityRow(
-            metric=sampled.metric.name,
-            data=sampled.data,
-            method=sampled.methods[i],
+            metric=method_values.metric.name,
+            data=method_values.data,
+            method=methods[i],
             reference=plan.reference,
             margin=plan.margin,
-            worse_by=sign * value,
-            bound=sign * n.bound,
-            p_value=n.p_value,
+            worse_by=sign * difference,
+            bound=sign * test.bound,
+            p_value=test.p_value,
             adjusted=float(p),
             non_inferior=bool(p < plan.alpha),
-            note=n.note,
+            note=test.note,
         )
 
 
-def _no_worse(sampled: MethodValues, i: int, j: int, plan: Plan) -> NonInferiority:
-    """Test that one method is not worse than another by the margin."""
-    lower, margin = sampled.metric.lower_is_better, plan.margin or 0.0
-    if reason := sampled.unreliable_reason(i, j):
+def _test_non_inferiority(
+    method_values: MethodValues, i: int, j: int, plan: Plan
+) -> NonInferiority:
+    """Test that method i is at most the margin worse than method j."""
+    metric, margin = method_values.metric, plan.margin or 0.0
+    reason = method_values.unreliable_reason(i, j)
+    if reason:
         nan = float("nan")
         return NonInferiority(nan, nan, margin, non_inferior=False, level=plan.level, note=reason)
-    values = float(sampled.mean[i]), float(sampled.mean[j])
-    if sampled.shares is not None:
-        influences = sampled.influences_of(i, j)
-        rows = influences.shape[0]
+    values = float(method_values.mean[i]), float(method_values.mean[j])
+    if method_values.shares is not None:
+        influences = method_values.influences_of(i, j)
+        n_units = influences.shape[0]
         return non_inferiority_from_influences(
             values,
             influences,
             margin=margin,
-            lower_is_better=lower,
+            lower_is_better=metric.lower_is_better,
             level=plan.level,
-            failures=sampled.fewest_failures(i, j),
-            heavy_tailed=sampled.metric.measurement.heavy_tailed,
-            model_variances=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
-            bounds=sampled.bounds,
-            cluster=sampled.cluster_codes(influences),
+            failures=method_values.fewest_failures(i, j),
+            heavy_tailed=metric.measurement.heavy_tailed,
+            model_variances=(
+                _model_variance(method_values, i, n_units),
+                _model_variance(method_values, j, n_units),
+            ),
+            bounds=method_values.bounds,
+            cluster=method_values.cluster_codes(influences),
         )
-    drawn = sampled.mean_replicates
-    apart = (drawn[i] - drawn[j])[np.isfinite(drawn[i] - drawn[j])]
-    failures = sampled.n_failures(i, j)
+    differences = method_values.mean_replicates[i] - method_values.mean_replicates[j]
+    differences = differences[np.isfinite(differences)]
+    n_failures = method_values.n_failures(i, j)
     return non_inferiority(
         values[0] - values[1],
-        float(apart.std(ddof=1)) if apart.size > 1 else float("nan"),
+        float(differences.std(ddof=1)) if differences.size > 1 else float("nan"),
         margin=margin,
-        lower_is_better=lower,
-        degrees=float("inf") if failures is None else max(1.0, (failures - 1) / 2),
+        lower_is_better=metric.lower_is_better,
+        degrees=float("inf") if n_failures is None else max(1.0, (n_failures - 1) / 2),
         level=plan.level,
     )

@@ -1,4 +1,4 @@
-"""One metric of all methods on one data set: the values, and how they vary with the samples."""
+"""Values of one metric for all methods on one data set, and their sampling variation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,28 +28,29 @@ from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """What the rows of all runs count, and which of them are independent."""
+    """Weights of the rows of all runs, and which rows are independent."""
 
-    #: Shape (rows,) or (rows, k). One column a method where some run gives them different weights.
+    #: Shape (rows,); or (rows, k) with one column per method if weights differ between methods.
     weight: FloatArray | None
-    #: Shape (rows,). Codes of what is independent; None where every row is.
+    #: Code of the independent unit of each row, shape (rows,); None if all rows are independent.
     cluster: IntArray | None
 
     @classmethod
-    def from_runs(cls, units: Sequence[ScoredRun]) -> "RowWeights":
-        """Join the runs: each counts the same, whatever its samples and their weights are."""
-        if len(units) == 1:
-            return cls(units[0].weight, units[0].cluster)
-        each = [
-            np.full(unit.n, 1 / unit.n)
-            if unit.weight is None
-            else unit.weight / unit.weight.sum(axis=0)
-            for unit in units
+    def from_runs(cls, runs: Sequence[ScoredRun]) -> "RowWeights":
+        """Concatenate the weights of the runs, scaled to the same total weight per run."""
+        if len(runs) == 1:
+            return cls(runs[0].weight, runs[0].cluster)
+        weights = [
+            np.full(run.n, 1 / run.n) if run.weight is None else run.weight / run.weight.sum(axis=0)
+            for run in runs
         ]
-        if any(own.ndim > 1 for own in each):
-            k = len(units[0].scored)
-            each = [own if own.ndim > 1 else np.repeat(own[:, None], k, axis=1) for own in each]
-        return cls(np.concatenate(each), independence_codes(units))
+        if any(weight.ndim > 1 for weight in weights):
+            n_methods = len(runs[0].scored)
+            weights = [
+                weight if weight.ndim > 1 else np.repeat(weight[:, None], n_methods, axis=1)
+                for weight in weights
+            ]
+        return cls(np.concatenate(weights), independence_codes(runs))
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
@@ -61,27 +62,30 @@ class RowWeights:
 
 @dataclass(frozen=True, eq=False)
 class MethodValues:
-    """One metric of all methods on one data set."""
+    """The values of one metric for k methods on one data set.
+
+    A *unit* is an independent part of the data: a sample, or a cluster of samples.
+    """
 
     metric: Metric
     runs: tuple[ScoredRun, ...]
-    #: Shape (runs, k). NaN where the metric is undefined.
+    #: Shape (runs, k). NaN if the metric is undefined.
     values: FloatArray
-    #: What the rows of all runs count, and which are independent.
     rows: RowWeights
-    #: Why, for each value that is NaN.
+    #: Reasons of the values that are NaN.
     reasons: tuple[str, ...] = ()
-    #: Shape (units, k). What each sample (or cluster) adds to the error of the means; None without
-    #: influence.
+    #: Contribution of each unit to the error of the means over the runs, shape (units, k); None
+    #: without an influence function.
     shares: FloatArray | None = None
-    #: Shape (runs, k, resamples). Of the bootstrap, where there was one.
+    #: Bootstrap replicates, shape (runs, k, resamples), if there are any.
     replicates: FloatArray | None = None
-    #: Shape (units, k). The shares with the thresholds held that jump between large tie groups;
-    #: None where none do.
+    #: `shares` for thresholds that are fixed between large tie groups, shape (units, k); None if
+    #: no threshold jumps between such groups.
     shares_at_fixed_threshold: FloatArray | None = None
-    #: Shape (k, 2, steps). How far such jumps may move the means (`abstain.inference.intervals`).
+    #: Changes of the means by such jumps, shape (k, 2, steps); see `abstain.inference.intervals`.
     jump_effects: FloatArray | None = None
-    #: Why each method allows no interval and no test, "" where it does; empty where all do.
+    #: For each method: the reason why it has no interval and no test, or an empty string. Empty
+    #: if all methods have them.
     unreliable_reasons: tuple[str, ...] = ()
 
     @property
@@ -99,31 +103,28 @@ class MethodValues:
         if list(self.methods) == list(methods):
             return self
         columns = [self.methods.index(name) for name in methods]
-        shares, drawn, held, reaches = (
-            self.shares,
-            self.replicates,
-            self.shares_at_fixed_threshold,
-            self.jump_effects,
-        )
+
+        def select_columns(table: FloatArray | None) -> FloatArray | None:
+            return None if table is None else np.ascontiguousarray(table[:, columns])
+
+        effects, reasons = self.jump_effects, self.unreliable_reasons
         return replace(
             self,
             runs=tuple(
-                replace(unit, scored={name: unit.scored[name] for name in methods})
-                for unit in self.runs
+                replace(run, scored={name: run.scored[name] for name in methods})
+                for run in self.runs
             ),
             values=self.values[:, columns],
-            shares=None if shares is None else shares[:, columns],
-            replicates=None if drawn is None else np.ascontiguousarray(drawn[:, columns]),
-            shares_at_fixed_threshold=None if held is None else held[:, columns],
-            jump_effects=None if reaches is None else reaches[columns],
-            unreliable_reasons=tuple(self.unreliable_reasons[i] for i in columns)
-            if self.unreliable_reasons
-            else (),
+            shares=select_columns(self.shares),
+            replicates=select_columns(self.replicates),
+            shares_at_fixed_threshold=select_columns(self.shares_at_fixed_threshold),
+            jump_effects=None if effects is None else effects[columns],
+            unreliable_reasons=tuple(reasons[i] for i in columns) if reasons else (),
         )
 
     @property
     def is_defined(self) -> bool:
-        """Whether every value is a number."""
+        """Whether all values are finite."""
         return bool(np.isfinite(self.values).all())
 
     @cached_property
@@ -133,68 +134,60 @@ class MethodValues:
 
     @property
     def is_unreliable(self) -> BoolArray:
-        """Whether each method allows no interval and no test, shape (k,)."""
+        """Mask of the methods without interval and test, shape (k,)."""
         return np.array([bool(self.unreliable_reason(i)) for i in range(len(self.methods))])
 
     def unreliable_reason(self, *methods: int) -> str:
-        """Return why one of these methods allows no interval and no test, or an empty string."""
-        return (
-            next(filter(None, (self.unreliable_reasons[i] for i in methods)), "")
-            if self.unreliable_reasons
-            else ""
-        )
+        """Return the reason why one of these methods has no interval and no test, or ""."""
+        if not self.unreliable_reasons:
+            return ""
+        return next(filter(None, (self.unreliable_reasons[i] for i in methods)), "")
 
     @property
     def evaluated_indices(self) -> list[int]:
-        """The methods whose values are all numbers, by their places."""
+        """Indices of the methods whose values are finite in all runs."""
         return np.flatnonzero(np.isfinite(self.values).all(axis=0)).tolist()
 
     @property
     def has_values_only(self) -> bool:
-        """Whether nothing but the values is known: no influences, and nothing was resampled."""
+        """Whether there are neither influences nor replicates."""
         return self.shares is None and self.replicates is None
 
     def deciding_test(self, test: str) -> str:
-        """Return the test that decides: the bootstrap where the metric has no influence."""
-        lacking = test == "influence" and self.is_defined and self.shares is None
-        return "bootstrap" if lacking else test
+        """Return the test that decides: the bootstrap if the metric has no influence function."""
+        has_no_influence = self.is_defined and self.shares is None
+        return "bootstrap" if test == "influence" and has_no_influence else test
 
     def count_samples_and_failures(self, method: str, run: int | None = None) -> tuple[int, int]:
-        """Return how many samples a method is judged by, and how many fail.
+        """Return the numbers of samples and failures of a method in one run.
 
-        In one run, or the fewest over the runs.
+        Without `run`, each number is the minimum over the runs.
         """
-        each = [
-            u.count_samples_and_failures(method)
-            for u in (self.runs if run is None else [self.runs[run]])
-        ]
-        return min(n for n, _ in each), min(failures for _, failures in each)
+        runs = self.runs if run is None else [self.runs[run]]
+        counts = [scored_run.count_samples_and_failures(method) for scored_run in runs]
+        return min(n for n, _ in counts), min(n_failures for _, n_failures in counts)
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the fewest failures that the metric rests on, for some methods or for all.
+        """Return the smallest number of failures that determine the metric, over runs and methods.
 
-        In the run that has the fewest; None where the metric does not rest on failures.
+        Without `methods`, all methods are used. None if failures do not determine the metric.
         """
         names = [self.methods[i] for i in methods] or self.methods
-        return min_failures(
-            self.metric, [unit.scored[name] for unit in self.runs for name in names]
-        )
+        return min_failures(self.metric, [run.scored[name] for run in self.runs for name in names])
 
     def n_failures(self, *methods: int) -> int | None:
-        """Return the number of `resting`."""
-        found = self.fewest_failures(*methods)
-        return None if found is None else found.n_failures
+        """Return `fewest_failures` as a number."""
+        count = self.fewest_failures(*methods)
+        return None if count is None else count.n_failures
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """The range that differences of two methods cannot leave."""
-        return difference_range(
-            self.metric, [s for unit in self.runs for s in unit.scored.values()]
-        )
+        """The range of differences between two methods."""
+        return difference_range(self.metric, [s for run in self.runs for s in run.scored.values()])
 
     @cached_property
     def covariance(self) -> FloatArray | None:
-        """The covariance (k, k) of the means: from influences, else from the replicates."""
+        """The covariance (k, k) of the means, from influences or else from replicates."""
         if self.shares is not None:
             return covariance_from_contributions(self.shares)
         if self.replicates is None:
@@ -202,13 +195,13 @@ class MethodValues:
         return np.atleast_2d(np.cov(self.mean_replicates))
 
     def cluster_codes(self, influences: FloatArray) -> IntArray | None:
-        """Return a code for each row of influences where these are clusters, for the warning."""
+        """Return a code for each row of influences if rows are clusters, else None."""
         if self.runs[0].cluster is None:
             return None
         return np.arange(influences.shape[0])
 
     def n_clusters(self, *methods: int) -> int | None:
-        """Return the number of clusters that any of the methods rests on; None without them."""
+        """Return the number of clusters in which any method has weight; None without clusters."""
         if self._n_clusters is None or self.rows.unit_has_weight is None:
             return self._n_clusters
         return int(np.count_nonzero(self.rows.unit_has_weight[:, methods].any(axis=1)))
@@ -220,208 +213,227 @@ class MethodValues:
 
     @cached_property
     def n_units_per_pair(self) -> IntArray:
-        """The independent units that every two methods rest on, as `combinations` has them."""
+        """Number of units in which a method of each pair has weight, ordered as `combinations`."""
         first, second = pair_indices(len(self.methods))
-        counted = self.rows.unit_has_weight
-        if counted is None:
-            units = 0 if self.shares is None else self.shares.shape[0]
-            return np.full(first.size, units)
-        each = counted.sum(axis=0)
-        both = counted.T.astype(np.float64) @ counted.astype(np.float64)
-        return np.asarray(each[first] + each[second] - both[first, second].astype(np.int64))
+        has_weight = self.rows.unit_has_weight
+        if has_weight is None:
+            n_units = 0 if self.shares is None else self.shares.shape[0]
+            return np.full(first.size, n_units)
+        n_units_per_method = has_weight.sum(axis=0)
+        n_shared = has_weight.T.astype(np.float64) @ has_weight.astype(np.float64)
+        n_shared_per_pair = n_shared[first, second].astype(np.int64)
+        return np.asarray(
+            n_units_per_method[first] + n_units_per_method[second] - n_shared_per_pair
+        )
 
     @cached_property
     def influences(self) -> FloatArray:
-        """The influence of each unit on the means: its share times the number of units."""
+        """The influence of each unit on the means, which is its share times the number of units."""
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")
         return np.asarray(self.shares * self.shares.shape[0])
 
     def influences_of(self, *methods: int) -> FloatArray:
-        """Return the influence of each unit on the means of some methods.
-
-        Without the units that none of them rests on.
-        """
+        """Return the influences on some means, without the units in which no method has weight."""
         if self.shares is None or self.rows.unit_has_weight is None:
             return np.asarray(self.influences[:, list(methods)])
-        rows = self.rows.unit_has_weight[:, methods].any(axis=1)
-        return np.asarray(self.shares[:, list(methods)][rows] * np.count_nonzero(rows))
+        has_weight = self.rows.unit_has_weight[:, methods].any(axis=1)
+        return np.asarray(self.shares[:, list(methods)][has_weight] * np.count_nonzero(has_weight))
 
     def influences_at_fixed_threshold(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return `influences_on` with the thresholds held that jump, and the reach of the means."""
+        """Return `influences_of` for fixed thresholds, and the effects of their jumps, if any."""
         if self.shares_at_fixed_threshold is None or self.jump_effects is None:
             return self.influences_of(*methods), None
-        return replace(self, shares=self.shares_at_fixed_threshold).influences_of(
-            *methods
-        ), self.jump_effects[list(methods)]
+        at_fixed_threshold = replace(self, shares=self.shares_at_fixed_threshold)
+        return at_fixed_threshold.influences_of(*methods), self.jump_effects[list(methods)]
 
     @cached_property
     def mean_replicates(self) -> FloatArray:
-        """The replicates of the means over the runs, shape (k, resamples); NaN where unreliable."""
+        """Replicates of the means, shape (k, resamples); NaN for unreliable methods."""
         return np.where(self.is_unreliable[:, None], np.nan, self.existing_replicates.mean(axis=0))
 
     @cached_property
     def has_varying_replicates(self) -> bool:
-        """Whether there are replicates that differ, unless all methods are equal in all."""
+        """Whether the replicates vary, or all methods are equal in all replicates."""
         if self.replicates is None:
             return False
-        drawn = self.mean_replicates[:, np.isfinite(self.mean_replicates).all(axis=0)]
-        least = 1e-12 * float(np.abs(drawn).max(initial=0.0))
-        # Nothing is left where the metric is undefined in every resample.
-        if not drawn.size:
+        is_finite = np.isfinite(self.mean_replicates).all(axis=0)
+        replicates = self.mean_replicates[:, is_finite]
+        if not replicates.size:
             return False
-        return bool((np.ptp(drawn, axis=1) > least).any() or np.ptp(drawn) <= least)
+        tolerance = 1e-12 * float(np.abs(replicates).max(initial=0.0))
+        varies = (np.ptp(replicates, axis=1) > tolerance).any()
+        all_equal = np.ptp(replicates) <= tolerance
+        return bool(varies or all_equal)
 
     @property
     def existing_replicates(self) -> FloatArray:
-        """The replicates, where there are some."""
+        """The replicates; raises InputError if there are none."""
         if self.replicates is None:
             raise InputError(f"{self.metric.name} was not resampled")
         return self.replicates
 
 
-def compute_values(metric: Metric, units: Sequence[ScoredRun], rows: RowWeights) -> MethodValues:
-    """Compute the metric for every run and method, and its influences where it has some."""
-    found = [[metric.compute(s) for s in unit.scored.values()] for unit in units]
-    values = np.array([[float(m.value) for m in row] for row in found])
-    reasons = dict.fromkeys(m.reason for row in found for m in row if m.reason)
-    sampled = MethodValues(metric, tuple(units), values, rows, tuple(reasons))
-    function = metric.measurement.influence
-    if not sampled.is_defined:
-        return sampled
-    size = magnitude(tuple(values.ravel()), sampled.bounds)
-    if function is None:
-        for own in values:
-            equalize_rounding(rounding_error(0, size), own)
-        return sampled
+def compute_values(metric: Metric, runs: Sequence[ScoredRun], rows: RowWeights) -> MethodValues:
+    """Compute a metric for every run and method, and its influences if it has any."""
+    results = [[metric.compute(s) for s in run.scored.values()] for run in runs]
+    values = np.array([[float(result.value) for result in row] for row in results])
+    reasons = dict.fromkeys(result.reason for row in results for result in row if result.reason)
+    method_values = MethodValues(metric, tuple(runs), values, rows, tuple(reasons))
+    if not method_values.is_defined:
+        return method_values
+    size = magnitude(tuple(values.ravel()), method_values.bounds)
+    influence = metric.measurement.influence
+    if influence is None:
+        for values_of_run in values:
+            equalize_rounding(rounding_error(0, size), values_of_run)
+        return method_values
     tables = []
-    for unit, own in zip(units, values, strict=True):
+    for run, values_of_run in zip(runs, values, strict=True):
         columns = [
-            unbiased_influence(metric, s, function(s), unit.cluster) for s in unit.scored.values()
+            unbiased_influence(metric, s, influence(s), run.cluster) for s in run.scored.values()
         ]
-        table = np.column_stack(columns)
-        tables.append(_without_rounding(table, own, unit, size))
-    table = np.concatenate(tables) if len(tables) > 1 else tables[0]
-    sampled = replace(sampled, shares=unit_contributions(table, rows.weight, rows.cluster))
-    return _without_unreliable(_with_held(sampled, tables, size))
+        tables.append(_remove_rounding(np.column_stack(columns), values_of_run, run, size))
+    shares = unit_contributions(_concatenate(tables), rows.weight, rows.cluster)
+    method_values = replace(method_values, shares=shares)
+    return _mark_unreliable(_add_fixed_threshold_shares(method_values, tables, size))
 
 
-def _without_unreliable(sampled: MethodValues) -> MethodValues:
-    """Replace the shares of methods that allow no interval by NaN, and add the reasons."""
-    unreliable_reason = sampled.metric.measurement.unreliable_reason
-    reasons = tuple(
-        next(filter(None, (unreliable_reason(unit.scored[name]) for unit in sampled.runs)), "")
-        for name in sampled.methods
-    )
+def _mark_unreliable(method_values: MethodValues) -> MethodValues:
+    """Add the reasons of methods without intervals, and replace their shares by NaN."""
+    find_reason = method_values.metric.measurement.unreliable_reason
+    reasons = []
+    for name in method_values.methods:
+        reasons_of_runs = (find_reason(run.scored[name]) for run in method_values.runs)
+        reasons.append(next(filter(None, reasons_of_runs), ""))
     if not any(reasons):
-        return sampled
-    marked = replace(sampled, unreliable_reasons=reasons)
-    shares, held = (
-        None if table is None else np.where(marked.is_unreliable, np.nan, table)
-        for table in (sampled.shares, sampled.shares_at_fixed_threshold)
-    )
-    return replace(marked, shares=shares, shares_at_fixed_threshold=held)
+        return method_values
+    marked = replace(method_values, unreliable_reasons=tuple(reasons))
 
+    def mask_unreliable(table: FloatArray | None) -> FloatArray | None:
+        return None if table is None else np.where(marked.is_unreliable, np.nan, table)
 
-def _without_rounding(
-    table: FloatArray, values: FloatArray, unit: ScoredRun, size: float
-) -> FloatArray:
-    """Make values and influences that differ by rounding only equal, in place."""
-    least = rounding_error(table.shape[0], size)
-    table[:, np.abs(table).max(axis=0) <= least] = 0.0
-    equalize_rounding(least, values, table, unit.weight)
-    return table
-
-
-def _with_held(sampled: MethodValues, tables: Sequence[FloatArray], size: float) -> MethodValues:
-    """Add what is known where thresholds jump between large tie groups."""
-    found = [
-        fixed_threshold_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
-        for unit in sampled.runs
-    ]
-    if not any(found):
-        return sampled
-    held, reaches = list(tables), []
-    for r, (unit, own) in enumerate(zip(sampled.runs, found, strict=True)):
-        if own is not None:
-            held[r] = _without_rounding(own[0], sampled.values[r].copy(), unit, size)
-            reaches.append(own[1])
-    table = np.concatenate(held) if len(held) > 1 else held[0]
     return replace(
-        sampled,
+        marked,
+        shares=mask_unreliable(marked.shares),
+        shares_at_fixed_threshold=mask_unreliable(marked.shares_at_fixed_threshold),
+    )
+
+
+def _remove_rounding(
+    influences: FloatArray, values: FloatArray, run: ScoredRun, size: float
+) -> FloatArray:
+    """Make values and influences equal, in place, if they only differ by rounding."""
+    tolerance = rounding_error(influences.shape[0], size)
+    influences[:, np.abs(influences).max(axis=0) <= tolerance] = 0.0
+    equalize_rounding(tolerance, values, influences, run.weight)
+    return influences
+
+
+def _concatenate(tables: Sequence[FloatArray]) -> FloatArray:
+    """Concatenate the rows of the runs, without a copy if there is one run."""
+    return np.concatenate(tables) if len(tables) > 1 else tables[0]
+
+
+def _add_fixed_threshold_shares(
+    method_values: MethodValues, tables: Sequence[FloatArray], size: float
+) -> MethodValues:
+    """Add shares for fixed thresholds and the effects of jumps between large tie groups."""
+    metric, runs = method_values.metric, method_values.runs
+    at_fixed_threshold = [
+        fixed_threshold_influences(metric, list(run.scored.values()), run.cluster) for run in runs
+    ]
+    if not any(at_fixed_threshold):
+        return method_values
+    tables = list(tables)
+    effects = []
+    for r, (run, result) in enumerate(zip(runs, at_fixed_threshold, strict=True)):
+        if result is not None:
+            influences, effects_of_run = result
+            values = method_values.values[r].copy()
+            tables[r] = _remove_rounding(influences, values, run, size)
+            effects.append(effects_of_run)
+    rows = method_values.rows
+    return replace(
+        method_values,
         shares_at_fixed_threshold=unit_contributions(
-            table, sampled.rows.weight, sampled.rows.cluster
+            _concatenate(tables), rows.weight, rows.cluster
         ),
-        # The mean over the runs: those whose thresholds do not jump add nothing.
-        jump_effects=np.sum(reaches, axis=0) / len(sampled.runs),
+        # The mean over all runs; runs whose thresholds do not jump have no effect.
+        jump_effects=np.sum(effects, axis=0) / len(runs),
     )
 
 
 def equalize_rounding(
-    least: float,
+    tolerance: float,
     values: FloatArray,
-    table: FloatArray | None = None,
+    influences: FloatArray | None = None,
     weight: FloatArray | None = None,
 ) -> None:
-    """Make values of methods equal, in place, that differ by rounding only.
+    """Make values of methods equal, in place, if they only differ by rounding.
 
-    Where there are influences these have to agree too, as their weights (n, k) scale them.
-    Rounding is no difference, but a regular one: tests and ranks would find it.
+    Influences, scaled by the weights (n, k) of the methods, must agree as well. Otherwise tests
+    and ranks would treat a systematic rounding error as a difference.
     """
     scale = None if weight is None or weight.ndim == 1 else weight / weight.mean(axis=0)
     for i, j in combinations(range(len(values)), 2):
-        near = np.abs(values[i] - values[j]) <= least
-        if table is None:
-            values[j] = np.where(near, values[i], values[j])
-        elif near and _farthest(table, scale, i, j) <= least:
+        is_close = np.abs(values[i] - values[j]) <= tolerance
+        if influences is None:
+            values[j] = np.where(is_close, values[i], values[j])
+        elif is_close and _max_difference(influences, scale, i, j) <= tolerance:
             values[j] = values[i]
-            # Influences of other weights may differ though their shares do not.
+            # With different weights, influences may differ although their shares are equal.
             if scale is None or np.array_equal(scale[:, i], scale[:, j]):
-                table[:, j] = table[:, i]
+                influences[:, j] = influences[:, i]
 
 
-def _farthest(table: FloatArray, scale: FloatArray | None, i: int, j: int) -> float:
-    """Return how far the influences on two numbers are apart at most."""
+def _max_difference(influences: FloatArray, scale: FloatArray | None, i: int, j: int) -> float:
+    """Return the largest absolute difference between two columns of scaled influences."""
     if scale is None:
-        return float(np.abs(table[:, i] - table[:, j]).max())
-    return float(np.abs(table[:, i] * scale[:, i] - table[:, j] * scale[:, j]).max())
+        return float(np.abs(influences[:, i] - influences[:, j]).max())
+    return float(np.abs(influences[:, i] * scale[:, i] - influences[:, j] * scale[:, j]).max())
 
 
 def resample_values(
-    metrics: Sequence[Metric], units: Sequence[ScoredRun], resamples: int, seed: int
+    metrics: Sequence[Metric], runs: Sequence[ScoredRun], n_resamples: int, seed: int
 ) -> FloatArray:
-    """Resample all methods, runs and metrics; shape (metrics, runs, k, resamples).
+    """Resample all metrics, runs and methods; shape (metrics, runs, k, resamples).
 
-    Runs on the same samples share their draws; others are drawn apart.
+    Runs on the same samples share their resamples; other runs are resampled independently.
     """
-    if resamples < 2:
+    if n_resamples < 2:
         raise InputError(
-            f"`bootstrap` must be at least 2 for intervals and tests; got {resamples}. "
-            "The default draws enough"
+            f"`bootstrap` must be at least 2 for intervals and tests; got {n_resamples}. "
+            "The default is sufficient"
         )
-    k = len(units[0].scored)
-    if have_same_samples(units):
-        draws = Draws(units[0].n, resamples, rng=seed, cluster=units[0].cluster)
-        sets = [s for unit in units for s in unit.scored.values()]
-        out = _replicates(sets, metrics, draws).reshape(len(metrics), len(units), k, resamples)
+    n_methods = len(runs[0].scored)
+    if have_same_samples(runs):
+        draws = Draws(runs[0].n, n_resamples, rng=seed, cluster=runs[0].cluster)
+        samples = [s for run in runs for s in run.scored.values()]
+        shape = (len(metrics), len(runs), n_methods, n_resamples)
+        replicates_by_metric = _replicates(samples, metrics, draws).reshape(shape)
     else:
-        seeds = np.random.SeedSequence(seed).generate_state(len(units), np.uint64)
-        parts = []
-        for unit, own in zip(units, seeds, strict=True):
-            draws = Draws(unit.n, resamples, rng=int(own) >> 1, cluster=unit.cluster)
-            parts.append(_replicates(list(unit.scored.values()), metrics, draws))
-        out = np.stack(parts, axis=1)
-    for metric, own in zip(metrics, out, strict=True):
-        bounds = difference_range(metric, [s for unit in units for s in unit.scored.values()])
-        size = magnitude((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
-        for run in own:
-            equalize_rounding(rounding_error(0, size), run)
-    return out
+        seeds = np.random.SeedSequence(seed).generate_state(len(runs), np.uint64)
+        replicates_by_run = []
+        for run, seed_of_run in zip(runs, seeds, strict=True):
+            draws = Draws(run.n, n_resamples, rng=int(seed_of_run) >> 1, cluster=run.cluster)
+            replicates_by_run.append(_replicates(list(run.scored.values()), metrics, draws))
+        replicates_by_metric = np.stack(replicates_by_run, axis=1)
+    all_samples = [s for run in runs for s in run.scored.values()]
+    for metric, table in zip(metrics, replicates_by_metric, strict=True):
+        largest = float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
+        tolerance = rounding_error(0, magnitude((largest,), difference_range(metric, all_samples)))
+        for table_of_run in table:
+            equalize_rounding(tolerance, table_of_run)
+    return replicates_by_metric
 
 
-def _replicates(sets: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
-    """Resample scores of the same samples, shape (metrics, sets, resamples)."""
-    others = [metric for metric in metrics if metric.measurement.replicates is None]
-    rest = iter(replicates(sets, others, draws)) if others else iter(())
-    batched = [metric.measurement.replicates for metric in metrics]
-    return np.stack([compute(sets, draws) if compute else next(rest) for compute in batched])
+def _replicates(samples: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
+    """Resample scores of the same samples, shape (metrics, scores, resamples)."""
+    general_metrics = [metric for metric in metrics if metric.measurement.replicates is None]
+    general_tables = iter(replicates(samples, general_metrics, draws) if general_metrics else ())
+    tables = []
+    for metric in metrics:
+        compute_fast = metric.measurement.replicates
+        tables.append(compute_fast(samples, draws) if compute_fast else next(general_tables))
+    return np.stack(tables)

@@ -1,4 +1,4 @@
-"""Any document in any format: HTML, a terminal, Markdown, LaTeX, the cell of a notebook."""
+"""Renderers: write any document as HTML, terminal text, Markdown, LaTeX or notebook HTML."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from abstain._foundation.lazy_imports import lazy_function
 from abstain.errors import UnknownNameError, suggest
 from abstain.report.document import FORMATS, Document
 
-# A command writes one or two of them.
+# Imported lazily: a command needs one or two renderers.
 _RENDERERS = {name: lazy_function(f"{__name__}.{name}:{name}") for name in FORMATS}
 
 
@@ -16,19 +16,19 @@ def render(document: Document, format: str) -> Any:
     Parameters
     ----------
     document : Document
-        What to write.
+        Document to write.
     format : {"html", "terminal", "markdown", "latex", "notebook"}
-        The format.
+        Output format.
 
     Returns
     -------
     str or rich renderable
-        The text; for a terminal what a `rich.console.Console` prints.
+        Text of the document; for a terminal, a renderable for a `rich.console.Console`.
 
     Raises
     ------
     UnknownNameError
-        If there is no such format.
+        If the format does not exist.
 
     Examples
     --------

@@ -1,18 +1,24 @@
-"""Words and cells as HTML: all that a caller said is escaped here, or by the templates."""
+"""HTML of inline text and table cells; these functions escape all strings of the caller."""
 
 import math
 from collections.abc import Mapping
 from html import escape
 from typing import Final
 
-from abstain.plots.words import visible
-from abstain.report.document import Cell, Column, Label, Number, Range, Shot, Span, Text
-from abstain.report.words import UNDEFINED, between, linked, spelled, spread
+from abstain.plots.formatting import escape_control_characters
+from abstain.report.document import Cell, Column, Label, Number, Range, Span, Text, Thumbnail
+from abstain.report.formatting import (
+    UNDEFINED,
+    format_interval,
+    format_standard_error,
+    format_value,
+    split_links,
+)
 
-#: What stands where there is nothing.
-_NOTHING: Final = "–"
+#: Printed in empty cells.
+_EMPTY_CELL: Final = "–"
 
-#: The element of a piece of text and its class; the others are plain.
+#: HTML element and CSS class by kind of span; other kinds are plain text.
 _ELEMENTS: Final = {
     "strong": ("strong", ""),
     "em": ("em", ""),
@@ -21,137 +27,152 @@ _ELEMENTS: Final = {
     "muted": ("span", "muted"),
     "small": ("small", ""),
     "undefined": ("span", "undefined"),
-    "good": ("span", "said good"),
-    "bad": ("span", "said bad"),
-    "open": ("span", "said"),
+    "good": ("span", "result good"),
+    "bad": ("span", "result bad"),
+    "open": ("span", "result"),
 }
 
 _CLASSES: Final = {"number": "num", "name": "name", "words": "words"}
 
 
-def _said(words: str) -> str:
-    return escape(visible(words, keep="\n\t"))
+def _escape(text: str) -> str:
+    return escape(escape_control_characters(text, allowed="\n\t"))
 
 
-def attributes(values: Mapping[str, str]) -> str:
-    """Return attributes of an element, those without a value left out."""
+def format_attributes(values: Mapping[str, str]) -> str:
+    """Format HTML attributes; attributes with an empty value are omitted."""
     pairs = ((name, value) for name, value in values.items() if value)
-    return "".join(f' {name}="{escape(visible(value))}"' for name, value in pairs)
+    return "".join(f' {name}="{escape(escape_control_characters(value))}"' for name, value in pairs)
 
 
-def tagged(tags: Mapping[str, str]) -> str:
-    """Return the attributes by which a choice finds a part."""
-    return attributes({f"data-in-{name}": key for name, key in tags.items()})
+def tag_attributes(tags: Mapping[str, str]) -> str:
+    """Format the attributes by which the controls select visible parts."""
+    return format_attributes({f"data-in-{name}": key for name, key in tags.items()})
 
 
 # ---------------------------------------------------------------------------------- inline text
 def inline(text: Text) -> str:
-    """Return words."""
+    """Return inline text as HTML."""
     if isinstance(text, str):
-        return _said(text)
+        return _escape(text)
     if isinstance(text, tuple):
         return "".join(map(inline, text))
-    shown, title = _said(text.text), "" if text.link else text.title
+    html, title = _escape(text.text), "" if text.link else text.tooltip
     if text.kind in _ELEMENTS or title:
-        element, look = _ELEMENTS.get(text.kind, ("span", ""))
-        about = attributes({"class": look, "title": title})
-        shown = f"<{element}{about}>{shown}</{element}>"
-    return _link(shown, text.link, text.title) if text.link else shown
+        element, css_class = _ELEMENTS.get(text.kind, ("span", ""))
+        attributes = format_attributes({"class": css_class, "title": title})
+        html = f"<{element}{attributes}>{html}</{element}>"
+    return _link(html, text.link, text.tooltip) if text.link else html
 
 
-def _link(shown: str, to: str, title: str) -> str:
-    # No other scheme than this one gets into an address.
-    known = to if to.startswith(("#", "https://")) else "#"
-    away = {} if known.startswith("#") else {"rel": "noreferrer"}
-    return f"<a{attributes({'href': known, **away, 'title': title})}>{shown}</a>"
+def _link(html: str, target: str, tooltip: str) -> str:
+    # Only anchors and https URLs are allowed.
+    href = target if target.startswith(("#", "https://")) else "#"
+    rel = "" if href.startswith("#") else "noreferrer"
+    return f"<a{format_attributes({'href': href, 'rel': rel, 'title': tooltip})}>{html}</a>"
 
 
-def source(words: str) -> str:
-    """Return where something is from, its addresses as links."""
-    return inline(linked(words))
+def reference(source: str) -> str:
+    """Return a reference with its URLs as links."""
+    return inline(split_links(source))
 
 
 def label(name: Label | str) -> str:
-    """Return the name of what is measured with its unit and where better is."""
+    """Return a label with its unit and the arrow in the direction of better values."""
     if isinstance(name, str):
-        return _said(name)
-    shown = _said(f"{name.text}{name.unit}")
+        return _escape(name)
+    html = _escape(f"{name.text}{name.unit}")
     if name.link:
-        shown = _link(shown, name.link, name.title)
-    if name.better:
-        about = attributes({"class": "arrow", "aria-label": f"{name.better} is better"})
-        # A line break would part the arrow from what it is about.
-        shown = f"{shown}&nbsp;<span{about}>{name.arrow}</span>"
-    return f"{shown}<small>{_said(name.note)}</small>" if name.note else shown
+        html = _link(html, name.link, name.tooltip)
+    if name.direction:
+        attributes = format_attributes(
+            {"class": "arrow", "aria-label": f"{name.direction} is better"}
+        )
+        # A non-breaking space keeps the arrow on the same line.
+        html = f"{html}&nbsp;<span{attributes}>{name.arrow}</span>"
+    return f"{html}<small>{_escape(name.note)}</small>" if name.note else html
 
 
-def heading(name: Label | str) -> str:
-    """Return the words of a label alone."""
+def label_text(name: Label | str) -> str:
+    """Return the text of a label, without unit and arrow."""
     return name if isinstance(name, str) else name.text
 
 
 # ----------------------------------------------------------------------------------------- cells
-def entry(cell: Cell, column: Column, *, head: bool, stacked: bool) -> str:
-    """Return a cell as an element; stacked ones carry the head of their column along."""
-    looks, title = [_CLASSES.get(column.kind, "")], ""
+def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool) -> str:
+    """Return a table cell; in stacked layouts it contains the header of its column."""
+    css_classes = [_CLASSES.get(column.kind, "")]
+    tooltip = ""
     if isinstance(cell, Number):
-        title = cell.note
-        looks += [] if cell.shade is None else [f"r{cell.shade}"]
+        tooltip = cell.tooltip
+        if cell.shade is not None:
+            css_classes.append(f"r{cell.shade}")
     elif isinstance(cell, Range):
-        title = cell.title
-    elif isinstance(cell, Span) and cell.kind in {"better", "alike"}:
-        looks.append(cell.kind)
-    known = {
-        "scope": "row" if head else "",
-        "class": " ".join(filter(None, looks)),
-        "title": title,
-        "data-label": heading(column.label) if stacked and not head else "",
+        tooltip = cell.tooltip
+    elif isinstance(cell, Span) and cell.kind in {"better", "equal"}:
+        css_classes.append(cell.kind)
+    attributes = {
+        "scope": "row" if is_header else "",
+        "class": " ".join(filter(None, css_classes)),
+        "title": tooltip,
+        "data-label": label_text(column.label) if is_stacked and not is_header else "",
     }
-    element = "th" if head else "td"
-    return f"<{element}{attributes(known)}>{content(cell)}</{element}>"
+    element = "th" if is_header else "td"
+    return f"<{element}{format_attributes(attributes)}>{cell_content(cell)}</{element}>"
 
 
 #: The mark of a value that is not significantly different from the best.
 TIE_MARK: Final = "†"
 
 
-def content(cell: Cell, tie_mark: str = TIE_MARK) -> str:
-    """Return what stands in a cell."""
+def cell_content(cell: Cell, tie_mark: str = TIE_MARK) -> str:
+    """Return the content of a table cell."""
     if cell is None:
-        return _NOTHING
+        return _EMPTY_CELL
     if isinstance(cell, Number):
-        return _number(cell, tie_mark)
+        return _number_html(cell, tie_mark)
     if isinstance(cell, Range):
-        return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
-    if isinstance(cell, Shot):
-        return f"<img{attributes({'src': cell.source, 'alt': cell.alt})}>"
+        return (
+            format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
+            or _EMPTY_CELL
+        )
+    if isinstance(cell, Thumbnail):
+        return f"<img{format_attributes({'src': cell.source, 'alt': cell.alt})}>"
     return label(cell) if isinstance(cell, Label) else inline(cell)
 
 
-def _number(cell: Number, tie_mark: str) -> str:
-    if math.isnan(cell.value) and not cell.said:
-        return f'<span class="undefined" title="{escape(visible(cell.reason))}">{UNDEFINED}</span>'
+def _number_html(cell: Number, tie_mark: str) -> str:
+    if math.isnan(cell.value) and not cell.display_text:
+        attributes = format_attributes({"class": "undefined", "title": cell.reason})
+        return f"<span{attributes}>{UNDEFINED}</span>"
     scales = {"one": cell.scale, "kilo": 1000} if cell.per_thousand else {"": cell.scale}
-    # A count stays one; a number of NumPy is written as the number it is.
+    # float() converts NumPy scalars, whose repr contains their type; counts remain integers.
     value = cell.value if isinstance(cell.value, int) else float(cell.value)
     exact = "" if math.isnan(value) else repr(value)
     shown = ""
     for choice, scale in scales.items():
-        looks = " ".join(filter(None, [choice, "best" if cell.stands == "best" else ""]))
-        text = cell.said or spelled(cell.value, cell.form, scale=scale)
-        shown += f'<data{attributes({"class": looks})} value="{exact}">{_said(text)}</data>'
-    mark = f'<sup title="cannot be told from the best">{tie_mark}</sup>'
-    tie = mark if cell.stands == "tie" else ""
-    return f"{shown}{tie}{_beside(cell, scales)}"
+        looks = " ".join(filter(None, [choice, "best" if cell.mark == "best" else ""]))
+        text = cell.display_text or format_value(cell.value, cell.number_format, scale=scale)
+        shown += (
+            f'<data{format_attributes({"class": looks})} value="{exact}">{_escape(text)}</data>'
+        )
+    mark = f'<sup title="not significantly different from the best">{tie_mark}</sup>'
+    tie = mark if cell.mark == "tie" else ""
+    return f"{shown}{tie}{_annotations_html(cell, scales)}"
 
 
-def _beside(cell: Number, scales: Mapping[str, int]) -> str:
-    """Return the small words below a number."""
+def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
+    """Return the small print below a number."""
     shown = ""
-    spans = {c: between(cell.low, cell.high, cell.form, scale=s) for c, s in scales.items()}
+    spans = {
+        c: format_interval(cell.low, cell.high, cell.number_format, scale=s)
+        for c, s in scales.items()
+    }
     if all(spans.values()):
-        said = (f"<span{attributes({'class': c})}>{span}</span>" for c, span in spans.items())
+        said = (
+            f"<span{format_attributes({'class': c})}>{span}</span>" for c, span in spans.items()
+        )
         shown += f'<small class="interval">{"".join(said)}</small>'
-    if not math.isnan(cell.spread):
-        shown += f'<small class="spread">± {spread(cell.spread)}</small>'
-    return f"{shown}<small>{_said(cell.beside)}</small>" if cell.beside else shown
+    if not math.isnan(cell.standard_error):
+        shown += f'<small class="spread">± {format_standard_error(cell.standard_error)}</small>'
+    return f"{shown}<small>{_escape(cell.small_text)}</small>" if cell.small_text else shown

@@ -1,4 +1,4 @@
-"""A table for a terminal, laid out for as many columns as there are."""
+"""Tables for a terminal, fitted to its width."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,292 +7,325 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 from abstain.report import document as doc
-from abstain.report.render.lines import NUMBER_WIDTH, inline, label, narrow
-from abstain.report.words import behind, between, numeral
+from abstain.report.formatting import format_interval, number_annotations, number_text
+from abstain.report.render.lines import NUMBER_WIDTH, format_narrow_number, inline, label
 
 if TYPE_CHECKING:
     from rich import table as rich_table
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.text import Text as Line
 
-#: Names get this many columns before they fold.
-_NAME_WIDTH: Final = 13
+#: Width of a name column before names are wrapped, in characters.
+_MAX_NAME_WIDTH: Final = 13
 
-#: What stands before an interval, and whether heads take several lines, in the order in which they
-#: are tried: with long words in the table, beside which nothing else has room, and without.
-_LONG_WAYS: Final = (("\n", False), ("\n", True))
-_WAYS: Final = ((" ", False), (" ", True), ("\n", True))
+#: Layouts in the order in which they are tried: the separator before an interval, and whether
+#: headers are wrapped. In tables with long text, intervals are always on a new line.
+_LAYOUTS_WITH_LONG_TEXT: Final = (("\n", False), ("\n", True))
+_LAYOUTS: Final = ((" ", False), (" ", True), ("\n", True))
 
-#: Of so many rows what has no room stands below; of more it is left out.
-_STACKED: Final = 12
+#: Maximum number of rows for which columns that do not fit are printed below; in longer tables
+#: they are omitted.
+_MAX_STACKED_ROWS: Final = 12
 
-#: So many of the first columns tell the rows apart, at most.
-_TELLING: Final = 3
+#: Maximum number of columns that identify a row.
+_MAX_KEY_COLUMNS: Final = 3
 
-_NOTHING, _UNDEFINED = "–", "undef."
+_EMPTY_CELL, _UNDEFINED = "–", "undef."
 
 
 class FittedTable:
-    """A table that fits: no number is ever cut, and no name or head emptied.
+    """A table that fits the width of the terminal without truncating numbers, names or headers.
 
-    Intervals stand behind the numbers and heads in one line where there is room, and else below
-    them and in as many lines as they need. Where that is too wide, something else is shown
-    `instead`, or: what all rows have in common is said once above them, long names go on in the
-    next line, and columns that may be left out go from the right. What still has no room stands
-    below, beside the names of the rows once more, or of many rows is left out too. Whatever is left
-    out is named.
+    If there is room, intervals follow the numbers and headers have one line. Otherwise intervals
+    are below the numbers and headers are wrapped. If the table is still too wide and there is an
+    `alternative`, the alternative is printed. If there is none, columns with equal cells are
+    printed once above the table, long names are wrapped, and droppable columns are omitted from the
+    right. Columns that still do not fit are printed in a second table below, or omitted if the
+    table has many rows. The names of omitted columns are printed.
     """
 
-    def __init__(self, table: doc.Table, instead: "RenderableType | None" = None) -> None:
-        self._table, self._instead = table, instead
+    def __init__(self, table: doc.Table, alternative: "RenderableType | None" = None) -> None:
+        self._table, self._instead = table, alternative
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
-        table, room = self._table, options.max_width
+        table, width = self._table, options.max_width
         columns = list(range(len(table.columns)))
-        made = _fitting(table, columns, room)
-        if made is None and self._instead is not None:
+        layout = _find_layout(table, columns, width)
+        if layout is None and self._instead is not None:
             yield self._instead
-        elif made is None:
-            yield from _fitted(table, columns, room)
+        elif layout is None:
+            yield from _reduced_table(table, columns, width)
         else:
-            yield made.drawn(room)
+            yield layout.to_rich_table(width)
 
 
-def _fitted(table: doc.Table, columns: list[int], room: int) -> Iterator[Any]:
-    """Yield what a table says that has no room as it is."""
-    if same := _same(table, columns):
-        first = table.rows[0]
-        said = (f"{_called(table, i)} {_cell(table, i, first, None, ' ').plain}" for i in same)
-        yield inline(f"In every row: {'; '.join(said)}.", "dim")
-    columns = [i for i in columns if i not in same]
-    few = len(table.rows) <= _STACKED
-    left: list[str] = []
-    made = _fitting(table, columns, room, folded=True)
-    while made is None and len(columns) > 2 and not (few and not table.columns[columns[-1]].drop):
-        left.insert(0, _called(table, columns.pop()))
-        made = _fitting(table, columns, room, folded=True)
-    yield from _stacked(table, columns, room) if made is None else [made.drawn(room)]
-    if left:
-        many = f"{len(left)} column{'s' if len(left) > 1 else ''}"
-        named = f"Too narrow to show {many}: {', '.join(left)}"
-        yield inline(f"{named} (in a wider terminal, and in the files of --out).", "dim")
-
-
-def _stacked(table: doc.Table, columns: Sequence[int], room: int) -> Iterator[Any]:
-    """Yield as many columns as fit beside the names of the rows, and the others below."""
-    lead = _telling(table, columns)
-    rest = [i for i in columns if i not in lead]
-    while rest:
-        tried = (
-            _fitting(table, [*lead, *rest[:n]], room, folded=True) for n in range(len(rest), 0, -1)
+def _reduced_table(table: doc.Table, columns: list[int], width: int) -> Iterator[Any]:
+    """Yield a table with fewer columns because it is too wide."""
+    if constant_columns := _constant_columns(table, columns):
+        first_row = table.rows[0]
+        descriptions = (
+            f"{_column_name(table, i)} {_cell_line(table, i, first_row, None, ' ').plain}"
+            for i in constant_columns
         )
-        made = next(filter(None, tried), None)
-        if made is None:
-            # Not even one has room beside the names: nothing is whole in so few columns.
-            yield _Layout(table, tuple(columns), "\n", tight=True).drawn(None)
+        yield inline(f"In all rows: {'; '.join(descriptions)}.", "dim")
+    columns = [i for i in columns if i not in constant_columns]
+    can_stack = len(table.rows) <= _MAX_STACKED_ROWS
+    omitted: list[str] = []
+    layout = _find_layout(table, columns, width, can_fold_names=True)
+    while (
+        layout is None
+        and len(columns) > 2
+        and not (can_stack and not table.columns[columns[-1]].is_droppable)
+    ):
+        omitted.insert(0, _column_name(table, columns.pop()))
+        layout = _find_layout(table, columns, width, can_fold_names=True)
+    yield from (
+        _stacked_tables(table, columns, width) if layout is None else [layout.to_rich_table(width)]
+    )
+    if omitted:
+        noun = "columns" if len(omitted) > 1 else "column"
+        names = ", ".join(omitted)
+        text = f"Omitted {len(omitted)} {noun}: {names}. Use a wider terminal or --out."
+        yield inline(text, "dim")
+
+
+def _stacked_tables(table: doc.Table, columns: Sequence[int], width: int) -> Iterator[Any]:
+    """Yield several tables below each other, each with the key columns and some other columns."""
+    key_columns = _key_columns(table, columns)
+    remaining = [i for i in columns if i not in key_columns]
+    while remaining:
+        tried = (
+            _find_layout(table, [*key_columns, *remaining[:n]], width, can_fold_names=True)
+            for n in range(len(remaining), 0, -1)
+        )
+        layout = next(filter(None, tried), None)
+        if layout is None:
+            # The terminal is too narrow for any column next to the key columns.
+            yield _Layout(table, tuple(columns), "\n", wraps_headers=True).to_rich_table(None)
             return
-        yield made.drawn(room)
-        rest = [i for i in rest if i not in made.columns]
-        if rest:
+        yield layout.to_rich_table(width)
+        remaining = [i for i in remaining if i not in layout.columns]
+        if remaining:
             yield inline("")
 
 
-def _same(table: doc.Table, columns: Sequence[int]) -> list[int]:
-    """Return the columns that say one thing in all of several rows, unless that is all of them."""
+def _constant_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
+    """Return the columns with equal cells in all rows; none if fewer than two others remain."""
     rows = table.rows
-    found = [i for i in columns if all(row.cells[i] == rows[0].cells[i] for row in rows[1:])]
-    return found if len(rows) > 1 and len(columns) - len(found) > 1 else []
+    constant = [i for i in columns if all(row.cells[i] == rows[0].cells[i] for row in rows[1:])]
+    return constant if len(rows) > 1 and len(columns) - len(constant) > 1 else []
 
 
-def _telling(table: doc.Table, columns: Sequence[int]) -> list[int]:
-    """Return the fewest first columns that tell the rows apart, or all before the numbers."""
-    for many in range(1, min(_TELLING, len(columns) - 1) + 1):
-        told = {tuple(str(row.cells[i]) for i in columns[:many]) for row in table.rows}
-        if len(told) == len(table.rows):
-            return list(columns[:many])
-    words = list(takewhile(lambda i: table.columns[i].kind != "number", columns[:-1]))
-    return words or list(columns[:1])
+def _key_columns(table: doc.Table, columns: Sequence[int]) -> list[int]:
+    """Return the first columns that identify a row, or all columns before the numbers."""
+    for n_columns in range(1, min(_MAX_KEY_COLUMNS, len(columns) - 1) + 1):
+        keys = {tuple(str(row.cells[i]) for i in columns[:n_columns]) for row in table.rows}
+        if len(keys) == len(table.rows):
+            return list(columns[:n_columns])
+    text_columns = list(takewhile(lambda i: table.columns[i].kind != "number", columns[:-1]))
+    return text_columns or list(columns[:1])
 
 
-def _called(table: doc.Table, i: int) -> str:
-    """Return what a column is called in a sentence."""
-    named = table.columns[i].label
-    return named if isinstance(named, str) else named.text
+def _column_name(table: doc.Table, i: int) -> str:
+    """Return the name of a column in a sentence."""
+    label = table.columns[i].label
+    return label if isinstance(label, str) else label.text
 
 
 # ------------------------------------------------------------------------------------- a layout
-def _fitting(
-    table: doc.Table, columns: Sequence[int], room: int, *, folded: bool = False
+def _find_layout(
+    table: doc.Table, columns: Sequence[int], width: int, *, can_fold_names: bool = False
 ) -> "_Layout | None":
-    """Return the widest layout that fits; `folded` lets long names go on in the next line."""
-    long = any(table.columns[i].kind == "words" for i in columns)
-    ways = _LONG_WAYS if long else _WAYS
-    tried = [_Layout(table, tuple(columns), gap, tight=tight) for gap, tight in ways]
-    if folded:
-        tried.append(_Layout(table, tuple(columns), "\n", tight=True, folded=True))
-    return next((made for made in tried if made.least_room <= room), None)
+    """Return the widest layout that fits, or None; `can_fold_names` permits wrapped names."""
+    has_long_text = any(table.columns[i].kind == "words" for i in columns)
+    layout_options = _LAYOUTS_WITH_LONG_TEXT if has_long_text else _LAYOUTS
+    candidates = [
+        _Layout(table, tuple(columns), gap, wraps_headers=tight) for gap, tight in layout_options
+    ]
+    if can_fold_names:
+        candidates.append(
+            _Layout(table, tuple(columns), "\n", wraps_headers=True, folds_names=True)
+        )
+    return next((layout for layout in candidates if layout.min_width <= width), None)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Some columns of a table in one look.
+    """A layout for some columns of a table.
 
-    `gap` is what stands before an interval, a `tight` head takes as many lines as it needs, and
-    `folded` names are broken.
+    `separator` precedes an interval. If `wraps_headers`, headers take as many lines as they need;
+    if `folds_names`, long names are wrapped.
     """
 
     table: doc.Table
     columns: tuple[int, ...]
-    gap: str
-    tight: bool
-    folded: bool = False
+    separator: str
+    wraps_headers: bool
+    folds_names: bool = False
 
     @cached_property
     def cells(self) -> "list[list[Line]]":
-        """The cells of the rows that are shown, row by row."""
+        """Cells as lines of text, by row."""
         rows = self.table.rows
-        above = [None, *rows]
+        previous_rows = [None, *rows[:-1]]
         return [
-            [_cell(self.table, i, row, last, self.gap) for i in self.columns]
-            for row, last in zip(rows, above, strict=False)
+            [_cell_line(self.table, i, row, previous, self.separator) for i in self.columns]
+            for row, previous in zip(rows, previous_rows, strict=True)
         ]
 
     @cached_property
-    def heads(self) -> "list[Line]":
-        """The heads of the columns."""
-        return [inline(label(self.table.columns[i].label, short=True)) for i in self.columns]
+    def headers(self) -> "list[Line]":
+        """Headers of the columns."""
+        return [
+            inline(label(self.table.columns[i].label, use_short_text=True)) for i in self.columns
+        ]
 
     @property
-    def _parts(self) -> int:
-        """How many columns name the parts of the data."""
-        each = (self.table.columns[i] for i in self.columns)
-        return sum(column.once and column.kind == "name" for column in each)
+    def _n_split_columns(self) -> int:
+        """Number of columns that identify the split."""
+        columns = (self.table.columns[i] for i in self.columns)
+        return sum(column.blank_repeats and column.kind == "name" for column in columns)
 
     @cached_property
     def widths(self) -> list[tuple[int, int]]:
-        """How wide each column must be and would be."""
-        return [self._width(place) for place in range(len(self.columns))]
+        """Minimum and maximum width of each column."""
+        return [self._column_width_range(position) for position in range(len(self.columns))]
 
     @property
-    def least_room(self) -> int:
-        """How wide the whole must be."""
-        return sum(least for least, _ in self.widths) + self._between
+    def min_width(self) -> int:
+        """Minimum width of the table."""
+        return sum(min_width for min_width, _ in self.widths) + self._total_padding
 
     @property
-    def _between(self) -> int:
-        return (1 if self._parts else 2) * (len(self.columns) - 1)
+    def _total_padding(self) -> int:
+        return (1 if self._n_split_columns else 2) * (len(self.columns) - 1)
 
-    def _width(self, place: int) -> tuple[int, int]:
+    def _column_width_range(self, position: int) -> tuple[int, int]:
         from rich.cells import cell_len
 
-        column, head = self.table.columns[self.columns[place]], self.heads[place].plain
+        column, header = self.table.columns[self.columns[position]], self.headers[position].plain
         if column.kind == "number":
-            # What may be left out is as wide as a number, its head in as many lines as it needs.
-            needed = NUMBER_WIDTH if column.drop else self._needed(place)
-            return needed, needed
-        said = [head, *(row[place].plain for row in self.cells)]
-        lines = [cell_len(line) for words in said for line in words.split("\n")]
-        words = [cell_len(word) for words in said for word in words.split()]
-        longest, least = max(lines, default=1), max(words, default=1)
+            # Droppable columns have a fixed width, and their headers are wrapped.
+            width = NUMBER_WIDTH if column.is_droppable else self._number_column_width(position)
+            return width, width
+        texts = [header, *(row[position].plain for row in self.cells)]
+        max_width = max((cell_len(line) for text in texts for line in text.split("\n")), default=1)
+        min_width = max((cell_len(word) for text in texts for word in text.split()), default=1)
         if column.kind == "name":
-            cap = _NAME_WIDTH // self._parts if column.once else _NAME_WIDTH
-            cap = max(cap, *map(cell_len, head.split()), 1)
-            least = min(least, cap) if self.folded else max(least, min(longest, cap))
-        return max(least, 1), max(longest, 1)
+            name_width = _MAX_NAME_WIDTH
+            if column.blank_repeats:
+                name_width //= self._n_split_columns
+            name_width = max(name_width, *map(cell_len, header.split()), 1)
+            if self.folds_names:
+                min_width = min(min_width, name_width)
+            else:
+                min_width = max(min_width, min(max_width, name_width))
+        return max(min_width, 1), max(max_width, 1)
 
-    def _needed(self, place: int) -> int:
-        """Return how wide a column of numbers must be that none is cut."""
-        i, head = self.columns[place], self.heads[place].plain
-        parts = head.split() if self.tight else [head]
+    def _number_column_width(self, position: int) -> int:
+        """Return the width of a number column in which no number is truncated."""
+        i, header = self.columns[position], self.headers[position].plain
+        lines = header.split() if self.wraps_headers else [header]
         for row, cells in zip(self.table.rows, self.cells, strict=False):
-            said = cells[place].plain
-            # An interval may go on in the next line, a number may not.
-            ends = isinstance(row.cells[i], doc.Range) and self.gap == "\n"
-            parts += said.split() if ends else said.split("\n")
-        return max(map(len, parts), default=1)
+            text = cells[position].plain
+            # Intervals may be wrapped, numbers may not.
+            can_wrap = isinstance(row.cells[i], doc.Range) and self.separator == "\n"
+            lines += text.split() if can_wrap else text.split("\n")
+        return max(map(len, lines), default=1)
 
-    def drawn(self, room: int | None) -> "rich_table.Table":
-        """Return the table; without a room that it fits into, as well as it can be."""
+    def to_rich_table(self, width: int | None) -> "rich_table.Table":
+        """Return the table for a width; None if no width is sufficient."""
         from rich import box
         from rich.table import Table as RichTable
 
-        made = RichTable(
+        rich_table = RichTable(
             box=box.SIMPLE_HEAD,
-            padding=(0, 0 if self._parts else 1),
+            padding=(0, 0 if self._n_split_columns else 1),
             collapse_padding=True,
             pad_edge=False,
             show_edge=False,
         )
-        fixed = [None] * len(self.columns) if room is None else self._spread(room)
-        for i, head, width in zip(self.columns, self.heads, fixed, strict=True):
+        widths = [None] * len(self.columns) if width is None else self._distribute_width(width)
+        for i, header, column_width in zip(self.columns, self.headers, widths, strict=True):
             kind = self.table.columns[i].kind
-            made.add_column(
-                head,
+            rich_table.add_column(
+                header,
                 justify="right" if kind == "number" else "left",
                 style="dim" if kind == "words" else "",
-                width=width,
+                width=column_width,
                 overflow="fold",
             )
         rows = self.table.rows
-        starts = {id(group.rows[0]) for group in self.table.groups[1:] if group.rows}
+        group_starts = {id(group.rows[0]) for group in self.table.groups[1:] if group.rows}
         for row, cells in zip(rows, self.cells, strict=True):
-            if id(row) in starts:
-                made.add_section()
-            made.add_row(*cells)
-        return made
+            if id(row) in group_starts:
+                rich_table.add_section()
+            rich_table.add_row(*cells)
+        return rich_table
 
-    def _spread(self, room: int) -> list[int]:
-        """Return the widths: what is left goes where a cell takes most lines, and nearly fewer."""
-        found = [least for least, _ in self.widths]
-        wanted = [most for _, most in self.widths]
+    def _distribute_width(self, total_width: int) -> list[int]:
+        """Return column widths: extra width goes to the column whose cells have the most lines."""
+        widths = [min_width for min_width, _ in self.widths]
+        max_widths = [max_width for _, max_width in self.widths]
 
-        def pressing(i: int) -> tuple[int, int]:
-            return math.ceil(wanted[i] / found[i]), found[i] - wanted[i]
+        def priority(i: int) -> tuple[int, int]:
+            n_lines = math.ceil(max_widths[i] / widths[i])
+            missing_width = max_widths[i] - widths[i]
+            return n_lines, -missing_width
 
-        for _ in range(room - self.least_room):
-            short = [i for i, most in enumerate(wanted) if found[i] < most]
-            if not short:
+        for _ in range(total_width - self.min_width):
+            too_narrow = [i for i, max_width in enumerate(max_widths) if widths[i] < max_width]
+            if not too_narrow:
                 break
-            found[max(short, key=pressing)] += 1
-        return found
+            widths[max(too_narrow, key=priority)] += 1
+        return widths
 
 
 # -------------------------------------------------------------------------------------- a cell
-def _repeats(table: doc.Table, row: doc.Row, last: doc.Row) -> bool:
-    """Tell whether a row says again what those columns of the row above it say."""
-    once = [i for i, column in enumerate(table.columns) if column.once]
-    return all(row.cells[i] == last.cells[i] for i in once)
+def _repeats_row(table: doc.Table, row: doc.Row, previous: doc.Row) -> bool:
+    """Return whether the columns with `blank_repeats` equal those of the previous row."""
+    columns = [i for i, column in enumerate(table.columns) if column.blank_repeats]
+    return all(row.cells[i] == previous.cells[i] for i in columns)
 
 
-def _cell(table: doc.Table, i: int, row: doc.Row, last: doc.Row | None, gap: str) -> "Line":
+def _cell_line(
+    table: doc.Table, i: int, row: doc.Row, previous: doc.Row | None, separator: str
+) -> "Line":
     column, cell = table.columns[i], row.cells[i]
-    if column.once and last is not None and _repeats(table, row, last):
+    if column.blank_repeats and previous is not None and _repeats_row(table, row, previous):
         return inline("")
     if isinstance(cell, doc.Number):
-        return _number(cell, gap)
-    if isinstance(cell, doc.Range):
-        return inline(between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING)
+        return _number_line(cell, separator)
     if cell is None:
-        return inline(_NOTHING, "dim")
-    if isinstance(cell, doc.Shot):
-        return inline(cell.alt)
-    shown: Any = inline(label(cell)) if isinstance(cell, doc.Label) else inline(cell)
-    return (
-        inline("  ").append_text(shown) if row.kind == "group" and column.kind == "name" else shown
-    )
+        return inline(_EMPTY_CELL, "dim")
+    if isinstance(cell, doc.Range):
+        interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
+        cell = interval or _EMPTY_CELL
+    elif isinstance(cell, doc.Thumbnail):
+        cell = cell.alt
+    line = inline(label(cell) if isinstance(cell, doc.Label) else cell)
+    if row.kind == "group" and column.kind == "name":
+        indented = inline("  ")
+        indented.append_text(line)
+        return indented
+    return line
 
 
-def _number(cell: doc.Number, gap: str) -> "Line":
-    """Write a number with its small words behind or below it."""
-    if math.isnan(cell.value) and not cell.said:
+def _number_line(cell: doc.Number, separator: str) -> "Line":
+    """Format a number with its annotations."""
+    if math.isnan(cell.value) and not cell.display_text:
         return inline(_UNDEFINED, "dim")
-    plain = cell.form == "number" and cell.scale == 1
-    text = narrow(cell.value) if plain and not cell.said else numeral(cell)
-    shown = inline(text, "bold" if cell.stands == "best" else "")
-    if cell.stands == "tie":
-        shown.append(" ≈")
-    for words in behind(cell):
-        shown.append(f"{gap}{visible(words)}", style="dim not bold")
-    return shown
+    is_default_format = cell.number_format == "number" and cell.scale == 1
+    if is_default_format and not cell.display_text:
+        text = format_narrow_number(cell.value)
+    else:
+        text = number_text(cell)
+    line = inline(text, "bold" if cell.mark == "best" else "")
+    if cell.mark == "tie":
+        line.append(" ≈")
+    for annotation in number_annotations(cell):
+        text = f"{separator}{escape_control_characters(annotation)}"
+        line.append(text, style="dim not bold")
+    return line

@@ -1,4 +1,4 @@
-"""A document as one HTML file that needs nothing but a browser."""
+"""HTML renderer: a document as one self-contained page."""
 
 import base64
 import json
@@ -11,9 +11,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import abstain as ab
-from abstain.plots.bands import METHOD
-from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, variable
-from abstain.plots.words import visible
+from abstain.plots.bands import METHOD_CLASS_PREFIX
+from abstain.plots.formatting import escape_control_characters
+from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, css_variable
 from abstain.report import document as doc
 from abstain.report.render import elements
 
@@ -26,159 +26,188 @@ _ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "interactive"})
 
 
 def html(document: doc.Document) -> str:
-    """Return the page: style, script and figures inside, and nothing loaded from elsewhere."""
-    parts = list(doc.select(document.blocks(), _ROLES))
-    every = list(_within(parts))
-    charts = [block for block in every if isinstance(block, doc.Chart)]
-    scripts = [_library()] if charts else []
-    if any(isinstance(b, doc.Controls) or (isinstance(b, doc.Table) and b.sortable) for b in every):
-        scripts.append(resource("page.js") + (resource("charts.js") if charts else ""))
-    sections = [part for part in parts if isinstance(part, doc.Section)]
-    # Figures and the longest name have styles at their elements.
-    at_elements = bool(document.longest) or any(isinstance(block, doc.Figure) for block in every)
-    css = style()
+    """Return a page that contains its style, scripts and figures and loads nothing."""
+    blocks = list(doc.select_blocks(document.blocks(), _ROLES))
+    nested_blocks = list(_walk_blocks(blocks))
+    charts = [block for block in nested_blocks if isinstance(block, doc.Chart)]
+    sections = [block for block in blocks if isinstance(block, doc.Section)]
+    scripts = _page_scripts(nested_blocks, has_charts=bool(charts))
+    css = style_sheet()
+    # Figures and the width of name columns use style attributes, which no hash can permit.
+    has_style_attributes = document.name_width > 0 or any(
+        isinstance(block, doc.Figure) for block in nested_blocks
+    )
+    style_sources = "'unsafe-inline'" if has_style_attributes else _csp_hashes([css])
+    chart_data = chart_specs = ""
+    if charts:
+        chart_specs = json_for_script({chart.key: _chart_spec(chart) for chart in charts})
+        if document.chart_data:
+            chart_data = json_for_script(document.chart_data())
     page = (
         environment()
         .get_template("document.html")
         .render(
             document=document,
-            parts=parts,
-            sections=[section for section in sections if section.nav is not None],
-            start=sections[0].anchor if sections else "verdict",
+            blocks=blocks,
+            nav_sections=[section for section in sections if section.nav_title is not None],
+            first_anchor=sections[0].anchor if sections else "verdict",
             version=ab.__version__,
-            policy=policy("'unsafe-inline'" if at_elements else _hashes([css]), _hashes(scripts)),
-            css=_trusted(css),
-            scripts=[_trusted(script) for script in scripts],
-            data=_trusted(script_json(document.data())) if document.data and charts else "",
-            specs=_trusted(script_json({c.key: _spec(c) for c in charts})) if charts else "",
+            policy=content_security_policy(style_sources, _csp_hashes(scripts)),
+            css=_mark_safe(css),
+            scripts=[_mark_safe(script) for script in scripts],
+            chart_data=_mark_safe(chart_data),
+            chart_specs=_mark_safe(chart_specs),
         )
     )
-    return _ANCHOR.sub(lambda found: _address(found, document), page)
+    return _ANCHOR.sub(lambda match: _resolve_link(match, document), page)
+
+
+def _page_scripts(nested_blocks: Iterable[doc.Block], *, has_charts: bool) -> list[str]:
+    """Return the scripts that the blocks of a page need."""
+    scripts = [_chart_library()] if has_charts else []
+    is_interactive = any(
+        isinstance(block, doc.Controls) or (isinstance(block, doc.Table) and block.is_sortable)
+        for block in nested_blocks
+    )
+    if is_interactive:
+        chart_script = read_template_file("charts.js") if has_charts else ""
+        scripts.append(read_template_file("page.js") + chart_script)
+    return scripts
 
 
 def anchors(document: doc.Document) -> Iterator[str]:
-    """Yield the places on a page that links may lead to."""
+    """Yield the anchors of a page."""
     yield from ("verdict", "warnings")
-    for block in _within(document.blocks()):
-        if isinstance(block, doc.Section | doc.Fold | doc.Table) and block.anchor:
+    for block in _walk_blocks(document.blocks()):
+        if isinstance(block, doc.Section | doc.Collapsible | doc.Table) and block.anchor:
             yield block.anchor
 
 
-def _address(found: re.Match[str], document: doc.Document) -> str:
-    """Let a link lead to the page that its anchor is on."""
-    page = document.elsewhere.get(found[2], "")
-    return f'{found[1]}="{page}#{found[2]}"'
+def _resolve_link(match: re.Match[str], document: doc.Document) -> str:
+    """Return a link attribute with the address of the page that contains the anchor."""
+    page = document.page_by_anchor.get(match[2], "")
+    return f'{match[1]}="{page}#{match[2]}"'
 
 
-#: A link within the page; a quote in what a caller wrote is escaped.
+#: A link to an anchor. Quotes in strings of the caller are escaped, so they do not match.
 _ANCHOR: Final = re.compile(r'\b(href|value)="#([\w-]+)"')
 
 
-def _spec(chart: doc.Chart) -> dict[str, Any]:
-    return {"spec": chart.spec(), "x": chart.x, "y": chart.y}
+def _chart_spec(chart: doc.Chart) -> dict[str, Any]:
+    return {"spec": chart.build_spec(), "x": chart.x_field, "y": chart.y_field}
 
 
-def _within(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
-    """Yield blocks and all that is in them."""
-    for block in doc.select(blocks, _ROLES):
+def _walk_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
+    """Yield blocks and the blocks inside them."""
+    for block in doc.select_blocks(blocks, _ROLES):
         yield block
-        if isinstance(block, doc.Section | doc.Box | doc.Fold):
-            yield from _within(block.blocks)
+        if isinstance(block, doc.Section | doc.Box | doc.Collapsible):
+            yield from _walk_blocks(block.blocks)
 
 
 # ------------------------------------------------------------------------------------- templates
-def blocks(several: Iterable[doc.Block]) -> "Markup":
-    """Return blocks one after another; the template of each has the name of its class."""
+def render_blocks(blocks: Iterable[doc.Block]) -> "Markup":
+    """Render blocks with the macros named after their classes."""
     from markupsafe import Markup
 
-    made: Any = environment().get_template("blocks.html").module
-    kept = doc.select(several, _ROLES)
-    return Markup("").join(getattr(made, kind(block).lower())(block) for block in kept)
+    macros: Any = environment().get_template("blocks.html").module
+    visible_blocks = doc.select_blocks(blocks, _ROLES)
+    return Markup("").join(
+        getattr(macros, type_name(block).lower())(block) for block in visible_blocks
+    )
 
 
-def kind(one: object) -> str:
-    """Return the name of what something is."""
-    return type(one).__name__
+def type_name(value: object) -> str:
+    """Return the name of the type of a value."""
+    return type(value).__name__
 
 
 @cache
 def environment() -> "Environment":
-    """Return what renders the templates: everything escaped unless it is marked as ours."""
+    """Return the template environment, which escapes everything that is not marked as safe."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    env = Environment(
         loader=PackageLoader(_PACKAGE, "templates"),
         autoescape=True,
-        finalize=_shown,
+        finalize=_escape_controls,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(
-        blocks=blocks, figure_svg=figure_svg, heading=elements.heading, joined=doc.joined, kind=kind
+    env.globals.update(
+        figure_svg=figure_svg,
+        plain_text=doc.plain_text,
+        render_blocks=render_blocks,
+        type_name=type_name,
     )
-    # What these write is escaped by them.
-    written = (elements.entry, elements.inline, elements.label, elements.source, elements.tagged)
-    made.globals.update({function.__name__: _ours(function) for function in written})
-    return made
+    # These functions escape their output.
+    element_functions = (
+        elements.table_cell,
+        elements.inline,
+        elements.label,
+        elements.reference,
+        elements.tag_attributes,
+    )
+    env.globals.update(
+        {function.__name__: _returning_markup(function) for function in element_functions}
+    )
+    return env
 
 
-def _shown(value: Any) -> Any:
-    """Write control characters of the caller's text out; what is marked as HTML is ours."""
+def _escape_controls(value: Any) -> Any:
+    """Replace control characters in strings of the caller; safe HTML is not changed."""
     from markupsafe import Markup
 
-    ours = not isinstance(value, str) or isinstance(value, Markup)
-    return value if ours else visible(value, keep="\n\t")
+    is_safe = not isinstance(value, str) or isinstance(value, Markup)
+    return value if is_safe else escape_control_characters(value, allowed="\n\t")
 
 
-def _trusted(text: str) -> "Markup":
-    """Mark text that is ours, or JSON already escaped, as not to be escaped again."""
+def _mark_safe(text: str) -> "Markup":
+    """Mark generated HTML or escaped JSON as safe, so that it is not escaped again."""
     from markupsafe import Markup
 
-    return Markup(text)  # noqa: S704  never called on a string of the caller
+    return Markup(text)  # noqa: S704  never called with an unescaped string of the caller
 
 
-def _ours(written: Callable[..., str]) -> "Callable[..., Markup]":
-    return lambda *values, **options: _trusted(written(*values, **options))
+def _returning_markup(written: Callable[..., str]) -> "Callable[..., Markup]":
+    return lambda *values, **options: _mark_safe(written(*values, **options))
 
 
-def policy(styles: str, scripts: str) -> str:
-    """Return what the browser is to allow a page: our styles, our scripts, and to load nothing.
-
-    Pictures are data.
-    """
+def content_security_policy(styles: str, scripts: str) -> str:
+    """Return a policy that permits only these styles and scripts and embedded images."""
     return (
         f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _hashes(texts: Iterable[str]) -> str:
-    """Return what allows these texts between the tags of an element, and no other."""
-    keys = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in texts)
-    return " ".join(f"'sha256-{key}'" for key in keys) or "'none'"
+def _csp_hashes(texts: Iterable[str]) -> str:
+    """Return the sources that permit inline scripts or styles with exactly these texts."""
+    digests = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
-def resource(name: str) -> str:
-    """Return a file that lies beside the templates."""
+def read_template_file(name: str) -> str:
+    """Return the text of a file in the folder of the templates."""
     return files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def style() -> str:
-    """Return the style sheet with the colors of the scores filled in."""
-    css = resource("page.css")
+def style_sheet() -> str:
+    """Return the style sheet with the colors of the scores."""
+    css = read_template_file("page.css")
     for mark, colors in (("@@LIGHT@@", LIGHT), ("@@DARK@@", DARK)):
         lines = (f"--score-{i}: {color};" for i, color in enumerate(colors))
         css = css.replace(mark, " ".join(lines))
     return css
 
 
-def script_json(value: object) -> str:
-    r"""Write JSON that can stand inside a script element whatever its strings hold.
+def json_for_script(value: object) -> str:
+    r"""Return JSON that is safe inside a script element.
 
     Examples
     --------
-    >>> print(script_json({"name": "</script>"}))
+    >>> print(json_for_script({"name": "</script>"}))
     {"name":"\u003c/script\u003e"}
     """
     text = json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
@@ -187,95 +216,96 @@ def script_json(value: object) -> str:
     return text
 
 
-def _library() -> str:
-    """Return the JavaScript that draws the charts, which the build of the package left here."""
+def _chart_library() -> str:
+    """Return the JavaScript library for charts, which the build of the package creates."""
     try:
-        return resource("vega.js")
+        return read_template_file("vega.js")
     except FileNotFoundError as error:
-        raise FileNotFoundError(_UNBUILT) from error
+        raise FileNotFoundError(_LIBRARY_MISSING) from error
 
 
-_UNBUILT: Final = (
-    "this source tree has no JavaScript for charts yet: `python hatch_build.py` in it makes that "
-    "(with vl-convert-python installed), and so does `pip install -e .`"
+_LIBRARY_MISSING: Final = (
+    "the JavaScript library for charts is missing in this source tree; run `pip install -e .`, or "
+    "run `python hatch_build.py` with vl-convert-python installed"
 )
 
 
 # ------------------------------------------------------------------------------------- figures
-# Light and dark scheme choose what these are.
+# Colors of figures are replaced by CSS variables of the light and the dark color scheme.
 _COLORS = {
     INK: "var(--ink)",
     MUTED: "var(--muted)",
     GRID: "var(--grid)",
     PAPER: "var(--raised)",
     "#000000": "var(--ink)",
-    **{color: variable(i) for i, color in enumerate(LIGHT)},
+    **{color: css_variable(i) for i, color in enumerate(LIGHT)},
 }
 
 _TAG = re.compile(r"(<[^>]*>)")
-_DROPPED = re.compile(
+_REMOVED = re.compile(
     r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|^.*?(?=<svg)", re.DOTALL
 )
-_USED = re.compile(r'(?:url\(#|xlink:href="#)([^)"]+)')
+_REFERENCE = re.compile(r'(?:url\(#|xlink:href="#)([^)"]+)')
 _ID = re.compile(r' id="([^"]*)"')
-_LONG = re.compile(r"(\.\d\d)\d+")
-_CURVE_LONG, _CURVE = re.compile(r"(\.\d)\d+"), 1500
+_EXTRA_DIGITS = re.compile(r"(\.\d\d)\d+")
+_EXTRA_CURVE_DIGITS, _MIN_CURVE_LENGTH = re.compile(r"(\.\d)\d+"), 1500
 _FONT = re.compile(r"font-family:[^;\"]*;? ?")
-# Copies of one mark; opacity of a group is not that of its parts.
-_ALIKE = re.compile(r'<use [^>]*( style="(?![^"]*(?<!-)opacity)[^"]*")/>(?:<use [^>]*\1/>)+')
+# Consecutive marks with one style. Opacity is excluded: it differs for a group and its elements.
+_EQUAL_MARKS = re.compile(r'<use [^>]*( style="(?![^"]*(?<!-)opacity)[^"]*")/>(?:<use [^>]*\1/>)+')
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 def figure_svg(figure: doc.Figure) -> "Markup":
-    """Draw a figure for the page: an ``svg`` element without a title, whose text is escaped.
+    """Draw a figure as an ``svg`` element without a title; its text is escaped.
 
-    Its key keeps the identifiers of one figure apart from those of another.
+    The ids inside the figure are prefixed with its key, so that they are unique on the page.
     """
     with warnings.catch_warnings():
-        # Text stays text; whether a font of this machine has its letters does not matter.
+        # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        svg = figure.display.image(".svg", letters=True, title=False).decode()
-    body = _DROPPED.sub("", svg)
-    used = set(_USED.findall(body))
-    # Names of the caller stand between tags, where they must stay as they are.
-    parts = [
-        _tag(part, figure.key, used) if part.startswith("<") else part for part in _TAG.split(body)
+        svg = figure.display.image(".svg", keep_text=True, title=False).decode()
+    body = _REMOVED.sub("", svg)
+    referenced_ids = set(_REFERENCE.findall(body))
+    # Only tags are changed: the text between them can contain names of the caller.
+    pieces = [
+        _clean_tag(part, figure.key, referenced_ids) if part.startswith("<") else part
+        for part in _TAG.split(body)
     ]
-    drawn = "".join(part for part in parts if part.strip())
-    return _trusted(_ALIKE.sub(_under_one_style, drawn))
+    svg = "".join(part for part in pieces if part.strip())
+    return _mark_safe(_EQUAL_MARKS.sub(_group_marks, svg))
 
 
-def _under_one_style(several: re.Match[str]) -> str:
-    """Say once how a row of copies looks."""
-    style = several[1]
-    return f"<g{style}>{several[0].replace(style, '')}</g>"
+def _group_marks(match: re.Match[str]) -> str:
+    """Move the style of consecutive marks to a group element."""
+    style = match[1]
+    return f"<g{style}>{match[0].replace(style, '')}</g>"
 
 
-def _tag(tag: str, key: str, used: set[str]) -> str:
+def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
     if tag.startswith("<svg"):
-        return _root(tag)
-    tag = _ID.sub(lambda found: _named(found[1], key, used), tag)
-    tag = _USED.sub(lambda found: found[0].replace(found[1], f"{key}-{found[1]}"), tag)
-    # A tenth of a point is fine for a curve; a small mark needs more.
-    digits = _LONG if len(tag) < _CURVE else _CURVE_LONG
-    tag = _FONT.sub("", digits.sub(r"\1", tag))
-    for color, named in _COLORS.items():
-        tag = tag.replace(color, named)
+        return _svg_tag(tag)
+    tag = _ID.sub(lambda match: _prefix_id(match[1], key, referenced_ids), tag)
+    tag = _REFERENCE.sub(lambda match: match[0].replace(match[1], f"{key}-{match[1]}"), tag)
+    # Curves are rounded to 0.1 points, small marks to 0.01 points.
+    extra_digits = _EXTRA_DIGITS if len(tag) < _MIN_CURVE_LENGTH else _EXTRA_CURVE_DIGITS
+    tag = _FONT.sub("", extra_digits.sub(r"\1", tag))
+    for color, replacement in _COLORS.items():
+        tag = tag.replace(color, replacement)
     return " ".join(tag.split())
 
 
-def _named(name: str, key: str, used: set[str]) -> str:
-    if name in used:
+def _prefix_id(name: str, key: str, referenced_ids: set[str]) -> str:
+    if name in referenced_ids:
         return f' id="{key}-{name}"'
-    return f' class="{name}"' if name.startswith(METHOD) else ""
+    return f' class="{name}"' if name.startswith(METHOD_CLASS_PREFIX) else ""
 
 
-def _root(tag: str) -> str:
+def _svg_tag(tag: str) -> str:
     width, height = (float(v) for v in _SIZE.findall(tag)[0])
     return (
         f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" '
         'aria-hidden="true" focusable="false" '
-        # Smaller than this its letters are hard to read; it scrolls instead.
+        # With a smaller width, the text would be hard to read; the figure scrolls instead.
         f'style="width: {width / 72:.2f}in; min-width: {width / 104:.2f}in; '
         'stroke-linejoin: round">'
     )

@@ -1,4 +1,4 @@
-"""A document in LaTeX, for a paper: pieces without a preamble."""
+"""LaTeX renderer, for papers; the output has no preamble."""
 
 import itertools
 import re
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Final
 
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 from abstain.report import document as doc
-from abstain.report.words import behind, between, numeral
+from abstain.report.formatting import format_interval, number_annotations, number_text
 
-_SPECIAL: Final = {
+_ESCAPES: Final = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -43,12 +43,12 @@ _SPECIAL: Final = {
     "\u25cb": r"$\circ$",
 }
 
-#: Code keeps its blanks and its straight quotes.
-_LITERAL: Final = str.maketrans({**_SPECIAL, " ": "~", '"': r"{\char34}"})
+#: Escapes for code, where spaces and straight quotes are preserved.
+_CODE_ESCAPES: Final = str.maketrans({**_ESCAPES, " ": "~", '"': r"{\char34}"})
 
-_NEEDS: Final = "% Needs \\usepackage{booktabs}"
-_TIE: Final = r"\textsuperscript{\dag}"
-_NOTHING: Final = "--"
+_REQUIREMENTS: Final = "% Needs \\usepackage{booktabs}"
+_TIE_MARK: Final = r"\textsuperscript{\dag}"
+_EMPTY_CELL: Final = "--"
 _UNIT: Final = r" $\times 10^3$"
 _MARKS: Final = {
     "strong": r"\textbf{{{}}}",
@@ -60,40 +60,40 @@ _MARKS: Final = {
 _SECTIONS: Final = {2: "section", 3: "subsection", 4: "paragraph"}
 
 
-#: How strong the color of a cell is, in percent, by its shade.
-_STRENGTH: Final = (45, 34, 24, 15, 8)
+#: Percentage of color of a cell, by shade.
+_COLOR_PERCENT_BY_SHADE: Final = (45, 34, 24, 15, 8)
 
 
 _ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "static"})
 
 
 def latex(document: doc.Document) -> str:
-    """Return the whole document."""
+    """Return a document as LaTeX."""
     title = rf"\section*{{{escape(document.title)}}}"
-    return "\n\n".join([_NEEDS, title, *_blocks(document.report(_ROLES))]) + "\n"
+    return "\n\n".join([_REQUIREMENTS, title, *_blocks(document.report_blocks(_ROLES))]) + "\n"
 
 
-def written(several: Iterable[doc.Block], *, head: str = _NEEDS) -> str:
-    """Return blocks one after another, under a comment that says what they need."""
-    return "\n\n".join([head, *_blocks(several)]) + "\n"
+def latex_blocks(blocks: Iterable[doc.Block], *, header: str = _REQUIREMENTS) -> str:
+    """Return blocks as LaTeX, after a comment with the required packages."""
+    return "\n\n".join([header, *_blocks(blocks)]) + "\n"
 
 
-def _blocks(several: Iterable[doc.Block]) -> Iterator[str]:
-    for block in doc.select(several, _ROLES):
+def _blocks(blocks: Iterable[doc.Block]) -> Iterator[str]:
+    for block in doc.select_blocks(blocks, _ROLES):
         yield from _block(block)
 
 
 @singledispatch
 def _block(block: doc.Block) -> Iterator[str]:
-    """Write a block; one that only a page can show is nothing."""
+    """Yield the LaTeX of a block; nothing for interactive blocks."""
     del block
     yield from ()
 
 
 @_block.register
 def _prose(block: doc.Prose) -> Iterator[str]:
-    said = inline(block.text)
-    yield rf"{{\footnotesize {said}}}" if block.kind == "notes" else said
+    text = inline(block.text)
+    yield rf"{{\footnotesize {text}}}" if block.kind == "notes" else text
 
 
 @_block.register
@@ -116,18 +116,20 @@ def _glossary(block: doc.Glossary) -> Iterator[str]:
 
 @_block.register
 def _code(block: doc.Code) -> Iterator[str]:
-    # Line by line: an environment of its own could be ended by what stands in it.
-    lines = (visible(line).translate(_LITERAL) for line in block.text.splitlines())
+    # Line by line, because the text could contain the end of a verbatim environment.
+    lines = (
+        escape_control_characters(line).translate(_CODE_ESCAPES) for line in block.text.splitlines()
+    )
     body = " \\\\\n".join(lines)
     yield rf"{{\ttfamily\footnotesize\noindent {body}}}"
 
 
 @_block.register
-def _section(block: doc.Section | doc.Fold) -> Iterator[str]:
+def _section(block: doc.Section | doc.Collapsible) -> Iterator[str]:
     level = block.level if isinstance(block, doc.Section) else 4
-    head = block.title if isinstance(block, doc.Section) else block.summary
-    within = list(_blocks(block.blocks))
-    yield from [rf"\sub{_SECTIONS[level]}*{{{inline(head)}}}", *within] if within else []
+    title = block.title if isinstance(block, doc.Section) else block.summary
+    contents = list(_blocks(block.blocks))
+    yield from [rf"\sub{_SECTIONS[level]}*{{{inline(title)}}}", *contents] if contents else []
 
 
 @_block.register
@@ -141,14 +143,14 @@ def _items(environment: str, items: Iterable[str]) -> str:
 
 
 def _remark(remark: doc.Remark) -> str:
-    place = f"{escape(remark.place)}: " if remark.place else ""
-    more = f" ({len(remark.more)} more like this.)" if remark.more else ""
-    return rf" \textbf{{{remark.level.capitalize()}}}: {place}{inline(remark.text)}{more}"
+    location = f"{escape(remark.location)}: " if remark.location else ""
+    n_similar = f" ({len(remark.similar)} similar)" if remark.similar else ""
+    return rf" \textbf{{{remark.level.capitalize()}}}: {location}{inline(remark.text)}{n_similar}"
 
 
 # ---------------------------------------------------------------------------------- inline text
 def inline(text: doc.Text) -> str:
-    """Return words, everything of them escaped."""
+    """Return inline text with all special characters escaped."""
     if isinstance(text, tuple):
         return "".join(map(inline, text))
     if isinstance(text, str):
@@ -157,24 +159,24 @@ def inline(text: doc.Text) -> str:
 
 
 def label(name: doc.Label | str) -> str:
-    """Return the name of what is measured with its unit and where better is."""
+    """Return a label with its unit and the arrow in the direction of better values."""
     if isinstance(name, str):
         return escape(name)
     arrow = f" {escape(name.arrow)}" if name.arrow else ""
     return f"{escape(name.text)}{_UNIT if name.unit else ''}{arrow}"
 
 
-def escape(words: str) -> str:
-    r"""Escape what LaTeX would read as a command; a line break becomes a space.
+def escape(text: str) -> str:
+    r"""Escape the special characters of LaTeX; line breaks become spaces.
 
     Examples
     --------
-    >>> print(escape("50 % of a_b"))
-    50 \% of a\_b
+    >>> print(escape("50% of a_b"))
+    50\% of a\_b
     """
-    # split() would take the thin space between thousands for a break.
-    flat = visible(re.sub(r"[ \t\r\n]+", " ", words))
-    return "".join(_SPECIAL.get(c, c) for c in flat)
+    # A regular expression, because str.split() also splits at thin spaces.
+    flat = escape_control_characters(re.sub(r"[ \t\r\n]+", " ", text))
+    return "".join(_ESCAPES.get(c, c) for c in flat)
 
 
 # ---------------------------------------------------------------------------------------- tables
@@ -185,49 +187,58 @@ def _table(table: doc.Table) -> Iterator[str]:
     if table.caption:
         yield inline(table.caption)
     kinds = "".join("r" if table.columns[i].kind == "number" else "l" for i in columns)
-    lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_heads(table, columns)]
+    lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_header_lines(table, columns)]
     if not any(group.title for group in table.groups):
         lines.append(r"\midrule")
     for group in table.groups:
         if group.title:
             title = rf"\emph{{{escape(group.title)}}}"
             lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{{title}}} \\"]
-        lines += [" & ".join(_cell(row, i) for i in columns) + r" \\" for row in group.rows]
-    if table.rest:
-        lines.append(rf"\multicolumn{{{width}}}{{l}}{{{escape(table.rest)}}} \\")
+        lines += [" & ".join(_cell_code(row, i) for i in columns) + r" \\" for row in group.rows]
+    if table.footer:
+        lines.append(rf"\multicolumn{{{width}}}{{l}}{{{escape(table.footer)}}} \\")
     yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def _heads(table: doc.Table, columns: Sequence[int]) -> list[str]:
-    """Return one row of heads, or a second above it where columns belong together."""
+def _header_lines(table: doc.Table, columns: Sequence[int]) -> list[str]:
+    """Return the header row, with a row of column groups above it if there are some."""
     heads = " & ".join(label(table.columns[i].label) for i in columns) + r" \\"
-    if not table.spans:
+    if not table.column_groups:
         return [heads]
-    spans = [rf"\multicolumn{{{size}}}{{c}}{{{label(title)}}}" for title, size in table.spans]
-    ends = list(itertools.accumulate((size for _, size in table.spans), initial=1))
+    spans = [
+        rf"\multicolumn{{{size}}}{{c}}{{{label(title)}}}" for title, size in table.column_groups
+    ]
+    ends = list(itertools.accumulate((size for _, size in table.column_groups), initial=1))
     rules = "".join(rf"\cmidrule(lr){{{a + 1}-{b}}}" for a, b in itertools.pairwise(ends))
     above = ["", *spans, *[""] * (len(columns) - ends[-1])]
     return [" & ".join(above) + r" \\", rules, heads]
 
 
-def _cell(row: doc.Row, i: int) -> str:
-    shown = content(row.cells[i])
-    return rf"\quad {shown}" if row.kind == "group" and i == 0 else shown
+def _cell_code(row: doc.Row, i: int) -> str:
+    code = cell_content(row.cells[i])
+    return rf"\quad {code}" if row.kind == "group" and i == 0 else code
 
 
-def content(cell: doc.Cell) -> str:
-    """Return what stands in a cell."""
+def cell_content(cell: doc.Cell) -> str:
+    """Return the content of a table cell."""
     if cell is None:
-        return _NOTHING
+        return _EMPTY_CELL
     if isinstance(cell, doc.Range):
-        return escape(between(cell.low, cell.high, cell.form, scale=cell.scale)) or _NOTHING
-    if isinstance(cell, doc.Shot):
+        return (
+            escape(format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale))
+            or _EMPTY_CELL
+        )
+    if isinstance(cell, doc.Thumbnail):
         return inline(cell.alt)
     if not isinstance(cell, doc.Number):
         return label(cell) if isinstance(cell, doc.Label) else inline(cell)
-    text = escape(numeral(cell))
-    marked = rf"\textbf{{{text}}}" if cell.stands == "best" else text
-    marked += _TIE if cell.stands == "tie" else ""
-    small = " ".join(rf"{{\scriptsize {escape(words)}}}" for words in behind(cell))
-    shade = "" if cell.shade is None else rf"\cellcolor{{blue!{_STRENGTH[cell.shade]}}}"
-    return f"{shade}{marked} {small}".rstrip()
+    text = escape(number_text(cell))
+    code = rf"\textbf{{{text}}}" if cell.mark == "best" else text
+    code += _TIE_MARK if cell.mark == "tie" else ""
+    annotations = " ".join(
+        rf"{{\scriptsize {escape(words)}}}" for words in number_annotations(cell)
+    )
+    shade = (
+        "" if cell.shade is None else rf"\cellcolor{{blue!{_COLOR_PERCENT_BY_SHADE[cell.shade]}}}"
+    )
+    return f"{shade}{code} {annotations}".rstrip()

@@ -1,15 +1,15 @@
-"""Words and numbers of a terminal, each in a line."""
+"""Inline text, labels and numbers for a terminal."""
 
 from typing import TYPE_CHECKING, Final
 
-from abstain.plots.words import visible
+from abstain.plots.formatting import escape_control_characters
 from abstain.report import document as doc
-from abstain.report.words import number
+from abstain.report.formatting import format_number
 
 if TYPE_CHECKING:
     from rich.text import Text as Line
 
-#: A number that may be left out gets this many columns.
+#: Width of a number column that may be omitted, in characters.
 NUMBER_WIDTH: Final = 8
 
 _SPANS: Final = {
@@ -25,7 +25,7 @@ _SPANS: Final = {
 
 
 def inline(text: doc.Text, style: str = "") -> "Line":
-    """Return words so that no markup is read in them, nor a command by the terminal."""
+    """Return inline text without interpreting markup or terminal control characters."""
     from rich.text import Text as Line
 
     if isinstance(text, tuple):
@@ -34,20 +34,20 @@ def inline(text: doc.Text, style: str = "") -> "Line":
             line.append_text(inline(part))
         return line
     if isinstance(text, doc.Span):
-        return Line(visible(text.text), style=style or _SPANS.get(text.kind, ""))
-    return Line(visible(text), style=style)
+        return Line(escape_control_characters(text.text), style=style or _SPANS.get(text.kind, ""))
+    return Line(escape_control_characters(text), style=style)
 
 
-def label(name: doc.Label | str, *, short: bool = False) -> str:
-    """Return the name of what is measured with its unit and where better is."""
+def label(name: doc.Label | str, *, use_short_text: bool = False) -> str:
+    """Return a label with its unit and the arrow in the direction of better values."""
     if isinstance(name, str):
         return name
-    return f"{(name.short if short else '') or name.text}{name.ending}"
+    return f"{(name.short_text if use_short_text else '') or name.text}{name.suffix}"
 
 
-def narrow(value: float) -> str:
-    """Write a number as everywhere, with fewer digits where it would not fit its column."""
-    written = number(value)
-    if len(written) < NUMBER_WIDTH:
-        return written
+def format_narrow_number(value: float) -> str:
+    """Format a number with at most as many characters as a narrow column has."""
+    text = format_number(value)
+    if len(text) < NUMBER_WIDTH:
+        return text
     return f"{value:.5f}" if abs(value) >= 1e-3 else f"{value:.2e}"

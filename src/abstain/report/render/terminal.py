@@ -1,4 +1,4 @@
-"""The summary of a document for a terminal, in as many columns as there are."""
+"""Terminal renderer: the summary of a document, fitted to the width of the terminal."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text as Line
 
-#: Findings printed before the rest is only counted.
-_FINDINGS: Final = 8
+#: Maximum number of findings that are printed.
+_MAX_FINDINGS: Final = 8
 
-_PROSE: Final = {
+_STYLE_BY_KIND: Final = {
     "lead": "dim",
     "about": "dim",
     "hint": "dim",
@@ -27,21 +27,21 @@ _PROSE: Final = {
 
 
 def terminal(document: doc.Document) -> "RenderableType":
-    """Return what a `rich.console.Console` prints."""
-    return _printed(document.summary())
+    """Return the summary of a document as a Rich renderable."""
+    return _group_blocks(document.summary_blocks())
 
 
-def _printed(several: Iterable[doc.Block]) -> "RenderableType":
-    """Return blocks one after another."""
+def _group_blocks(blocks: Iterable[doc.Block]) -> "RenderableType":
+    """Return blocks as one Rich renderable."""
     from rich.console import Group
 
-    return Group(*_blocks(several))
+    return Group(*_blocks(blocks))
 
 
-def _blocks(several: Iterable[doc.Block]) -> Iterator[Any]:
+def _blocks(blocks: Iterable[doc.Block]) -> Iterator[Any]:
     """Yield blocks, with an empty line around each table."""
     previous: doc.Block | None = None
-    for block in several:
+    for block in blocks:
         if previous and doc.Table in {type(previous), type(block)}:
             yield inline("")
         yield from _block(block)
@@ -50,29 +50,32 @@ def _blocks(several: Iterable[doc.Block]) -> Iterator[Any]:
 
 @singledispatch
 def _block(block: doc.Block) -> Iterator[Any]:
-    """Print a block; one that only a page can show is nothing."""
+    """Yield the renderables of a block; nothing for interactive blocks."""
     del block
     yield from ()
 
 
 @_block.register
 def _prose(block: doc.Prose) -> Iterator[Any]:
-    yield inline(block.text, _PROSE.get(block.kind, ""))
+    yield inline(block.text, _STYLE_BY_KIND.get(block.kind, ""))
 
 
 @_block.register
-def _more(block: doc.More) -> Iterator[Any]:
+def _see_also(block: doc.SeeAlso) -> Iterator[Any]:
     yield inline(f"{block.text}{block.command_line}", "dim")
 
 
 @_block.register
 def _facts(block: doc.Facts) -> Iterator[Any]:
-    yield inline("; ".join(f"{name}: {doc.joined(said)}" for name, said in block.entries), "dim")
+    yield inline(
+        "; ".join(f"{name}: {doc.plain_text(said)}" for name, said in block.entries), "dim"
+    )
 
 
 @_block.register
 def _glossary(block: doc.Glossary) -> Iterator[Any]:
-    yield from (inline(f"{one.title}: {doc.joined(one.meaning)}") for one in block.entries)
+    for entry in block.entries:
+        yield inline(f"{entry.title}: {doc.plain_text(entry.meaning)}")
 
 
 @_block.register
@@ -81,9 +84,9 @@ def _code(block: doc.Code) -> Iterator[Any]:
 
 
 @_block.register
-def _section(block: doc.Section | doc.Fold) -> Iterator[Any]:
-    head = block.title if isinstance(block, doc.Section) else block.summary
-    yield from (inline(head, "bold"), *_blocks(block.blocks), inline(""))
+def _section(block: doc.Section | doc.Collapsible) -> Iterator[Any]:
+    title = block.title if isinstance(block, doc.Section) else block.summary
+    yield from (inline(title, "bold"), *_blocks(block.blocks), inline(""))
 
 
 @_block.register
@@ -95,30 +98,33 @@ def _box(block: doc.Box) -> Iterator[Any]:
 @_block.register
 def _findings(block: doc.Findings) -> Iterator[Any]:
     if block.is_complete:
-        each = [one for remark in block.remarks for one in (remark, *remark.more)]
-        yield from (_remark(replace(one, more=())) for one in each)
+        for group in block.remarks:
+            for remark in (group, *group.similar):
+                yield _remark(replace(remark, similar=()))
         return
-    yield from map(_remark, block.remarks[:_FINDINGS])
-    if len(block.remarks) > _FINDINGS:
-        rest = len(block.remarks) - _FINDINGS
-        yield inline(f"... and {rest} more; the report lists them all.", "dim")
+    yield from map(_remark, block.remarks[:_MAX_FINDINGS])
+    if len(block.remarks) > _MAX_FINDINGS:
+        n_remaining = len(block.remarks) - _MAX_FINDINGS
+        yield inline(f"{n_remaining} more notes are in the report.", "dim")
 
 
 def _remark(remark: doc.Remark) -> "Line":
     warning = remark.level == "warning"
     line = inline("")
     line.append("Warning: " if warning else "Note: ", style="bold yellow" if warning else "bold")
-    line.append(inline(f"{remark.place}: " if remark.place else ""))
+    line.append(inline(f"{remark.location}: " if remark.location else ""))
     line.append(inline(remark.text))
-    if remark.more:
-        line.append(f" ({len(remark.more)} more like this.)", style="dim")
+    if remark.similar:
+        line.append(f" ({len(remark.similar)} similar)", style="dim")
     return line
 
 
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
-def _titled(table: doc.Table) -> Iterator[Any]:
-    """Yield a table under its title, which may be wider than it."""
+def _table(table: doc.Table) -> Iterator[Any]:
+    """Yield a table below its title, which may be wider than the table."""
     if table.title:
         yield inline(table.title, "italic")
-    yield FittedTable(table.summary(), _printed(table.instead) if table.instead else None)
+    yield FittedTable(
+        table.summary(), _group_blocks(table.alternative) if table.alternative else None
+    )

@@ -8,12 +8,12 @@
   const state = { charts: new Map(), near: new Map() };
 
   // ------------------------------------------------------------------------- data of a chart
-  const shown = () => {
-    const [split, hidden] = [Number(page.chosen("split") ?? 0), page.hidden("score")];
+  const visibleCases = () => {
+    const [split, hidden] = [Number(page.selected("split") ?? 0), page.hidden("score")];
     return data.cases.filter((c) => c.split === split && !hidden.has(String(c.score)));
   };
-  // The bands are an option where there are some.
-  const box = document.querySelector("[data-switch=bands]");
+  // The switch exists only if some curves have bands.
+  const bandSwitch = document.querySelector("[data-switch=bands]");
   const rowsOf = (columns, score) => {
     const names = Object.keys(columns);
     return columns[names[0]].map((_, i) => {
@@ -22,102 +22,102 @@
       return row;
     });
   };
-  const risks = (kind) => () => shown().flatMap((c) => {
+  const riskRows = (kind) => () => visibleCases().flatMap((c) => {
     const rows = rowsOf(c.curve, data.scores[c.score]).map((row) => ({ ...row, risk: row[kind] }));
     const start = kind === "selective" ? rows[0].risk : 0;
-    const said = rows.map((row) => ({ ...row, ...bandSaid(c.band, kind, row.coverage) }));
-    return [{ score: rows[0].score, coverage: 0, risk: start, start: true, band: "", whole: "" }, ...said];
+    const points = rows.map((row) => ({ ...row, ...bandText(c.band, kind, row.coverage) }));
+    return [{ score: rows[0].score, coverage: 0, risk: start, start: true, band: "", simultaneous: "" }, ...points];
   });
-  // A band is that of the selective risk; the generalized risk is coverage times it.
-  const share = (kind, coverage) => (kind === "generalized" ? coverage : 1);
-  const withBands = () => shown().filter((c) => c.band);
-  const areas = (kind, cases) => cases.flatMap((c) => c.band.coverage.map((coverage, i) => ({
+  // The data contain bands of the selective risk; the generalized risk is coverage times selective risk.
+  const riskFactor = (kind, coverage) => (kind === "generalized" ? coverage : 1);
+  const withBands = () => visibleCases().filter((c) => c.band);
+  const bandAreas = (kind, cases) => cases.flatMap((c) => c.band.coverage.map((coverage, i) => ({
     score: data.scores[c.score],
     coverage,
-    risk_low: c.band.low[i] * share(kind, coverage),
-    risk_high: c.band.high[i] * share(kind, coverage),
+    risk_low: c.band.low[i] * riskFactor(kind, coverage),
+    risk_high: c.band.high[i] * riskFactor(kind, coverage),
   })));
-  const edges = (kind, cases) => cases.flatMap((c) => ["low_all", "high_all"].flatMap((end) => c.band.coverage
+  const bandEdges = (kind, cases) => cases.flatMap((c) => ["low_all", "high_all"].flatMap((end) => c.band.coverage
     .map((coverage, i) => ({ score: data.scores[c.score], coverage, end, bound: c.band[end][i] }))
     .filter((row) => row.bound !== null)
-    .map((row) => ({ ...row, risk: row.bound * share(kind, row.coverage) }))));
-  const banded = (kind) => {
+    .map((row) => ({ ...row, risk: row.bound * riskFactor(kind, row.coverage) }))));
+  const casesWithVisibleBand = (kind) => {
     const near = state.near.get(kind);
     if (near !== undefined) return withBands().filter((c) => data.scores[c.score] === near);
-    return box?.checked ? withBands() : [];
+    return bandSwitch?.checked ? withBands() : [];
   };
-  // Where all bands lie over each other they are as dark as two.
-  const veil = (kind) => Math.min(0.18, Math.max(0.27 / banded(kind).length, 0.02));
-  const bandsOf = (kind) => (box ? {
-    bands: () => areas(kind, banded(kind)),
-    edges: () => (banded(kind).length === 1 ? edges(kind, banded(kind)) : []),
+  // The opacity decreases with the number of bands, because they overlap.
+  const bandOpacity = (kind) => Math.min(0.18, Math.max(0.27 / casesWithVisibleBand(kind).length, 0.02));
+  const bandSources = (kind) => (bandSwitch ? {
+    bands: () => bandAreas(kind, casesWithVisibleBand(kind)),
+    edges: () => (casesWithVisibleBand(kind).length === 1 ? bandEdges(kind, casesWithVisibleBand(kind)) : []),
   } : {});
-  // In words, at one coverage; between those of the band by a straight line.
-  const short = (value) => (value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential(2) : String(+value.toPrecision(3)));
-  const bandSaid = (band, kind, x) => {
+  // The band at one coverage as text, linearly interpolated between the coverages of the band.
+  const formatNumber = (value) => (value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential(2) : String(+value.toPrecision(3)));
+  const bandText = (band, kind, x) => {
     const after = band ? band.coverage.findIndex((coverage) => coverage >= x) : -1;
-    if (after < 0) return { band: "", whole: "" };
+    if (after < 0) return { band: "", simultaneous: "" };
     const before = band.coverage[after] === x ? after : after - 1;
     const step = before === after ? 0 : (x - band.coverage[before]) / (band.coverage[after] - band.coverage[before]);
-    const said = (...ends) => {
+    const boundsText = (...ends) => {
       const values = ends.map((end) => [band[end][before], band[end][after]]);
       if (values.flat().some((value) => value === null || value === undefined)) return "";
-      return values.map(([a, b]) => short((a + step * (b - a)) * share(kind, x))).join(" to ");
+      return values.map(([a, b]) => formatNumber((a + step * (b - a)) * riskFactor(kind, x))).join(" to ");
     };
-    return { band: said("low", "high"), whole: said("low_all", "high_all") };
+    return { band: boundsText("low", "high"), simultaneous: boundsText("low_all", "high_all") };
   };
-  const part = (key) => () => shown().flatMap((c) => (c[key] ? rowsOf(c[key], data.scores[c.score]) : []));
-  // What accepting at random gives: the risk of all samples, or its share.
-  const ignorance = (kind) => () => shown().slice(0, 1).flatMap((c) => [
+  const curveRows = (key) => () => visibleCases().flatMap((c) => (c[key] ? rowsOf(c[key], data.scores[c.score]) : []));
+  // Risk of random confidence: the overall risk; for the generalized risk, coverage times it.
+  const randomReference = (kind) => () => visibleCases().slice(0, 1).flatMap((c) => [
     { x: 0, y: kind === "selective" ? c.risk : 0 }, { x: 1, y: c.risk },
   ]);
-  // The working point that the slider is at, on both charts.
-  const dial = { score: document.querySelector("[data-dial=score]"), place: document.querySelector("[data-dial=place]") };
-  const dialed = () => {
-    const c = dial.score && shown().find((one) => String(one.score) === dial.score.value);
-    return c ? { ...rowsOf(c.curve, data.scores[c.score])[dial.place.value], all: rowsOf(c.curve, "").at(-1), c } : undefined;
+  // The working point at the position of the slider.
+  const slider = { score: document.querySelector("[data-slider=score]"), position: document.querySelector("[data-slider=position]") };
+  const workingPoint = () => {
+    const c = slider.score && visibleCases().find((item) => String(item.score) === slider.score.value);
+    return c ? { ...rowsOf(c.curve, data.scores[c.score])[slider.position.value], all: rowsOf(c.curve, "").at(-1), c } : undefined;
   };
-  const chosenOn = (kind) => () => {
-    const at = dialed();
+  const selectedPoint = (kind) => () => {
+    const at = workingPoint();
     return at ? [{ score: at.score, coverage: at.coverage, risk: at[kind] }] : [];
   };
-  const risky = (kind) => ({ curves: risks(kind), reference: ignorance(kind), chosen: chosenOn(kind), ...bandsOf(kind) });
+  const riskSources = (kind) => ({ curves: riskRows(kind), reference: randomReference(kind), selected: selectedPoint(kind), ...bandSources(kind) });
   const sources = {
-    selective: risky("selective"),
-    generalized: risky("generalized"),
-    reliability: { reliability: part("reliability"), reference: () => [{ x: 0, y: 0 }, { x: 1, y: 1 }] },
-    cwsa: { curves: part("cwsa") },
-    cwsa_plus: { curves: part("cwsa_plus") },
+    selective: riskSources("selective"),
+    generalized: riskSources("generalized"),
+    reliability: { reliability: curveRows("reliability"), reference: () => [{ x: 0, y: 0 }, { x: 1, y: 1 }] },
+    cwsa: { curves: curveRows("cwsa") },
+    cwsa_plus: { curves: curveRows("cwsa_plus") },
   };
-  // The first few accepted samples make a spike that would flatten the rest of the curve.
-  const steady = (rows, field) => Math.max(...rows.filter((row) => row.coverage >= 0.05).map((row) => row[field]), 0);
-  // A very wide band is cut rather than letting it flatten the curves.
-  const top = (kind, rows) => {
-    const curves = steady(rows, "risk");
-    const bands = box?.checked ? steady(areas(kind, withBands()), "risk_high") : 0;
+  // The risk of the first few accepted samples is not limited: it would flatten the rest of the curve.
+  const maxBeyondStart = (rows, field) => Math.max(...rows.filter((row) => row.coverage >= 0.05).map((row) => row[field]), 0);
+  // A very wide band is clipped so that it does not flatten the curves.
+  const maxRisk = (kind, rows) => {
+    const curves = maxBeyondStart(rows, "risk");
+    const bands = bandSwitch?.checked ? maxBeyondStart(bandAreas(kind, withBands()), "risk_high") : 0;
     return Math.max(curves, curves ? Math.min(bands, 1.6 * curves) : bands) || 0.01;
   };
 
   // ---------------------------------------------------------------------------------- charts
-  const fill = (name) => {
+  const refresh = (name) => {
     const view = state.charts.get(name);
     if (!view) return;
     for (const [dataset, rows] of Object.entries(sources[name])) {
       const values = rows();
       view.data(dataset, values);
-      if (dataset === "curves" && values.length && "risk" in values[0]) view.signal("top", top(name, values));
+      if (dataset === "curves" && values.length && "risk" in values[0]) view.signal("top", maxRisk(name, values));
     }
-    view.signal("veil", veil(name)).runAsync();
+    view.signal("band_opacity", bandOpacity(name)).runAsync();
   };
-  // The band of the score under the pointer stands alone.
+  // Show only the band of the score under the pointer.
   const hover = (name, score) => {
     const view = state.charts.get(name);
     if (!view || !sources[name].bands || state.near.get(name) === score) return;
     state.near.set(name, score);
     for (const dataset of ["bands", "edges"]) view.data(dataset, sources[name][dataset]());
-    view.signal("veil", veil(name)).runAsync();
+    view.signal("band_opacity", bandOpacity(name)).runAsync();
   };
-  const zoomed = (signals) => (how) => {
+  const zoomHandler = (signals) => (how) => {
     const { view, x, y } = signals;
     const set = (field, domain) => view.signal("zoom_" + field, domain);
     if (how === "reset") { set(x, null); set(y, null); view.runAsync(); return; }
@@ -130,18 +130,18 @@
     set(y, [y0, y0 + (y1 - y0) * factor]);
     view.runAsync();
   };
-  // Own tooltip: text only, and the words of the nearest point, which Vega-Lite looks for elsewhere.
+  // A custom tooltip: text only, for the nearest point.
   const tip = document.body.appendChild(Object.assign(document.createElement("dl"), { id: "tip", hidden: true }));
   const tooltip = (chart) => (handler, event, item, value) => {
     tip.hidden = !value;
-    const { score, band, whole } = value ? item.datum.datum ?? item.datum : {};
+    const { score, band, simultaneous } = value ? item.datum.datum ?? item.datum : {};
     hover(chart, score);
     if (!value) return;
-    const bands = { [`${data.level} at this coverage`]: band, [`${data.level} for the whole curve`]: whole };
-    const said = [...Object.entries({ ...value, score }), ...Object.entries(bands).filter((entry) => entry[1])];
-    tip.replaceChildren(...said.flatMap(([name, words]) => [
+    const bands = { [`${data.level}, pointwise`]: band, [`${data.level}, simultaneous`]: simultaneous };
+    const entries = [...Object.entries({ ...value, score }), ...Object.entries(bands).filter((entry) => entry[1])];
+    tip.replaceChildren(...entries.flatMap(([name, text]) => [
       Object.assign(document.createElement("dt"), { textContent: name }),
-      Object.assign(document.createElement("dd"), { textContent: words }),
+      Object.assign(document.createElement("dd"), { textContent: text }),
     ]));
     const { width, height } = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
@@ -150,90 +150,90 @@
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
   const draw = async (canvas) => {
     const name = canvas.dataset.chart;
-    // Expressions are interpreted: the policy of the page lets no text become code. Only errors are told: a layer that
-    // has nothing to draw is none.
+    // Expressions are interpreted, because the content security policy forbids eval. Only errors are logged, because
+    // empty layers are not errors.
     const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, ast: true, logLevel: 1, tooltip: tooltip(name) };
     const datasets = Object.fromEntries(Object.entries(sources[name]).map(([key, rows]) => [key, rows()]));
     const { view } = await vegaEmbed(canvas, { ...specs[name].spec, datasets }, options);
     state.charts.set(name, view);
     const buttons = canvas.parentElement.querySelector(".zoom");
-    const act = zoomed({ view, x: specs[name].x, y: specs[name].y });
+    const act = zoomHandler({ view, x: specs[name].x, y: specs[name].y });
     buttons.hidden = false;
     buttons.addEventListener("click", (event) => event.target.dataset.zoom && act(event.target.dataset.zoom));
-    fill(name);
+    refresh(name);
   };
 
-  // ---------------------------------------------------------------- some points of the curves
-  const cellOf = (risk, ...bands) => {
-    const cell = Object.assign(document.createElement("td"), { className: "num", textContent: short(risk) });
-    cell.append(...bands.filter(Boolean).map((said) => Object.assign(document.createElement("small"), { textContent: said })));
+  // ---------------------------------------------------------------------- table of points
+  const riskCell = (risk, ...bands) => {
+    const cell = Object.assign(document.createElement("td"), { className: "num", textContent: formatNumber(risk) });
+    cell.append(...bands.filter(Boolean).map((text) => Object.assign(document.createElement("small"), { textContent: text })));
     return cell;
   };
   const pointRow = (c, i) => {
     const { coverage, risk } = c.band;
     const row = document.createElement("tr");
     row.append(Object.assign(document.createElement("th"), { scope: "row", className: "name", textContent: data.scores[c.score] }));
-    row.append(cellOf(coverage[i]));
+    row.append(riskCell(coverage[i]));
     for (const kind of ["selective", "generalized"]) {
-      const { band, whole } = bandSaid(c.band, kind, coverage[i]);
-      row.append(cellOf(risk[i] * share(kind, coverage[i]), band, whole));
+      const { band, simultaneous } = bandText(c.band, kind, coverage[i]);
+      row.append(riskCell(risk[i] * riskFactor(kind, coverage[i]), band, simultaneous));
     }
     return row;
   };
   const fillPoints = () => byId("points")?.tBodies[0].replaceChildren(...withBands().flatMap((c) => {
     const nearest = (goal) => c.band.coverage.reduce((best, x, i, all) => (Math.abs(x - goal) < Math.abs(all[best] - goal) ? i : best), 0);
-    const places = new Set([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].map(nearest));
-    return [...places].map((i) => pointRow(c, i));
+    const indices = new Set([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].map(nearest));
+    return [...indices].map((i) => pointRow(c, i));
   }));
 
-  // ------------------------------------------------------------------- a slider of thresholds
-  const share100 = (value) => `${short(100 * value)} %`;
+  // --------------------------------------------------------------------- threshold slider
+  const formatPercent = (value) => `${formatNumber(100 * value)}%`;
   const element = (kind, text, about = {}) => Object.assign(document.createElement(kind), { textContent: text, ...about });
-  const turnGroups = (c, place) => document.querySelector(".dialed-groups tbody")?.replaceChildren(...(c.groups ?? []).map((group) => {
-    const [accepted, failures] = [group.accepted[place], group.failures[place]];
-    const said = [accepted.toLocaleString("en"), share100(accepted / group.n), accepted ? short(failures / accepted) : "–"];
+  const updateGroups = (c, position) => document.querySelector(".groups-at-threshold tbody")?.replaceChildren(...(c.groups ?? []).map((group) => {
+    const [accepted, failures] = [group.accepted[position], group.failures[position]];
+    const texts = [accepted.toLocaleString("en"), formatPercent(accepted / group.n), accepted ? formatNumber(failures / accepted) : "–"];
     const row = document.createElement("tr");
-    row.append(element("th", group.name, { scope: "row" }), ...said.map((text) => element("td", text, { className: "num" })));
+    row.append(element("th", group.name, { scope: "row" }), ...texts.map((text) => element("td", text, { className: "num" })));
     return row;
   }));
-  const turn = () => {
-    const at = dialed();
+  const updateSlider = () => {
+    const at = workingPoint();
     if (!at) return;
-    byId("dial-said").textContent = `Accept from a confidence of ${short(at.threshold)}: ${share100(at.coverage)} are accepted. `
-      + `Risk of the accepted: ${short(at.selective)}; accepted and wrong, of all: ${short(at.generalized)}.`;
+    byId("slider-output").textContent = `Accept if the confidence is at least ${formatNumber(at.threshold)}. Coverage: ${formatPercent(at.coverage)}. `
+      + `Selective risk: ${formatNumber(at.selective)}. Generalized risk: ${formatNumber(at.generalized)}.`;
     const rows = [[at.accepted, at.failures], [at.all.accepted - at.accepted, at.all.failures - at.failures]];
-    all(".dialed tbody tr").forEach((row, i) => {
-      const [count, wrong] = rows[i];
-      const said = [count, wrong, count ? wrong / count : 0];
-      said.forEach((value, j) => { row.cells[j + 1].textContent = Number.isInteger(value) && j < 2 ? value.toLocaleString("en") : short(value); });
+    all(".at-threshold tbody tr").forEach((row, i) => {
+      const [count, loss] = rows[i];
+      const values = [count, loss, count ? loss / count : 0];
+      values.forEach((value, j) => { row.cells[j + 1].textContent = Number.isInteger(value) && j < 2 ? value.toLocaleString("en") : formatNumber(value); });
     });
-    turnGroups(at.c, dial.place.value);
-    for (const kind of ["selective", "generalized"]) state.charts.get(kind)?.data("chosen", sources[kind].chosen()).runAsync();
+    updateGroups(at.c, slider.position.value);
+    for (const kind of ["selective", "generalized"]) state.charts.get(kind)?.data("selected", sources[kind].selected()).runAsync();
   };
-  const offer = () => {
-    if (!dial.score) return;
-    const before = dial.score.value;
-    dial.score.replaceChildren(...shown().map((c) => new Option(data.scores[c.score], c.score)));
-    if ([...dial.score.options].some((one) => one.value === before)) dial.score.value = before;
-    const c = shown().find((one) => String(one.score) === dial.score.value);
+  const resetSlider = () => {
+    if (!slider.score) return;
+    const previous = slider.score.value;
+    slider.score.replaceChildren(...visibleCases().map((c) => new Option(data.scores[c.score], c.score)));
+    if ([...slider.score.options].some((option) => option.value === previous)) slider.score.value = previous;
+    const c = visibleCases().find((item) => String(item.score) === slider.score.value);
     const last = c ? c.curve.threshold.length - 1 : 0;
-    // Where four in five are accepted at most, until somebody moves it.
-    const usual = c ? Math.max(0, c.curve.coverage.filter((coverage) => coverage <= 0.8).length - 1) : 0;
-    const moved = dial.place.dataset.moved;
-    dial.place.max = last;
-    dial.place.value = moved ? Math.round(moved * last) : usual;
-    turn();
+    // The initial position is the largest coverage of at most 80%, until the slider is moved.
+    const initial = c ? Math.max(0, c.curve.coverage.filter((coverage) => coverage <= 0.8).length - 1) : 0;
+    const moved = slider.position.dataset.moved;
+    slider.position.max = last;
+    slider.position.value = moved ? Math.round(moved * last) : initial;
+    updateSlider();
   };
-  dial.place?.addEventListener("input", () => { dial.place.dataset.moved = dial.place.value / (dial.place.max || 1); turn(); });
-  dial.score?.addEventListener("change", offer);
+  slider.position?.addEventListener("input", () => { slider.position.dataset.moved = slider.position.value / (slider.position.max || 1); updateSlider(); });
+  slider.score?.addEventListener("change", resetSlider);
 
   // ------------------------------------------------------------------------------------ start
   page.later.push(() => {
     fillPoints();
-    offer();
-    for (const name of state.charts.keys()) fill(name);
+    resetSlider();
+    for (const name of state.charts.keys()) refresh(name);
   });
   fillPoints();
-  offer();
+  resetSlider();
   all(".canvas").forEach(draw);
 })();

@@ -1,15 +1,15 @@
-// What a reader chooses of a page: which of its tagged parts are shown, and in which order rows are.
+// Interactive controls of a page: visibility of tagged parts and order of table rows.
 const page = (() => {
   "use strict";
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
   const later = [];
 
-  // ---------------------------------------------------------------------- putting rows in order
+  // ------------------------------------------------------------------------- sorting of tables
   const headsOf = (table) => all("thead th", table);
   const keyOf = (cell, kind) => {
     const raw = cell.querySelector("data")?.value ?? cell.textContent.trim();
     if (kind === "text") return raw.toLowerCase();
-    const value = parseFloat(raw.replace(/[\u202f,]/g, ""));
+    const value = parseFloat(raw.replace(/,/g, "").replace("\u2212", "-"));
     return Number.isNaN(value) ? Infinity : value;
   };
   const sortTable = (table, column, descending) => {
@@ -17,7 +17,7 @@ const page = (() => {
     const kind = heads[column].dataset.sort;
     heads.forEach((head) => head.removeAttribute("aria-sort"));
     heads[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
-    // An undefined value stays last in both directions.
+    // Undefined values are last in both directions.
     const order = (a, b) => (a === b ? 0 : a === Infinity ? 1 : b === Infinity ? -1 : (a < b) === descending ? 1 : -1);
     for (const body of table.tBodies) {
       const rows = Array.from(body.rows).map((row) => [keyOf(row.cells[column], kind), row]);
@@ -36,35 +36,35 @@ const page = (() => {
       button.addEventListener("click", () => sortTable(table, column, head.getAttribute("aria-sort") === "ascending"));
     });
   };
-  // On a phone a table of cards has no heads to click on.
-  const offerOrders = (select) => {
+  // Tables of cards have no headers to click on narrow screens.
+  const fillSortMenu = (select) => {
     const table = document.getElementById(select.dataset.sortBy);
-    select.append(new Option("as listed", ""));
+    select.append(new Option("original order", ""));
     headsOf(table).forEach((head, column) => head.dataset.sort && select.append(new Option(head.textContent, column)));
     select.addEventListener("change", () => select.value && sortTable(table, +select.value, false));
   };
 
-  // -------------------------------------------------------------------- choosing what is shown
+  // -------------------------------------------------------------------------------- visibility
   const pressed = (chip) => chip.getAttribute("aria-pressed") === "true";
   const hidden = (name) => new Set(all(`.chips[data-choice="${name}"] .chip`).filter((chip) => !pressed(chip)).map((chip) => chip.dataset.key));
-  const chosen = (name) => document.querySelector(`select[data-choice="${name}"]`)?.value;
+  const selected = (name) => document.querySelector(`select[data-choice="${name}"]`)?.value;
   const names = Array.from(new Set(all("[data-choice]").map((choice) => choice.dataset.choice)));
   const show = () => {
     const rules = names.map((name) => {
-      const [off, wanted] = [hidden(name), chosen(name)];
-      return [`data-in-${name}`, (own) => !off.has(own) && (!wanted || own.split(" ").includes(wanted))];
+      const [hiddenKeys, selectedKey] = [hidden(name), selected(name)];
+      return [`data-in-${name}`, (keys) => !hiddenKeys.has(keys) && (!selectedKey || keys.split(" ").includes(selectedKey))];
     });
-    const words = new Map(all("[data-find]").map((field) => [field.dataset.find, field.value.trim().toLowerCase()]));
+    const queries = new Map(all("[data-search]").map((field) => [field.dataset.search, field.value.trim().toLowerCase()]));
     for (const part of all(names.map((name) => `[data-in-${name}]`).join() || "none")) {
-      const said = part.tagName === "TR" && words.get(part.closest("table").id);
-      part.hidden = rules.some(([tag, fits]) => part.hasAttribute(tag) && !fits(part.getAttribute(tag)))
-        || Boolean(said && !part.textContent.toLowerCase().includes(said));
+      const query = part.tagName === "TR" && queries.get(part.closest("table").id);
+      part.hidden = rules.some(([tag, isVisible]) => part.hasAttribute(tag) && !isVisible(part.getAttribute(tag)))
+        || Boolean(query && !part.textContent.toLowerCase().includes(query));
     }
-    for (const output of all("output[data-shown]")) {
-      const bodies = all(`#${output.dataset.shown} tbody`).filter((body) => !body.hidden);
+    for (const output of all("output[data-row-count]")) {
+      const bodies = all(`#${output.dataset.rowCount} tbody`).filter((body) => !body.hidden);
       const rows = bodies.flatMap((body) => Array.from(body.rows));
-      output.dataset.what ??= output.textContent;
-      output.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} ${output.dataset.what}`;
+      output.dataset.noun ??= output.textContent;
+      output.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} ${output.dataset.noun}`;
     }
     later.forEach((task) => task());
   };
@@ -72,7 +72,7 @@ const page = (() => {
     for (const part of all(`.${name}-${chip.dataset.key}`)) part.classList.toggle("off", !pressed(chip));
   };
 
-  // Where a link leads into something folded, it is opened first.
+  // Open collapsed parts that contain the target of a link.
   const reveal = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
@@ -82,9 +82,9 @@ const page = (() => {
 
   // -------------------------------------------------------------------------------------- start
   all("table.sortable").forEach(makeSortable);
-  all("[data-sort-by]").forEach(offerOrders);
+  all("[data-sort-by]").forEach(fillSortMenu);
   all("select[data-choice]").forEach((select) => select.addEventListener("change", show));
-  all("[data-find]").forEach((field) => field.addEventListener("input", show));
+  all("[data-search]").forEach((field) => field.addEventListener("input", show));
   for (const chip of all(".chip")) {
     const name = chip.parentElement.dataset.choice;
     toggle(chip, name);
@@ -109,5 +109,5 @@ const page = (() => {
   for (const part of all(".scripted")) part.hidden = false;
   show();
   reveal();
-  return { all, chosen, hidden, later };
+  return { all, selected, hidden, later };
 })();

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.plots import Series, SeriesDisplay
-from abstain.plots.words import percent
-from abstain.report.document import Fold, Prose, Section, Table
-from abstain.report.words import listed
+from abstain.plots.formatting import format_percent
+from abstain.report.document import Collapsible, Prose, Section, Table
+from abstain.report.formatting import join_quoted
 from abstain_bench.pages.benchmark.grids import TOP, back, figure, grid_table, head_of
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard, over_seeds
 from abstain_bench.results import BenchmarkResults, ThresholdRow
@@ -35,7 +35,7 @@ def corruption_section(board: Leaderboard) -> Iterator[Section]:
     yield Section("severities", "Growing corruption", blocks)
 
 
-def _tables(board: Leaderboard) -> list[Fold]:
+def _tables(board: Leaderboard) -> list[Collapsible]:
     """Return methods x severities by each metric, and all together; none of one severity alone."""
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
@@ -43,7 +43,7 @@ def _tables(board: Leaderboard) -> list[Fold]:
         return []
     grids = [board.whole(metric).only(studies) for metric in board.results.comparisons]
     return [
-        Fold(f"{head_of(grid)} by severity, all methods", (_by_severity(board, grid),))
+        Collapsible(f"{head_of(grid)} by severity, all methods", (_by_severity(board, grid),))
         for grid in grids
         if grid.studies
     ]
@@ -120,8 +120,8 @@ def _promise(results: BenchmarkResults) -> str:
     if row is None or math.isnan(row.risk):
         return "to keep failures among the accepted pictures few"
     return (
-        f"to keep failures at {percent(row.risk)} of the accepted pictures or less (the chance of "
-        f"more is at most {percent(row.delta)})"
+        f"to keep failures at {format_percent(row.risk)} of the accepted pictures or less (the "
+        f"chance of more is at most {format_percent(row.delta)})"
     )
 
 
@@ -157,6 +157,6 @@ def _single(results: BenchmarkResults) -> str:
 def _listed(names: Sequence[str]) -> str:
     """Write up to five names in full, and more as `listed` does."""
     if len(names) > 5 or len(names) < 2:
-        return listed(names)
+        return join_quoted(names)
     quoted = [f"“{name}”" for name in names]
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"

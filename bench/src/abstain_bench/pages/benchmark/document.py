@@ -5,10 +5,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from abstain._foundation.notes import Note
-from abstain.plots.words import percent
+from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
-from abstain.report.glossary import metric_words
-from abstain.report.words import count, metric_of, remarks, seconds_said, short_title
+from abstain.report.formatting import (
+    build_remarks,
+    find_metric,
+    format_count,
+    format_duration,
+    short_title,
+)
+from abstain.report.glossary import metric_entries
 from abstain_bench.pages.benchmark.corruption import corruption_section
 from abstain_bench.pages.benchmark.front import front_blocks, front_curve
 from abstain_bench.pages.benchmark.grids import (
@@ -33,8 +39,8 @@ from abstain_bench.pages.benchmark.published import published_section, published
 from abstain_bench.pages.benchmark.studies import change_figure, studies_section
 from abstain_bench.pages.benchmark.verdict import verdict_of
 from abstain_bench.results import BenchmarkResults
-from abstain_bench.runs.costs import Cost, CostRow, by_score, by_stage
-from abstain_bench.runs.selection import on_probabilities
+from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_stage
+from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.studies import ERROR_RULES
 
 #: Rows of the table of ranks on a terminal; the files have all of them.
@@ -52,7 +58,7 @@ _LEAD: Final = (
 )
 
 
-def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Document:
+def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> doc.Document:
     """Return all that is said of a benchmark, and of others of the same task with other models."""
     board = Leaderboard(results)
     task = results.task
@@ -61,8 +67,8 @@ def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Doc
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
         "Benchmark of confidence scores",
         lambda: (
-            doc.BlocksOfRole(lambda: _summary(board), role="summary"),
-            doc.BlocksOfRole(lambda: _sections(board, origin), role="detail"),
+            doc.DeferredBlocks(lambda: _summary(board), role="summary"),
+            doc.DeferredBlocks(lambda: _sections(board, origin), role="detail"),
         ),
         verdict=(doc.Span(first, "strong"), *verdict),
         facts=(*facts_of(results), ("Source", origin.source)),
@@ -70,15 +76,15 @@ def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Doc
     )
 
 
-def _sections(board: Leaderboard, origin: doc.Origin) -> Iterator[doc.Block]:
+def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
     """Return all of one page: what one screen shows, the tables, and every study."""
-    glance = tuple(front_blocks(board, origin.pictures))
+    glance = tuple(front_blocks(board, origin.images))
     yield doc.Section("glance", "At a glance", glance, role="interactive")
-    yield from compared(board, origin, (studies_section(board, origin.pictures),))
+    yield from compared(board, origin, (studies_section(board, origin.images),))
 
 
 def compared(
-    board: Leaderboard, origin: doc.Origin, between: Sequence[doc.Block] = ()
+    board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
     """Return what is said of all methods together, with something before what each of them is."""
     results = board.results
@@ -91,18 +97,18 @@ def compared(
     inliers = tuple(inlier_tables(board))
     if inliers:
         title = "New classes: what counts as a failure"
-        yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav="New classes")
+        yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav_title="New classes")
     yield from between
     yield methods_section(board)
     yield from calibration_section(board)
-    yield from backbones_section(board, [Leaderboard(other) for other in origin.beside])
+    yield from backbones_section(board, [Leaderboard(other) for other in origin.other_models])
     yield from costs_section(results.costs)
     if results.left_out:
-        entries = tuple(doc.Entry(name, why) for name, why in results.left_out.items())
+        entries = tuple(doc.GlossaryEntry(name, why) for name, why in results.left_out.items())
         title = "Methods left out, and why"
-        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav="Left out")
+        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Left out")
     yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
-    yield doc.reproduce(origin.command)
+    yield doc.reproduce_section(origin.command)
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
@@ -115,10 +121,10 @@ def _controls(board: Leaderboard) -> doc.Controls:
                 "metric", "Metric", tuple(doc.Option(str(i), head) for i, head in enumerate(heads))
             ),
             doc.Switch("with-intervals", "Intervals"),
-            doc.Jump("a study or method", (("Studies", studies), ("Methods", methods))),
+            doc.JumpMenu("a study or method", (("Studies", studies), ("Methods", methods))),
         ),
         "What the tables show, and where to go",
-        sticky=True,
+        is_sticky=True,
     )
 
 
@@ -132,7 +138,7 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
         yield _leaders(grid, board.baseline)
         if board.means(grid.metric):
             yield from _overall(board, grid)
-        alpha = percent(round(1 - results.level, 10))
+        alpha = format_percent(round(1 - results.level, 10))
         yield doc.Prose(
             f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
             f"cannot be told from the best at {alpha}; the level holds for all pairs of a study "
@@ -151,12 +157,12 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
     for study in grid.studies:
         best, known = grid.standing(study), grid.column(study)
         plain = {n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in known.items()}
-        alike = doc.Number(len(grid.standing(study, "not told apart")), form="count")
+        alike = doc.Number(len(grid.standing(study, "not told apart")), number_format="count")
         rows.append(
             (
                 study.title,
                 doc.Span(", ".join(best), "best") if best else None,
-                replace(plain[best[0]], stands="") if best else None,
+                replace(plain[best[0]], mark="") if best else None,
                 alike if grid.is_tested(study) else None,
                 plain.get(base),
             )
@@ -164,9 +170,9 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
     columns = (
         doc.Column("Study"),
         doc.Column("Best"),
-        *map(doc.numbers, ("Value", "Alike", "Baseline")),
+        *map(doc.number_column, ("Value", "Alike", "Baseline")),
     )
-    return doc.Table(columns, doc.rows_of(rows), title=head_of(grid))
+    return doc.Table(columns, doc.single_group(rows), title=head_of(grid))
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
@@ -176,20 +182,23 @@ def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
     rows: list[tuple[doc.Cell, ...]] = [
         (
             name,
-            *(doc.Number(own.get(name, doc.NAN), form="two") for own in means.values()),
-            doc.Number(stands[name].count("best"), form="count"),
-            doc.Number(stands[name].count("not told apart"), form="count"),
+            *(
+                doc.Number(own.get(name, doc.NAN), number_format="two_decimals")
+                for own in means.values()
+            ),
+            doc.Number(stands[name].count("best"), number_format="count"),
+            doc.Number(stands[name].count("not told apart"), number_format="count"),
         )
         for name in means[grid.metric]
     ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
     yield doc.Table(
-        (doc.Column("Method"), *map(doc.numbers, heads)),
-        doc.rows_of(rows[:_MOST]),
+        (doc.Column("Method"), *map(doc.number_column, heads)),
+        doc.single_group(rows[:_MOST]),
         title="The best mean ranks over all studies",
     )
     if (n_more := len(rows) - _MOST) > 0:
-        yield doc.More(f"{count(n_more)} more methods ", "in the report", "in the report")
+        yield doc.SeeAlso(f"{format_count(n_more)} more methods ", "in the report", "in the report")
 
 
 # ----------------------------------------------------------------------- facts, findings, words
@@ -221,18 +230,18 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
-        ("Training pictures", count(known["train"]) if "train" in known else ""),
-        ("Validation pictures", count(known["validation"]) if "validation" in known else ""),
+        ("Training pictures", format_count(known["train"]) if "train" in known else ""),
+        ("Validation pictures", format_count(known["validation"]) if "validation" in known else ""),
         *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
         ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
-        ("Time of all jobs", seconds_said(known["seconds"]) if known.get("seconds") else ""),
+        ("Time of all jobs", format_duration(known["seconds"]) if known.get("seconds") else ""),
     )
 
 
 def _seeds(values: object) -> str:
     """Say how many seeds there are, and which: a lone 0 would read as none."""
     if isinstance(values, Sequence) and not isinstance(values, str):
-        return f"{count(len(values))} ({', '.join(map(str, values))})" if values else ""
+        return f"{format_count(len(values))} ({', '.join(map(str, values))})" if values else ""
     return "" if values is None else str(values)
 
 
@@ -244,7 +253,7 @@ def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[d
         places = (titles.get(value, value) for _, value in finding.split)
         return ", ".join(part for part in (finding.score, *places) if part)
 
-    return remarks(results.findings, notes, where)
+    return build_remarks(results.findings, notes, where)
 
 
 _FIRST: Final = {
@@ -306,16 +315,16 @@ _LAST: Final = {
 }
 
 
-def words_of(results: BenchmarkResults) -> Iterator[doc.Entry]:
+def words_of(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
     """Return the words of the whole, then the metrics, then what stands in tables."""
     kinds = dict.fromkeys(study.kind for study in results.headline)
     known = {kind_title(kind): said for kind, said in _KINDS.items() if kind in kinds}
-    yield from (doc.Entry(title, said) for title, said in (_FIRST | known).items())
-    yield from metric_words(list(results.comparisons))
-    metrics = filter(None, map(metric_of, results.comparisons))
-    titles = [short_title(m.name) for m in metrics if on_probabilities(m)]
+    yield from (doc.GlossaryEntry(title, said) for title, said in (_FIRST | known).items())
+    yield from metric_entries(list(results.comparisons))
+    metrics = filter(None, map(find_metric, results.comparisons))
+    titles = [short_title(m.name) for m in metrics if needs_probabilities(m)]
     for title, said in _LAST.items():
-        yield from (doc.Entry(own, said) for own in ([title] if title else titles))
+        yield from (doc.GlossaryEntry(own, said) for own in ([title] if title else titles))
 
 
 # ------------------------------------------------------------------------------------ costs
@@ -330,22 +339,22 @@ def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
     """Return what each stage took, and each score; nothing where nothing was run."""
     if not costs:
         return
-    stages = _costs_table("What each stage took", ("Stage", "Part"), by_stage(costs))
-    scores = by_score(costs)
+    stages = _costs_table("What each stage took", ("Stage", "Part"), costs_by_stage(costs))
+    scores = costs_by_score(costs)
     title = "What each score took, fitted and computed"
-    folds = [doc.Fold(title, (_costs_table(title, ("Score",), scores),))] if scores else []
+    folds = [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
     blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *folds, back(TOP))
-    yield doc.Section("costs", "What it cost", blocks, nav="Costs")
+    yield doc.Section("costs", "What it cost", blocks, nav_title="Costs")
 
 
 def _costs_table(title: str, heads: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
-    columns = (*map(doc.Column, heads), *map(doc.numbers, ("Jobs", "Seconds", "Share")))
+    columns = (*map(doc.Column, heads), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [
-            *row.words,
-            doc.Number(row.jobs, form="count"),
-            doc.Number(row.seconds, said=f"{row.seconds:.1f}"),
-            doc.Number(row.share, said=f"{row.share:.1%}"),
+            *row.labels,
+            doc.Number(row.jobs, number_format="count"),
+            doc.Number(row.seconds, display_text=f"{row.seconds:.1f}"),
+            doc.Number(row.share, display_text=f"{row.share:.1%}"),
         ]
         for row in rows
     ]

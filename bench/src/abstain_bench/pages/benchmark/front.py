@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 
 from abstain.plots import Series, SeriesDisplay
-from abstain.plots.words import percent, sentence
+from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report import document as doc
-from abstain.report.pictures import Pictures
-from abstain.report.words import count, short_title
+from abstain.report.formatting import format_count, short_title
+from abstain.report.images import SampleImages
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.grids import figure, method_link
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
@@ -40,9 +40,9 @@ def first_words(board: Leaderboard) -> tuple[str, ...]:
     results, best = board.results, best_method(board)
     shifts = sum(study.kind != "iid" for study in results.headline)
     asked = (
-        f"{count(len(results.methods))} ways to tell how sure a classifier is of an answer were "
-        f"compared: on pictures like those it was trained on, and on {count(shifts)} other sources "
-        "of failures."
+        f"{format_count(len(results.methods))} ways to tell how sure a classifier is of an answer "
+        f"were compared: on pictures like those it was trained on, and on {format_count(shifts)} "
+        "other sources of failures."
     )
     return tuple(filter(None, (asked, _best_said(board, best), _kept_said(board, best))))
 
@@ -66,12 +66,12 @@ def _kept_said(board: Leaderboard, best: str) -> str:
     others = [risk for name, risk in wrong.items() if name != plain]
     if plain not in wrong or not others:
         return ""
-    low, high = percent(round(min(others), 2)), percent(round(max(others), 2))
+    low, high = format_percent(round(min(others), 2)), format_percent(round(max(others), 2))
     between = low if low == high else f"{low} to {high}"
     return (
-        f"Where it may refuse {percent(round(1 - _KEPT, 2))} of the answers, "
-        f"{percent(round(wrong[plain], 2))} of the others are wrong on pictures like those of "
-        f"training, and {between} elsewhere."
+        f"Where it may refuse {format_percent(round(1 - _KEPT, 2))} of the answers, "
+        f"{format_percent(round(wrong[plain], 2))} of the others are wrong on pictures like those "
+        f"of training, and {between} elsewhere."
     )
 
 
@@ -82,14 +82,14 @@ def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
             yield study, float(np.interp(_KEPT, curve.coverage, curve.selective_risk))
 
 
-def front_blocks(board: Leaderboard, pictures: Pictures | None) -> Iterator[doc.Block]:
+def front_blocks(board: Leaderboard, pictures: SampleImages | None) -> Iterator[doc.Block]:
     """Return the pictures of the task and its shifts, the curve, and the table of the best."""
     if not board.metrics:
         return
     best = best_method(board)
     shots = tuple(_shots(board.results.headline, pictures))
     if shots:
-        yield doc.Shots("", shots, look="strip", role="interactive")
+        yield doc.Thumbnails("", shots, layout="strip", role="interactive")
     elif pictures and pictures.reason:
         why = f"The pictures are not shown: {pictures.reason.rstrip('.')}."
         yield doc.Prose(why, "about", role="interactive")
@@ -105,13 +105,13 @@ def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
     yield from figure(display, "front", "Wrong among the accepted", _CURVE)
 
 
-def _shots(studies: Sequence[Study], pictures: Pictures | None) -> Iterator[doc.Shot]:
+def _shots(studies: Sequence[Study], pictures: SampleImages | None) -> Iterator[doc.Thumbnail]:
     for study in studies:
         source = pictures.sources.get(pictured(study), "") if pictures else ""
         if source:
-            name = kind_title("iid") if study.kind == "iid" else sentence(study.title)
+            name = kind_title("iid") if study.kind == "iid" else capitalize_first(study.title)
             said = f"A picture of {KINDS.get(study.kind, study.kind)}"
-            yield doc.Shot(source, said, name, "", "")
+            yield doc.Thumbnail(source, said, name, "", "")
 
 
 def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
@@ -155,8 +155,10 @@ def _table(board: Leaderboard) -> doc.Table:
         (
             method_link(board, methods[name]),
             methods[name].title,
-            doc.Number(means.get(name, doc.NAN), form="two"),
-            doc.Number([name in grid.standing(s) for s in grid.studies].count(True), form="count"),
+            doc.Number(means.get(name, doc.NAN), number_format="two_decimals"),
+            doc.Number(
+                [name in grid.standing(s) for s in grid.studies].count(True), number_format="count"
+            ),
         )
         for name in order[:_ROWS]
         if name in methods
@@ -164,14 +166,14 @@ def _table(board: Leaderboard) -> doc.Table:
     title = f"The best {len(rows)} of {len(grid.methods)} by mean rank"
     return doc.Table(
         (
-            doc.METHOD,
+            doc.METHOD_COLUMN,
             doc.Column("What it is", "words"),
-            doc.numbers("Mean rank"),
-            doc.numbers("Best in"),
+            doc.number_column("Mean rank"),
+            doc.number_column("Best in"),
         ),
-        doc.rows_of(rows),
+        doc.single_group(rows),
         title=title,
         caption=f"{title}, over {len(grid.studies)} sources of failures ({short_title(metric)}); "
         "1 would be best everywhere.",
-        look="leads",
+        layout="leads",
     )

@@ -8,9 +8,9 @@ from typing import Final
 
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.drawable import Drawable
-from abstain.plots.words import percent
+from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
-from abstain.report.glossary import metric_words
+from abstain.report.glossary import metric_entries
 from abstain_bench.pages.benchmark.leaderboard import (
     NEW,
     Grid,
@@ -72,7 +72,9 @@ def wide_table(
 ) -> doc.Table:
     """Return a table of one row of heads that can be sorted."""
     about = (title, caption or title)
-    return doc.Table(tuple(columns), doc.rows_of(rows), *about, look="wide", sortable=True)
+    return doc.Table(
+        tuple(columns), doc.single_group(rows), *about, layout="wide", is_sortable=True
+    )
 
 
 def value_of(entry: GridEntry | None) -> doc.Cell:
@@ -82,7 +84,7 @@ def value_of(entry: GridEntry | None) -> doc.Cell:
 
 def rank_of(entry: GridEntry | None) -> doc.Cell:
     """Return the rank of an entry as a cell, in the color of its value."""
-    return doc.Number(entry.rank, form="rank", shade=entry.number.shade) if entry else None
+    return doc.Number(entry.rank, number_format="rank", shade=entry.number.shade) if entry else None
 
 
 def grid_table(
@@ -105,7 +107,9 @@ def grid_table(
         added: doc.Text = (
             (name, " ", doc.Span("added", "small")) if method.added and not paper else name
         )
-        ranks = [None if rank is None else doc.Number(rank, form="two") for _ in last]
+        ranks = [
+            None if rank is None else doc.Number(rank, number_format="two_decimals") for _ in last
+        ]
         return doc.Row((added, *map(cell, grid.row(method)), *ranks))
 
     several = _rows(grid, None if paper else means)
@@ -113,11 +117,11 @@ def grid_table(
     first = doc.Column(grid.label if paper else "Method", "name")
     return doc.Table(
         (first, *columns_of(board, grid.studies), *last),
-        tuple(doc.Rows(tuple(map(row, own)), title) for title, own in several),
+        tuple(doc.TableRows(tuple(map(row, own)), title) for title, own in several),
         title=grid.label.text,
         caption="" if paper else notes,
-        look="grid",
-        spans=spans_of(grid.studies),
+        layout="grid",
+        column_groups=spans_of(grid.studies),
     )
 
 
@@ -165,7 +169,7 @@ def spans_of(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
 
 def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
     """Return the name of a method, which leads to what is said of it."""
-    return doc.Span(method.name, link=f"#{board.place(method)}", title=method.title)
+    return doc.Span(method.name, link=f"#{board.place(method)}", tooltip=method.title)
 
 
 def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
@@ -174,7 +178,7 @@ def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
     said = ["The arrow points to where better is; bold marks the best value of a column."]
     said.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
     if "not told apart" in stands:
-        alpha = percent(round(1 - level, 10))
+        alpha = format_percent(round(1 - level, 10))
         said.append(
             f"†: cannot be told from the best at {alpha}; the level holds for all pairs of a "
             "column together."
@@ -187,7 +191,7 @@ def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
     if grid.of_classifier and any(study.kind in NEW for study in grid.studies):
         said.append(_MIX)
     if intervals:
-        said.append(f"In brackets: {percent(level)} intervals.")
+        said.append(f"In brackets: {format_percent(level)} intervals.")
     return " ".join(said)
 
 
@@ -204,7 +208,7 @@ def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
         shown = (
             *([doc.Prose(reading, "about")] if reading else []),
             grid_table(board, grid, means=means),
-            doc.Fold(f"Ranks by {grid.label.text}", (ranks,)),
+            doc.Collapsible(f"Ranks by {grid.label.text}", (ranks,)),
         )
         part = doc.Section(f"metric-{i}", head_of(grid), shown, level=3)
         yield doc.Box((part,), tags={"metric": str(i)})
@@ -218,11 +222,11 @@ def head_of(grid: Grid) -> str:
 
 def reading_of(metric: str, label: doc.Label) -> str:
     """Say how a value of a metric is read; nothing for a metric of the caller."""
-    meaning = doc.joined(metric_words([metric])[0].meaning).rstrip(".")
+    meaning = doc.plain_text(metric_entries([metric])[0].meaning).rstrip(".")
     if not meaning:
         return ""
     unit = ", printed times 1000" if label.scale > 1 else ""
-    return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.better} is better."
+    return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.direction} is better."
 
 
 def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
@@ -239,13 +243,13 @@ def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
         families.setdefault(study.exposures, []).append(study)
     for metric in board.metrics:
         grid, table = _side_by_side(board, metric, families.values())
-        yield doc.Fold(head_of(grid), (table,), open=metric == board.metrics[0])
+        yield doc.Collapsible(head_of(grid), (table,), is_open=metric == board.metrics[0])
     auroc = FAILURE_AUROC.name
     pairs = [[one for one in own if one.errors in _PROTOCOLS] for own in families.values()]
     if auroc in board.results.comparisons and any(len(own) == len(_PROTOCOLS) for own in pairs):
         grid, table = _side_by_side(board, auroc, pairs, rank_of)
         title = f"Ranks by {grid.label.text}: errors removed, and as outliers"
-        yield doc.Fold(title, (replace(table, title=title, caption=f"{title}; {_RANKED}"),))
+        yield doc.Collapsible(title, (replace(table, title=title, caption=f"{title}; {_RANKED}"),))
 
 
 def _side_by_side(
@@ -263,4 +267,4 @@ def _side_by_side(
     columns = (table.columns[0], *columns_of(board, grid.studies, heads))
     spans = tuple((title, len(studies)) for title, studies in own if studies)
     title = f"{table.title} of new classes, judged in several ways"
-    return grid, replace(table, columns=columns, spans=spans, title=title)
+    return grid, replace(table, columns=columns, column_groups=spans, title=title)

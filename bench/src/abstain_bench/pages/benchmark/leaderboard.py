@@ -10,10 +10,10 @@ from abstain.confidence.registry import BASELINE
 from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.comparison import MeanRanks, RelationToBest
 from abstain.metrics import metric_named
-from abstain.plots.words import returned, sentence
+from abstain.plots.formatting import capitalize_first, check_result_type
 from abstain.report.document import NAN, Label, Number
-from abstain.report.subjects.comparison.place import Place
-from abstain.report.words import headline, metric_of, printed_x1000, short_title
+from abstain.report.formatting import find_metric, headline_metrics, is_printed_x1000, short_title
+from abstain.report.subjects.comparison.metric_result import MetricResult
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain_bench.results.records import MEAN
@@ -57,7 +57,7 @@ class Grid:
     @property
     def of_classifier(self) -> bool:
         """Whether the metric knows only the classifier."""
-        metric = metric_of(self.metric)
+        metric = find_metric(self.metric)
         return metric is not None and metric.identity.ignores_confidence
 
     @property
@@ -101,20 +101,22 @@ class Leaderboard:
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
-    _places: dict[tuple[str, str], Place] = field(default_factory=dict, init=False, repr=False)
+    _places: dict[tuple[str, str], MetricResult] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is no result of a benchmark."""
-        returned(self.results, BenchmarkResults, "results", "results_of")
+        check_result_type(self.results, BenchmarkResults, "results", "results_of")
 
     @cached_property
     def metrics(self) -> list[str]:
         """The metrics that rank, the first one deciding; by default the first of all."""
         metrics = list(self.results.comparisons)
         # Areas under a curve weigh every coverage.
-        return [m for m in headline(metrics) if metric_named(m).measurement.rank_weight] or metrics[
-            :1
-        ]
+        return [
+            m for m in headline_metrics(metrics) if metric_named(m).measurement.rank_weight
+        ] or metrics[:1]
 
     @cached_property
     def baseline(self) -> str:
@@ -161,12 +163,12 @@ class Leaderboard:
         methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
         return Grid(metric, label, studies, tuple(methods), entries).only(studies)
 
-    def found(self, metric: str, study: Study | None) -> Place:
+    def found(self, metric: str, study: Study | None) -> MetricResult:
         """Return what was found by a metric in a study, or over all."""
         where = metric, study.name if study else ""
         if where not in self._places:
             data = at(study) if study else None
-            self._places[where] = Place(self.results.comparisons[metric], metric, data)
+            self._places[where] = MetricResult(self.results.comparisons[metric], metric, data)
         return self._places[where]
 
     def across(self, metric: str) -> MeanRanks | None:
@@ -237,15 +239,15 @@ def at(study: Study) -> tuple[tuple[str, str], ...]:
 
 
 def _scale(metric: str) -> int:
-    return 1000 if printed_x1000(metric) else 1
+    return 1000 if is_printed_x1000(metric) else 1
 
 
-def _entries(place: Place) -> Iterator[tuple[str, GridEntry]]:
+def _entries(place: MetricResult) -> Iterator[tuple[str, GridEntry]]:
     ranks = {s.method: s.rank for s in place.standings if not math.isnan(s.rank)}
     for name, number in place.numbers.items():
         rank = ranks.get(name, NAN)
         shown = replace(number, scale=_scale(place.metric), shade=_shade(rank, len(ranks)))
-        yield name, GridEntry(shown, place.footing[name], rank)
+        yield name, GridEntry(shown, place.comparison_with_best[name], rank)
 
 
 def _shade(rank: float, of: int) -> int | None:
@@ -268,4 +270,4 @@ def arm_title(arm: str) -> str:
 
 def kind_title(kind: str) -> str:
     """Return the name of a source of failures that people read."""
-    return "No shift" if kind == "iid" else sentence(KINDS.get(kind, kind))
+    return "No shift" if kind == "iid" else capitalize_first(KINDS.get(kind, kind))

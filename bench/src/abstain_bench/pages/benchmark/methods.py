@@ -11,9 +11,9 @@ from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
-from abstain.plots.words import sentence
+from abstain.plots.formatting import capitalize_first
 from abstain.report import document as doc
-from abstain.report.words import linked, number, short_title, spelled
+from abstain.report.formatting import format_number, format_value, short_title, split_links
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
@@ -29,7 +29,7 @@ from abstain_bench.pages.benchmark.leaderboard import (
     Leaderboard,
     arm_title,
 )
-from abstain_bench.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
+from abstain_bench.results import BenchmarkResults, CalibrationRow, MethodFacts, SelectedSetting
 from abstain_bench.results.records import MEAN
 
 _CALIBRATION: Final = (
@@ -49,8 +49,8 @@ def methods_section(board: Leaderboard) -> doc.Section:
     )
     places = tuple((board.place(method), method.name) for method in methods)
     parts = (
-        doc.Fold(
-            _summary(board, one), tuple(_about(board, one)), anchor=board.place(one), look="part"
+        doc.Collapsible(
+            _summary(board, one), tuple(_about(board, one)), anchor=board.place(one), style="part"
         )
         for one in methods
     )
@@ -58,13 +58,13 @@ def methods_section(board: Leaderboard) -> doc.Section:
         "methods",
         "Method by method",
         (doc.Prose(lead, "lead"), doc.Links(places), *parts, back(TOP)),
-        nav="Methods",
+        nav_title="Methods",
     )
 
 
 def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
     ranks = [
-        f"{short_title(metric)} {spelled(means[method.name], 'two')}"
+        f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
         for metric in board.metrics
         if method.name in (means := board.means(metric))
     ]
@@ -73,11 +73,11 @@ def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
 
 
 def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
-    meaning = sentence(method.meaning.rstrip("."))
+    meaning = capitalize_first(method.meaning.rstrip("."))
     added = "Added to these runs from a file; higher means more trusted"
     yield doc.Prose(f"{meaning or (added if method.added else 'No description was given')}.")
     trained = f"{arm_title(method.arm)}."
-    source = (f"{trained} Source: ", *linked(method.source)) if method.source else trained
+    source = (f"{trained} Source: ", *split_links(method.source)) if method.source else trained
     yield doc.Prose(source, "source")
     yield from _across(board, method)
     yield from _chosen(board.results, method.name)
@@ -96,19 +96,19 @@ def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
     if studies:
         yield doc.Table(
             (doc.Column("Metric", "name"), *columns_of(board, studies)),
-            doc.rows_of(rows),
+            doc.single_group(rows),
             title=f"{method.name} in all studies",
             caption=f"“{method.name}” in all studies: value and rank",
-            look="grid",
-            spans=spans_of(studies),
+            layout="grid",
+            column_groups=spans_of(studies),
         )
 
 
 def _with_rank(entry: GridEntry | None) -> doc.Cell:
     if entry is None:
         return None
-    rank = "–" if math.isnan(entry.rank) else spelled(entry.rank, "rank")
-    return replace(entry.number, low=doc.NAN, high=doc.NAN, note="", beside=f"rank {rank}")
+    rank = "–" if math.isnan(entry.rank) else format_value(entry.rank, "rank")
+    return replace(entry.number, low=doc.NAN, high=doc.NAN, tooltip="", small_text=f"rank {rank}")
 
 
 def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
@@ -120,7 +120,7 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
     several = any(one.seeds > 1 for one in own)
     over = "means over the seeds, as fractions" if several else "fractions"
     notes = dict.fromkeys(one.note for one in own if one.note)
-    value = doc.numbers("On validation data")
+    value = doc.number_column("On validation data")
     columns = (doc.Column("Metric"), doc.Column("Chosen"), value, doc.Column("Tried"))
     rows = (
         (
@@ -134,11 +134,11 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
     yield wide_table(title, columns, rows, " ".join([f"{title}: {over}.", *notes]))
 
 
-def _tried(one: Chosen) -> str:
+def _tried(one: SelectedSetting) -> str:
     if len(one.tried) < 2:
         return "nothing else"
     return "; ".join(
-        f"{label or 'the only one'}: {'–' if math.isnan(value) else number(value)}"
+        f"{label or 'the only one'}: {'–' if math.isnan(value) else format_number(value)}"
         for label, value in one.tried.items()
     )
 
@@ -154,7 +154,7 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
     if not studies or not methods:
         return
     columns = (
-        doc.METHOD,
+        doc.METHOD_COLUMN,
         *(doc.Column(study.title, "number") for study in studies),
     )
     body = (
@@ -170,8 +170,8 @@ def _calibrated(row: CalibrationRow | None) -> doc.Cell:
     if row is None or math.isnan(row.platt):
         return None
     if row.raw is None or math.isnan(row.raw):
-        return doc.Number(row.platt, said=f"{row.platt:.3f}")
-    return doc.Number(row.platt, said=f"{row.raw:.3f} → {row.platt:.3f}")
+        return doc.Number(row.platt, display_text=f"{row.platt:.3f}")
+    return doc.Number(row.platt, display_text=f"{row.raw:.3f} → {row.platt:.3f}")
 
 
 # ------------------------------------------------------------------------------- other networks
@@ -202,11 +202,11 @@ def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iter
 def _table(display: BackboneDisplay) -> doc.Table:
     columns = (
         *(doc.Column(head) for head in ("Metric", "Study", "Model")),
-        *map(doc.numbers, ("Baseline", "Best")),
+        *map(doc.number_column, ("Baseline", "Best")),
         doc.Column("Best method"),
     )
     rows = (
-        (v.metric, v.data, v.model, doc.Number(v.plain), doc.Number(v.best), v.best_method)
+        (v.metric, v.data, v.model, doc.Number(v.baseline), doc.Number(v.best), v.best_method)
         for v in display.values
     )
     return wide_table("Baseline and best method of each model, fractions", columns, rows)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from abstain._foundation.files import make_folder, write_atomically
-from abstain.report.document import Origin
+from abstain.report.document import ReportOptions
+from abstain.report.images import SampleImages
 from abstain.report.output import Subject
-from abstain.report.pictures import Pictures
 from abstain.report.render import latex, markdown
 from abstain.report.render.html import html
-from abstain.report.site import linked
+from abstain.report.site import link_pages
 from abstain.tables.results import result_files
 from abstain_bench.pages.benchmark import grids
 from abstain_bench.pages.benchmark.document import benchmark_document
@@ -23,7 +23,7 @@ from abstain_bench.pages.benchmark.pages import benchmark_pages
 from abstain_bench.results import BenchmarkResults
 
 BENCHMARK: Final[Subject[BenchmarkResults]] = Subject(
-    benchmark_document, options=frozenset({"pictures", "beside"})
+    benchmark_document, supported_options=frozenset({"images", "other_models"})
 )
 
 benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
@@ -92,7 +92,7 @@ def benchmark_markdown(
 
 def _markdown(board: Leaderboard, metric: str | None, *, intervals: bool = False) -> str:
     table, notes = grids.paper(board, metric, intervals=intervals)
-    return markdown.written((replace(table, spans=()), notes))
+    return markdown.markdown_blocks((replace(table, column_groups=()), notes))
 
 
 def benchmark_latex(
@@ -143,7 +143,7 @@ def _latex(
     head = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
     if len(table.columns) > _WIDE:
         head += "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
-    return latex.written((table, notes), head=head)
+    return latex.latex_blocks((table, notes), header=head)
 
 
 def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> list[Path]:
@@ -211,8 +211,8 @@ def benchmark_site(
     source: str = "",
     notes: Sequence[str] = (),
     command: str = "",
-    pictures: Pictures | None = None,
-    beside: Sequence[BenchmarkResults] = (),
+    images: SampleImages | None = None,
+    other_models: Sequence[BenchmarkResults] = (),
 ) -> dict[str, str]:
     """Write a benchmark as several HTML pages: a first one for everybody, and those behind it.
 
@@ -220,8 +220,8 @@ def benchmark_site(
     ----------
     results : BenchmarkResults
         What `abstain_bench.runs.results_of` returned.
-    title, source, notes, command, pictures, beside
-        As for `document_of`.
+    title, source, notes, command, images, other_models
+        As for `build_document`.
 
     Returns
     -------
@@ -247,6 +247,6 @@ def benchmark_site(
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    origin = Origin(title, source, notes, command, pictures=pictures, beside=beside)
-    pages = linked(benchmark_pages(results, origin))
+    options = ReportOptions(title, source, notes, command, images=images, other_models=other_models)
+    pages = link_pages(benchmark_pages(results, options))
     return {address: html(page) for address, page in pages.items()}

@@ -18,7 +18,9 @@ HOME: Final = "benchmark.html"
 METHODS: Final = "pages/methods.html"
 
 
-def benchmark_pages(results: BenchmarkResults, origin: doc.Origin) -> dict[str, doc.Document]:
+def benchmark_pages(
+    results: BenchmarkResults, origin: doc.ReportOptions
+) -> dict[str, doc.Document]:
     """Return the pages by their addresses, from the folder of the first."""
     board = Leaderboard(results)
     whole = benchmark_document(results, origin)
@@ -34,7 +36,7 @@ def benchmark_pages(results: BenchmarkResults, origin: doc.Origin) -> dict[str, 
     return {HOME: _first(board, whole, origin), METHODS: methods, **studies}
 
 
-def _first(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> doc.Document:
+def _first(board: Leaderboard, whole: doc.Document, origin: doc.ReportOptions) -> doc.Document:
     first, *others = first_words(board)
     return replace(
         whole,
@@ -46,12 +48,12 @@ def _first(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> doc.D
 
 
 def _of_study(
-    board: Leaderboard, study: Study, whole: doc.Document, origin: doc.Origin
+    board: Leaderboard, study: Study, whole: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
     def sections() -> Iterator[doc.Block]:
         blocks = (
             back(("glance", "The benchmark"), ("tables", "All methods")),
-            *study_blocks(board, study, origin.pictures),
+            *study_blocks(board, study, origin.images),
         )
         yield doc.Section(board.places[study.name], "Values, ranks and curves", blocks)
 
@@ -60,18 +62,20 @@ def _of_study(
     return doc.Document(study.title, eyebrow, sections, verdict=said)
 
 
-def _front(board: Leaderboard, whole: doc.Document, origin: doc.Origin) -> Iterator[doc.Block]:
+def _front(
+    board: Leaderboard, whole: doc.Document, origin: doc.ReportOptions
+) -> Iterator[doc.Block]:
     """Return what one screen shows, where to read on, and what to know before trusting it."""
-    yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.pictures)))
+    yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
     places = tuple((board.places[s.name], s.title) for s in board.results.headline)
     more = (
         " by every metric, sorted by their mean ranks, with what each of them is; and each source "
         "of failures by itself:"
     )
     words = doc.Prose((doc.Span("All methods", link="#tables"), more))
-    yield doc.Section("studies", "Read on", (words, doc.Links(places)), nav="Read on")
+    yield doc.Section("studies", "Read on", (words, doc.Links(places)), nav_title="Read on")
     if whole.findings:
         known = (doc.Findings(whole.findings),)
-        yield doc.Section("warnings", "Before you trust the numbers", known, nav="Warnings")
-    yield doc.Section("facts", "What was run", (doc.Facts(whole.facts),), nav=None)
-    yield doc.reproduce(origin.command)
+        yield doc.Section("warnings", "Before you trust the numbers", known, nav_title="Warnings")
+    yield doc.Section("facts", "What was run", (doc.Facts(whole.facts),), nav_title=None)
+    yield doc.reproduce_section(origin.command)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from abstain.errors import AbstainError
-from abstain.report.document import Block, Prose, Shot, Shots
-from abstain.report.pictures import MOST, Pictures, address
+from abstain.report.document import Block, Prose, Thumbnail, Thumbnails
+from abstain.report.images import MAX_TOTAL_BYTES, SampleImages, to_data_url
 from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard
 from abstain_bench.results import BenchmarkResults, Extreme
 from abstain_bench.runs.studies import Study
@@ -22,7 +22,7 @@ _KINDS: Final = {
 
 def benchmark_pictures(
     results: BenchmarkResults, task: str = "", folder: str | Path | None = None
-) -> Pictures:
+) -> SampleImages:
     """Make the most confident failures and least confident successes again.
 
     Parameters
@@ -61,18 +61,18 @@ def benchmark_pictures(
     for one in shown_extremes(Leaderboard(results)):
         wanted.setdefault(one.exposure, set()).add(one.row)
     if not wanted:
-        return Pictures()
+        return SampleImages()
     try:
         place = str(folder or results.asked("folder"))
         return _made(wanted, (task or results.task, place), results)
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
-        return Pictures(reason=f"{missing} is not installed (pip install {missing})")
+        return SampleImages(reason=f"{missing} is not installed (pip install {missing})")
     except ImportError as error:
         # It is there and broken.
-        return Pictures(reason=str(error))
+        return SampleImages(reason=str(error))
     except AbstainError as error:
-        return Pictures(reason=f"the data of the task cannot be read: {error}")
+        return SampleImages(reason=f"the data of the task cannot be read: {error}")
 
 
 def pictured(study: Study) -> tuple[str, int]:
@@ -97,17 +97,17 @@ def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
 
 def _made(
     wanted: Mapping[str, Iterable[int]], where: tuple[str, str], results: BenchmarkResults
-) -> Pictures:
+) -> SampleImages:
     from PIL import Image
 
     from abstain_bench.data.images import levels_of
-    from abstain_bench.runs.pictures import loaded
+    from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
     # The rows are of what was taken of the files, changed as it was.
     data, variation = (results.asked(name) or None for name in ("data", "variation"))
-    own = loaded(*where, None if data is None else Sizes(**data), variation)
-    known = {exposure.key: exposure for exposure in own.parts.exposures}
+    own = load_task(*where, None if data is None else Sizes(**data), variation)
+    known = {exposure.key: exposure for exposure in own.task_images.exposures}
     sources: dict[tuple[str, int], str] = {}
     absent = [key for key in wanted if key not in known]
     rows_of = {key: set(rows) for key, rows in wanted.items()}
@@ -117,21 +117,21 @@ def _made(
     for key, rows in rows_of.items():
         if key in absent:
             continue
-        seen = own.exposed(known[key]).pictures
+        seen = own.exposure_images(known[key]).images
         for row in sorted(rows):
-            if row < len(seen) and sum(map(len, sources.values())) < MOST:
-                levels = levels_of(seen[row], own.inputs.mean, own.inputs.deviation)
-                sources[key, row] = address(Image.fromarray(levels))
+            if row < len(seen) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
+                levels = levels_of(seen[row], own.preprocessing.mean, own.preprocessing.std)
+                sources[key, row] = to_data_url(Image.fromarray(levels))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
-    return Pictures(sources, reason)
+    return SampleImages(sources, reason)
 
 
-def shots_of(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[Block]:
+def shots_of(board: Leaderboard, study: Study, pictures: SampleImages | None) -> Iterator[Block]:
     """Return the pictures that the leader of a study and the baseline are most wrong about."""
     own = _of_study(board, study)
     if not own:
         return
-    made = pictures or Pictures(reason="they were not asked for")
+    made = pictures or SampleImages(reason="they were not asked for")
     about = (
         "The share is of the samples of the study that the method is less sure of: high for a "
         "failure and low for a success misleads."
@@ -145,16 +145,16 @@ def shots_of(board: Leaderboard, study: Study, pictures: Pictures | None) -> Ite
             found = [one for one in own if (one.method, one.kind) == (method, kind)]
             if found:
                 title = f"“{method}”, seed {found[0].seed}: {said}"
-                yield Shots(title, tuple(_shot(board.results, one, made) for one in found))
+                yield Thumbnails(title, tuple(_shot(board.results, one, made) for one in found))
 
 
-def _shot(results: BenchmarkResults, one: Extreme, made: Pictures) -> Shot:
+def _shot(results: BenchmarkResults, one: Extreme, made: SampleImages) -> Thumbnail:
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
     label, taken = _class(one.label, classes), _class(one.prediction, classes)
     share = f"{100 * one.quantile:.1f} %"
     said = f"taken for {taken}" if one.label != one.prediction else "recognized"
-    return Shot(
+    return Thumbnail(
         made.sources.get((one.exposure, one.row), ""),
         f"A picture of {label}, {said}; the method is less sure of {share} of the samples",
         label,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.report import document as doc
-from abstain.report.words import count, metric_of, printed_x1000, short_title
+from abstain.report.formatting import find_metric, format_count, is_printed_x1000, short_title
 from abstain_bench.pages.benchmark.grids import TOP, back, wide_table
 from abstain_bench.results import BenchmarkResults, PublishedNumber
 
@@ -26,11 +26,11 @@ def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
     if not results.published:
         return
     first, *others = numbers_tables(results)
-    folds = [doc.Fold(table.title, (table,)) for table in others]
+    folds = [doc.Collapsible(table.title, (table,)) for table in others]
     shown = doc.Section("published-first", first.title, (first,), level=3)
     orders = [orders_table(results)] if results.published_orders else []
     blocks = (doc.Prose(_LEAD, "lead"), *orders, shown, *folds, back(TOP))
-    yield doc.Section("published", "Beside the published numbers", blocks, nav="Published")
+    yield doc.Section("published", "Beside the published numbers", blocks, nav_title="Published")
 
 
 def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
@@ -40,27 +40,27 @@ def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
     if results.published:
         first = numbers_tables(results)[0]
         rows = first.rows
-        yield replace(first, groups=doc.rows_of(rows[:_MOST]))
+        yield replace(first, groups=doc.single_group(rows[:_MOST]))
         if (n_more := len(rows) - _MOST) > 0:
-            yield doc.More(f"{count(n_more)} more ", "in the report", "in the report")
+            yield doc.SeeAlso(f"{format_count(n_more)} more ", "in the report", "in the report")
 
 
 def orders_table(results: BenchmarkResults) -> doc.Table:
     """Return one row a metric and study: how alike both rank, and what is best."""
     titles = _titles(results)
     columns = (
-        doc.Column("Metric", "name", once=True),
+        doc.Column("Metric", "name", blank_repeats=True),
         doc.Column("Study", "name"),
-        *map(doc.numbers, ("Methods", "Tau")),
-        *(doc.Column(head, "name", drop=True) for head in ("Best here", "Best published")),
-        doc.Column("Published in", drop=True),
+        *map(doc.number_column, ("Methods", "Tau")),
+        *(doc.Column(head, "name", is_droppable=True) for head in ("Best here", "Best published")),
+        doc.Column("Published in", is_droppable=True),
     )
     rows = [
         (
             short_title(order.metric),
             titles.get(order.study, order.study),
-            doc.Number(order.methods, form="count"),
-            doc.Number(order.tau, form="two"),
+            doc.Number(order.methods, number_format="count"),
+            doc.Number(order.tau, number_format="two_decimals"),
             _listed(order.best),
             _listed(order.published_best),
             order.source,
@@ -80,24 +80,24 @@ def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
 def _numbers(
     metric: str, numbers: Sequence[PublishedNumber], titles: Mapping[str, str]
 ) -> doc.Table:
-    scale = 1000 if printed_x1000(metric) else 1
-    known = metric_of(metric)
+    scale = 1000 if is_printed_x1000(metric) else 1
+    known = find_metric(metric)
     lower = known is None or known.lower_is_better
     label = doc.Label(short_title(metric), "lower" if lower else "higher", scale)
     columns = (
-        doc.Column("Study", "name", once=True),
+        doc.Column("Study", "name", blank_repeats=True),
         doc.Column("Method", "name"),
-        *map(doc.numbers, ("Here", "Published", "Ratio", "Rank", "Published rank")),
+        *map(doc.number_column, ("Here", "Published", "Ratio", "Rank", "Published rank")),
     )
     rows = [
         (
             titles.get(number.study, number.study),
             number.method,
             doc.Number(number.value, scale=scale),
-            doc.Number(number.published, scale=scale, note=number.doubt),
-            doc.Number(number.ratio, form="two"),
-            doc.Number(number.rank, form="rank"),
-            doc.Number(number.published_rank, form="rank"),
+            doc.Number(number.published, scale=scale, tooltip=number.doubt),
+            doc.Number(number.ratio, number_format="two_decimals"),
+            doc.Number(number.rank, number_format="rank"),
+            doc.Number(number.published_rank, number_format="rank"),
         )
         for number in numbers
     ]

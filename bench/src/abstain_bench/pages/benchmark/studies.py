@@ -11,11 +11,11 @@ from abstain.plots import (
     SeriesDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.words import percent, sentence
+from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report import document as doc
-from abstain.report.pictures import Pictures
-from abstain.report.subjects.rule.words import verdict_said
-from abstain.report.words import count, short_title
+from abstain.report.formatting import format_count, short_title
+from abstain.report.images import SampleImages
+from abstain.report.subjects.rule.sentences import format_verdict
 from abstain_bench.pages.benchmark.grids import TOP, back, figure, method_link, wide_table
 from abstain_bench.pages.benchmark.leaderboard import (
     NEW,
@@ -49,36 +49,39 @@ def said_of(board: Leaderboard, study: Study) -> str:
     ]
     samples, failures = _between([e.n for e in found]), _between([e.failures for e in found])
     sizes = f"{samples} samples, of which {failures} are failures of a network" if found else ""
-    parts = [sizes, sentence(counted), *reasons]
+    parts = [sizes, capitalize_first(counted), *reasons]
     return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
 
 def _between(values: Sequence[int]) -> str:
     low, high = min(values, default=0), max(values, default=0)
-    return count(low) if low == high else f"{count(low)} to {count(high)}"
+    return format_count(low) if low == high else f"{format_count(low)} to {format_count(high)}"
 
 
 def study_table(board: Leaderboard, study: Study) -> doc.Table:
     """Return every method of a study by every metric, with intervals and ranks."""
     grids = [board.grid(metric).only([study]) for metric in board.results.comparisons]
     known = [(grid, grid.column(study)) for grid in grids if grid.methods]
-    columns = [doc.METHOD]
+    columns = [doc.METHOD_COLUMN]
     for grid, _ in known:
-        columns += [doc.numbers(grid.label), doc.numbers("Rank")]
+        columns += [doc.number_column(grid.label), doc.number_column("Rank")]
 
     def cells(method: MethodFacts) -> Iterator[doc.Cell]:
         yield method_link(board, method)
         for _, own in known:
             entry = own.get(method.name)
             yield from (
-                (entry.number, doc.Number(entry.rank, form="rank")) if entry else (None, None)
+                (entry.number, doc.Number(entry.rank, number_format="rank"))
+                if entry
+                else (None, None)
             )
 
     methods = dict.fromkeys(method for grid, _ in known for method in grid.methods)
     title = f"Values and ranks, {study.title}"
     caption = (
-        f"{title}; below each value its {percent(board.results.level)} interval. Arrows point to "
-        "where better is; what is not times 1000 is a fraction. †: cannot be told from the best."
+        f"{title}; below each value its {format_percent(board.results.level)} interval. Arrows "
+        "point to where better is; what is not times 1000 is a fraction. †: cannot be told from "
+        "the best."
     )
     return wide_table(title, columns, (tuple(cells(method)) for method in methods), caption)
 
@@ -91,17 +94,18 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
         if square.pairs:
             about = (
                 "Blue: the method of the row is found better than that of the column at "
-                f"{percent(round(1 - square.level, 10))} ({square.pairs[0].test_description}). "
+                f"{format_percent(round(1 - square.level, 10))} "
+                f"({square.pairs[0].test_description}). "
                 "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
                 "of the columns are those of the rows, in the order of the ranks."
             )
             title = f"Which differences by {short_title(metric)} are more than chance"
             own = f"{title}, {study.title}"
             table = replace(map_of(square), title=own, caption=f"Pairs by {short_title(metric)}")
-            yield doc.Fold(
+            yield doc.Collapsible(
                 title,
                 (doc.Prose(about, "about"), table),
-                open=metric == board.metrics[0],
+                is_open=metric == board.metrics[0],
                 role="interactive",
             )
 
@@ -118,15 +122,17 @@ def map_of(square: SignificanceMapDisplay) -> doc.Table:
         if (row, column) in better:
             return doc.Span("+", "better")
         alike = frozenset((row, column)) in tested and (column, row) not in better
-        return doc.Span("=", "alike") if alike else ""
+        return doc.Span("=", "equal") if alike else ""
 
     numbered = list(enumerate(square.methods, 1))
-    heads = (doc.Column(doc.Label(str(i), title=name), sort=False) for i, name in numbered)
+    heads = (doc.Column(doc.Label(str(i), tooltip=name), is_sortable=False) for i, name in numbered)
     rows = (
         ((doc.Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in square.methods))
         for i, row in numbered
     )
-    return doc.Table((doc.Column("Better than", "name"), *heads), doc.rows_of(rows), look="map")
+    return doc.Table(
+        (doc.Column("Better than", "name"), *heads), doc.single_group(rows), layout="map"
+    )
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
@@ -134,7 +140,7 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
-    risk, delta = percent(rows[0].risk), percent(rows[0].delta)
+    risk, delta = format_percent(rows[0].risk), format_percent(rows[0].delta)
     asked = f"asked for: at most {risk} failures among the accepted, but for a chance of {delta}"
     if study.errors == "removed":
         asked += "; a threshold meets all pictures, so here wrong answers about known classes count"
@@ -143,8 +149,8 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     if any(row.verdict == "unattainable" for row in rows):
         caption += " “No threshold”: none could promise that on validation data."
     columns = (
-        doc.METHOD,
-        *map(doc.numbers, ("Failures among the accepted", "Above the target", "Coverage")),
+        doc.METHOD_COLUMN,
+        *map(doc.number_column, ("Failures among the accepted", "Above the target", "Coverage")),
         doc.Column("Verdict"),
     )
     links = {method.name: method_link(board, method) for method in board.results.methods}
@@ -157,7 +163,7 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
                     *(row.row()[f"selective_risk_{end}"] for end in ("low", "high")),
                 )
             ),
-            _known(doc.Number(row.excess, form="signed")),
+            _known(doc.Number(row.excess, number_format="signed")),
             _known(doc.Number(row.coverage)),
             _verdict(row),
         )
@@ -174,7 +180,7 @@ def _known(number: doc.Number) -> doc.Number | None:
 
 def _verdict(row: ThresholdRow) -> str:
     if row.verdict != "differs":
-        return verdict_said(row.verdict)
+        return format_verdict(row.verdict)
     n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
     rest = "" if holds + broken == n_seeds else "; the others cannot tell"
     return f"of {n_seeds} seeds, holds with {holds}, is broken with {broken}{rest}"
@@ -224,12 +230,12 @@ def change_figure(
     return figure(change_of(board, study), key, title, f"{about}{_LINES_SAID}")
 
 
-def studies_section(board: Leaderboard, pictures: Pictures | None) -> doc.Section:
+def studies_section(board: Leaderboard, pictures: SampleImages | None) -> doc.Section:
     """Return every study of the main tables, one after another."""
     lead = (
-        f"Values with {percent(board.results.level)} intervals and ranks, curves of the leaders "
-        "and the baseline, which differences are more than chance, what a threshold chosen on "
-        "validation data achieves, and the pictures that mislead most."
+        f"Values with {format_percent(board.results.level)} intervals and ranks, curves of the "
+        "leaders and the baseline, which differences are more than chance, what a threshold chosen "
+        "on validation data achieves, and the pictures that mislead most."
     )
     studies = board.results.headline
     places = tuple((board.places[study.name], study.title) for study in studies)
@@ -239,8 +245,8 @@ def studies_section(board: Leaderboard, pictures: Pictures | None) -> doc.Sectio
             study.title,
             tuple(_about(board, study, pictures)),
             level=3,
-            small=kind_title(study.kind),
-            look="part",
+            subtitle=kind_title(study.kind),
+            style="part",
         )
         for study in studies
     )
@@ -248,17 +254,17 @@ def studies_section(board: Leaderboard, pictures: Pictures | None) -> doc.Sectio
         "studies",
         "Study by study",
         (doc.Prose(lead, "lead"), doc.Links(places), *parts),
-        nav="Studies",
+        nav_title="Studies",
     )
 
 
-def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[doc.Block]:
+def _about(board: Leaderboard, study: Study, pictures: SampleImages | None) -> Iterator[doc.Block]:
     yield doc.Prose(said_of(board, study), "about")
     yield from study_blocks(board, study, pictures, level=4)
 
 
 def study_blocks(
-    board: Leaderboard, study: Study, pictures: Pictures | None, *, level: int = 3
+    board: Leaderboard, study: Study, pictures: SampleImages | None, *, level: int = 3
 ) -> Iterator[doc.Block]:
     """Return curves, values, differences, thresholds and pictures of one study.
 
@@ -275,7 +281,7 @@ def study_blocks(
     yield from _maps(board, study)
     thresholds = threshold_table(board, study)
     if thresholds:
-        yield doc.Fold(thresholds.title, (thresholds,))
+        yield doc.Collapsible(thresholds.title, (thresholds,))
     shots = tuple(shots_of(board, study, pictures))
     if shots:
         yield doc.Section(

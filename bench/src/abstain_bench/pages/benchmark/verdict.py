@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from abstain.evaluation.comparison import MeanRanks, RelationToBest
-from abstain.plots.words import sentence
-from abstain.report.words import listed, short_title
+from abstain.plots.formatting import capitalize_first
+from abstain.report.formatting import join_quoted, short_title
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard
 from abstain_bench.runs.studies import Study
@@ -48,7 +48,7 @@ def _of_kind(grid: Grid, kind: str) -> str:
         return ""
     most = max(wins.values())
     names = [name for name, count in wins.items() if count == most]
-    lead = f"{on} {listed(names)} {'leads' if len(names) == 1 else 'lead'}"
+    lead = f"{on} {join_quoted(names)} {'leads' if len(names) == 1 else 'lead'}"
     if len(studies) == 1:
         return f"{lead}{_alike(grid, studies[0])}"
     each = " each" if len(names) > 1 else ""
@@ -105,7 +105,7 @@ def _in(studies: Sequence[Study], of: int) -> str:
         return "in no study"
     if len(studies) == of:
         return f"in all {of} studies" if of > 1 else "in the only study"
-    return f"in {len(studies)} of {of} studies ({listed([s.title for s in studies])})"
+    return f"in {len(studies)} of {of} studies ({join_quoted([s.title for s in studies])})"
 
 
 def _overall(board: Leaderboard) -> list[str]:
@@ -116,12 +116,14 @@ def _overall(board: Leaderboard) -> list[str]:
         best = [name for name, rank in means.items() if rank == min(means.values())]
         if best:
             rank = f"{short_title(metric)} ({means[best[0]]:.2f})"
-            by.setdefault(f"{listed(best)} {'has' if len(best) == 1 else 'have'}", []).append(rank)
+            by.setdefault(f"{join_quoted(best)} {'has' if len(best) == 1 else 'have'}", []).append(
+                rank
+            )
     across = board.across(board.metrics[0])
     if across is None or not by:
         return []
     said = [f"{who} the best mean rank by {' and '.join(ranks)}" for who, ranks in by.items()]
-    note = f" {sentence(across.note).rstrip('.')}." if across.note else ""
+    note = f" {capitalize_first(across.note).rstrip('.')}." if across.note else ""
     over = f"Over {across.blocks} studies" if across.blocks > 1 else "In one study"
     return [f"{over} {', '.join(said)}{_near(across)}.{note}"]
 

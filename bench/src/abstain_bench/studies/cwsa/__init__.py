@@ -1,6 +1,6 @@
-"""What CWSA, CWSA+ and the AUC-MCC do, on models of known law and on predictions."""
+"""Test CWSA, CWSA+ and the AUC-MCC on models with known populations and on predictions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,10 +12,10 @@ from abstain.metrics import cwsa_area, cwsa_plus_area
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row
+from abstain_bench.studies._tables import Row, group_rows
 from abstain_bench.studies.cwsa import claims, experiments
-from abstain_bench.studies.cwsa.answers import DIGITS, Answers, answers_of
 from abstain_bench.studies.cwsa.claims import Axioms, Claim
+from abstain_bench.studies.cwsa.conclusions import conclude
 from abstain_bench.studies.cwsa.experiments import (
     COMPARISON,
     IMBALANCE,
@@ -23,26 +23,36 @@ from abstain_bench.studies.cwsa.experiments import (
     SHARPENING,
     SHIFT,
     Conditions,
-    tidy,
+    tidy_rows,
 )
-from abstain_bench.studies.cwsa.facts import printed_claims, printed_rows
-from abstain_bench.studies.cwsa.figures import figures_of
+from abstain_bench.studies.cwsa.figures import make_figures
 from abstain_bench.studies.cwsa.models import (
     OVERCONFIDENT_TEXT,
     QUANTITIES,
     TITLES,
-    Simulated,
-    area_of,
+    SimulatedModel,
+    finite_or_none,
     models,
-    number,
-    swept_quietly,
+    population_auc_mcc,
+    sweep_thresholds,
 )
-from abstain_bench.studies.cwsa.verdict import verdict_of
+from abstain_bench.studies.cwsa.predictions import (
+    DIGITS,
+    ProbabilisticPredictions,
+    load_predictions,
+)
+from abstain_bench.studies.cwsa.printed_numbers import (
+    check_printed_numbers,
+    compare_printed_numbers,
+)
 
-PAPER: Final = "https://arxiv.org/abs/2505.18622"
+PAPER_URL: Final = "https://arxiv.org/abs/2505.18622"
 
-#: The thresholds of the released code.
-_LOW, _HIGH, _COUNT = 0.5, 0.99, 20
+#: Thresholds of the released code: bounds and number.
+_MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS = 0.5, 0.99, 20
+
+#: Quantities with an area under them.
+_AREA_QUANTITIES: Final = QUANTITIES[1:]
 
 
 @timed
@@ -57,55 +67,55 @@ def study_cwsa(
     repeats: int = 200,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Sweep CWSA and CWSA+ over thresholds, and try what is claimed of them.
+    """Compute CWSA and CWSA+ over thresholds, and test the claims of the paper about them.
 
-    Answers: what do CWSA, CWSA+ and the area under them say of a model, and do they reward what
-    they are meant to reward?
+    The study answers the question: what do CWSA, CWSA+ and the area under them measure, and do they
+    reward the intended properties?
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        With confidences in [0, 1] and a 0/1 loss. Every experiment is run on each data set that is
-        not a shift of `reference`. Without data a softmax regression on scikit-learn's digits, with
-        the same digits with noise on their pixels as shifts.
+        Predictions with confidences in [0, 1] and a 0/1 loss. Every experiment runs on each data
+        set that is not a shift of `reference`. By default a softmax regression on scikit-learn's
+        digits; its shifts are the same digits with noisy pixels.
     thresholds : sequence of float, optional
-        Thresholds in [0, 1), at least 2. By default the 20 of the released code, even from 0.5 to
-        0.99.
+        Thresholds in [0, 1), at least 2. By default the 20 of the released code, evenly spaced from
+        0.5 to 0.99.
     at : float, default=0.9
-        The threshold at which labels are replaced, classes made rare and shifts compared.
+        Threshold of the experiments with label noise, class imbalance and shifts.
     scores : sequence of str, optional
         Confidence columns, or scores of the catalogue that are probabilities. By default all
         columns, or the maximum softmax response.
     reference : str, optional
-        Name of the data set that the model was made for; all others are then shifts of it. Without
-        it the data sets are compared, and none is called a shift.
+        Name of the data set for which the model was developed; all others are then shifts of it.
+        Without it, the data sets are compared without a reference.
     samples : int, default=1000
         Number of samples of a simulated model.
     repeats : int, default=200
-        How often each model is simulated, at least 2.
+        Number of simulations of each model, at least 2.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
     StudyResult
-        Tables "results" (a row a number: sweeps and experiments), "claims" (a row for each reading
-        of a claim and data set), "models", "areas", "label-noise", "imbalance", "shift" or
-        "comparison", and "sharpening", each where the data allow it; figures "sweep", "sharpening"
-        and "label-noise".
+        Tables "results" (one row for each number of sweeps and experiments), "claims" (one row for
+        each reading of a claim and data set), "models", "areas", "label-noise", "imbalance",
+        "shift" or "comparison", and "sharpening", if the data permit them; figures "sweep",
+        "sharpening" and "label-noise".
 
     Raises
     ------
     InputError
-        If a threshold lies outside [0, 1) or there is only one, data have weights, or no data set
+        If a threshold is outside [0, 1) or there is only one, data have weights, or no data set
         has the name `reference`.
     MissingInputError
-        If no confidence lies in [0, 1], or the loss is not 0 or 1.
+        If no confidence is in [0, 1], or the loss is not 0 or 1.
 
     Notes
     -----
-    What a simulated model has in expectation is exact (`abstain.simulate.expected_cwsa`). Cost: a
-    pass over the samples for each repeat, and one for each temperature and claim.
+    The expectations of simulated models are exact (`abstain.simulate.expected_cwsa`). Cost: a pass
+    over the samples for each repetition, and one for each temperature and claim.
 
     References
     ----------
@@ -113,131 +123,165 @@ def study_cwsa(
 
     Examples
     --------
-    >>> found = study_cwsa(thresholds=[0.5, 0.7, 0.9], repeats=5)
-    >>> found.rows("models")[0]["cwsa"]
+    >>> result = study_cwsa(thresholds=[0.5, 0.7, 0.9], repeats=5)
+    >>> result.rows("models")[0]["cwsa"]
     0.225
     """
-    grid, seed = _grid(thresholds), as_seed(rng)
-    asked = Conditions(_threshold(at), checks.positive_int(samples, "samples"), seed)
-    options = {"samples": asked.samples, "repeats": check_repeats(repeats)}
-    laws, parts = models(), answers_of(data, as_names(scores))
-    unshifted, shifts = _by_reference(parts, DIGITS if data is None else reference)
+    grid, seed = _check_thresholds(thresholds), as_seed(rng)
+    conditions = Conditions(_check_threshold(at), checks.positive_int(samples, "samples"), seed)
+    n_repeats = check_repeats(repeats)
+    populations = models()
+    datasets = load_predictions(data, as_names(scores))
+    unshifted, shifts = _split_by_reference(datasets, DIGITS if data is None else reference)
     simulated = [
-        Simulated.of(name, law, grid, seed=seed + i, **options)
-        for i, (name, law) in enumerate(laws.items())
+        SimulatedModel.simulate(
+            name,
+            population,
+            grid,
+            n_samples=conditions.n_samples,
+            repeats=n_repeats,
+            seed=seed + i,
+        )
+        for i, (name, population) in enumerate(populations.items())
     ]
-    found = _experiments(unshifted, shifts, grid, asked)
-    printed = printed_rows(_of_their_grid(simulated))
-    said = _claims(unshifted, grid, found, simulated)
-    said += printed_claims(printed, laws[OVERCONFIDENT_TEXT])
-    tables = {
-        "results": [*_sweeps(simulated, parts, grid), *_tidied(found, asked.at)],
-        "claims": [claim.row() for claim in said],
-        "models": [_model_row(model, asked.at) for model in simulated],
-        "areas": [*map(_law_areas, simulated), *(_areas(part, grid) for part in parts)],
-    } | {name: rows for name, rows in (found | {"printed": printed}).items() if rows}
-    usual = {"data": tuple(part.name for part in parts), "thresholds": tuple(grid.tolist())}
+    experiment_rows = _run_experiments(unshifted, shifts, grid, conditions)
+    printed = compare_printed_numbers(_at_published_thresholds(simulated))
+    checked_claims = [
+        *_check_claims(unshifted, grid, experiment_rows, simulated),
+        *check_printed_numbers(printed, populations[OVERCONFIDENT_TEXT]),
+    ]
+    optional_tables = experiment_rows | {"printed": printed}
+    tables: dict[str, Sequence[Row]] = {
+        "results": [
+            *(row for model in simulated for row in model.rows()),
+            *(row for predictions in datasets for row in _sweep_rows(predictions, grid)),
+            *_tidy_experiments(experiment_rows, conditions.threshold),
+        ],
+        "claims": [claim.row() for claim in checked_claims],
+        "models": [_model_row(model, conditions.threshold) for model in simulated],
+        "areas": [
+            *map(_population_area_row, simulated),
+            *(_area_row(predictions, grid) for predictions in datasets),
+        ],
+        **{name: rows for name, rows in optional_tables.items() if rows},
+    }
     return CWSA.result(
-        parameters=usual | {"at": asked.at, **options},
+        parameters={
+            "data": tuple(predictions.name for predictions in datasets),
+            "thresholds": tuple(grid.tolist()),
+            "at": conditions.threshold,
+            "samples": conditions.n_samples,
+            "repeats": n_repeats,
+        },
         tables=tables,
-        figures=figures_of(simulated, unshifted, grid, found),
-        notes=_notes(found),
-        verdict=tuple(verdict_of(said, simulated, found)),
+        figures=make_figures(simulated, unshifted, grid, experiment_rows),
+        notes=_notes(experiment_rows),
+        verdict=tuple(conclude(checked_claims, simulated, experiment_rows)),
         main_tables=tuple(
             name for name in tables if name not in {"results", SHARPENING, "printed"}
         ),
     )
 
 
-def _by_reference(parts: Sequence[Answers], reference: str) -> tuple[list[Answers], list[Answers]]:
-    """Separate the shifts of the reference from the other data sets; none without a reference."""
-    names = list(dict.fromkeys(part.data for part in parts))
+def _split_by_reference(
+    datasets: Sequence[ProbabilisticPredictions], reference: str
+) -> tuple[list[ProbabilisticPredictions], list[ProbabilisticPredictions]]:
+    """Separate the shifts of the reference from the other data sets."""
+    names = list(dict.fromkeys(predictions.data for predictions in datasets))
     if reference and reference not in names:
-        msg = f"no data set is named {reference!r}; got {', '.join(map(repr, names))}"
-        raise InputError(f"{msg}.{suggest(reference, names)}")
-    shifts = [part for part in parts if reference and part.data != reference]
-    return [part for part in parts if part not in shifts], shifts
+        raise InputError(
+            f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
+            f"{suggest(reference, names)}"
+        )
+    if not reference:
+        return list(datasets), []
+    unshifted = [predictions for predictions in datasets if predictions.data == reference]
+    return unshifted, [predictions for predictions in datasets if predictions.data != reference]
 
 
-def _experiments(
-    unshifted: Sequence[Answers], shifts: Sequence[Answers], grid: FloatArray, asked: Conditions
+def _run_experiments(
+    unshifted: Sequence[ProbabilisticPredictions],
+    shifts: Sequence[ProbabilisticPredictions],
+    grid: FloatArray,
+    conditions: Conditions,
 ) -> dict[str, list[Row]]:
     """Run every experiment on each data set, and compare the shifts with their reference."""
-    compared = SHIFT if shifts else COMPARISON
+    comparison = experiments.comparison_rows([*unshifted, *shifts], conditions)
     return {
-        NOISE: experiments.noise_rows(unshifted, asked),
-        IMBALANCE: [row for p in unshifted for row in experiments.imbalance_rows(p, asked)],
-        SHIFT: [],
-        COMPARISON: [],
-        compared: experiments.comparison_rows([*unshifted, *shifts], asked),
+        NOISE: experiments.noise_rows(unshifted, conditions),
+        IMBALANCE: [row for p in unshifted for row in experiments.imbalance_rows(p, conditions)],
+        SHIFT: comparison if shifts else [],
+        COMPARISON: [] if shifts else comparison,
         SHARPENING: [row for p in unshifted for row in experiments.sharpening_rows(p, grid)],
     }
 
 
-def _sweeps(
-    simulated: Sequence[Simulated], parts: Sequence[Answers], grid: FloatArray
+def _tidy_experiments(
+    experiment_rows: Mapping[str, Sequence[Row]], threshold: float
 ) -> Iterator[Row]:
-    for model in simulated:
-        yield from model.rows()
-    for part in parts:
-        yield from _sweep_rows(part, grid)
-
-
-def _tidied(found: dict[str, list[Row]], at: float) -> Iterator[Row]:
     settings = {NOISE: "rate", IMBALANCE: "share", SHARPENING: "temperature"}
-    for name, rows in found.items():
-        yield from tidy(rows, name, settings.get(name, ""), at)
+    for name, rows in experiment_rows.items():
+        yield from tidy_rows(rows, name, settings.get(name, ""), threshold)
 
 
-def _grid(thresholds: Sequence[float]) -> FloatArray:
+def _check_thresholds(thresholds: Sequence[float]) -> FloatArray:
+    """Validate thresholds; by default return those of the released code."""
     if not len(thresholds):
-        return np.linspace(_LOW, _HIGH, _COUNT)
-    found = np.unique([_threshold(t) for t in thresholds])
-    if found.size < 2:
-        raise InputError(f"`thresholds` must hold at least 2; got {tuple(thresholds)}")
-    return found
+        return np.linspace(_MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS)
+    distinct = np.unique([_check_threshold(threshold) for threshold in thresholds])
+    if distinct.size < 2:
+        raise InputError(
+            f"`thresholds` must contain at least 2 different values; got {tuple(thresholds)}"
+        )
+    return distinct
 
 
-def _threshold(x: float) -> float:
-    value = checks.fraction(x, "thresholds")
+def _check_threshold(threshold: float) -> float:
+    value = checks.fraction(threshold, "thresholds")
     if value == 1:
-        raise InputError("`thresholds` must lie in [0, 1); got 1.0. At 1 the ramp has no width.")
+        raise InputError(
+            "`thresholds` must be in [0, 1); got 1.0. At 1, the weight (confidence - threshold)/"
+            "(1 - threshold) is undefined"
+        )
     return value
 
 
-def _of_their_grid(simulated: Sequence[Simulated]) -> dict[str, Simulated]:
-    """Return the models at the thresholds of the paper, drawn again where others were asked for."""
-    grid = _grid(())
-    return {m.name: m if np.array_equal(m.thresholds, grid) else m.again(grid) for m in simulated}
+def _at_published_thresholds(simulated: Sequence[SimulatedModel]) -> dict[str, SimulatedModel]:
+    """Return the models at the thresholds of the paper."""
+    grid = _check_thresholds(())
+    return {
+        model.name: (model if np.array_equal(model.thresholds, grid) else model.at_thresholds(grid))
+        for model in simulated
+    }
 
 
-def _claims(
-    unshifted: Sequence[Answers],
+def _check_claims(
+    unshifted: Sequence[ProbabilisticPredictions],
     grid: FloatArray,
-    found: dict[str, list[Row]],
-    simulated: Sequence[Simulated],
-) -> list[Claim]:
-    """Decide the claims on the simulated models and on each data set."""
-    laws = {model.name: model.population for model in simulated}
-    sharpened, relabeled = (experiments.by_data(found[name]) for name in (SHARPENING, NOISE))
-    decided = list(claims.of_models(laws, grid))
-    for judged in unshifted:
-        decided += Axioms(judged, grid).claims()
-        decided += claims.of_sharpening(sharpened[judged.name])
-        decided += claims.of_predictions(judged, grid)
-        decided.append(claims.of_noise(relabeled[judged.name]))
-    return decided
+    experiment_rows: Mapping[str, Sequence[Row]],
+    simulated: Sequence[SimulatedModel],
+) -> Iterator[Claim]:
+    """Test the claims on the simulated models and on each data set."""
+    yield from claims.check_models({model.name: model.population for model in simulated}, grid)
+    sharpening_by_data = group_rows(experiment_rows[SHARPENING], "data")
+    noise_by_data = group_rows(experiment_rows[NOISE], "data")
+    for predictions in unshifted:
+        yield from Axioms(predictions, grid).claims()
+        yield claims.check_sharpening(sharpening_by_data[predictions.name])
+        yield from claims.check_values_on_data(predictions, grid)
+        yield claims.check_noise(noise_by_data[predictions.name])
 
 
-def _sweep_rows(part: Answers, grid: FloatArray) -> list[Row]:
-    swept = swept_quietly(part.confidence, part.loss, grid)
-    usual: dict[str, Any] = {"experiment": "sweep", "data": part.name, "setting": None}
+def _sweep_rows(predictions: ProbabilisticPredictions, grid: FloatArray) -> list[Row]:
+    sweep = sweep_thresholds(predictions.confidence, predictions.loss, grid)
     return [
-        usual
-        | {
+        {
+            "experiment": "sweep",
+            "data": predictions.name,
+            "setting": None,
             "threshold": threshold,
             "quantity": quantity,
-            "value": number(getattr(swept, quantity)[i]),
+            "value": finite_or_none(getattr(sweep, quantity)[i]),
             "expected": None,
             "sd": None,
         }
@@ -246,56 +290,68 @@ def _sweep_rows(part: Answers, grid: FloatArray) -> list[Row]:
     ]
 
 
-def _model_row(model: Simulated, at: float) -> Row:
-    """Return what a model has at one threshold, exactly and over repeated samples."""
-    near, (_, _, signed, plus) = model.again(np.array([at])), QUANTITIES
-    exact = {name: number(values[0]) for name, values in near.expected.items()}
-    row: dict[str, Any] = {"model": model.name, "right": 1 - model.population.risk}
-    row["coverage"] = exact["coverage"]
-    for name in (signed, plus):
+def _model_row(model: SimulatedModel, threshold: float) -> Row:
+    """Return the exact values of a model at one threshold, with mean and SD of samples."""
+    at_threshold = model.at_thresholds(np.array([threshold]))
+    exact = {name: finite_or_none(values[0]) for name, values in at_threshold.expected.items()}
+    row: dict[str, Any] = {
+        "model": model.name,
+        "accuracy": 1 - model.population.risk,
+        "coverage": exact["coverage"],
+    }
+    for name in ("cwsa", "cwsa_plus"):
         row[name] = exact[name]
-        row[f"{name}_mean"] = number(near.drawn[name].mean())
-        row[f"{name}_mean_deviation"] = number(near.spread(name)[0])
+        row[f"{name}_mean"] = finite_or_none(at_threshold.sampled[name].mean())
+        row[f"{name}_mean_deviation"] = finite_or_none(at_threshold.sd(name)[0])
     return row | {"ECE": model.ece, "AURC": model.population.aurc()}
 
 
-def _law_areas(model: Simulated) -> Row:
-    exact = model.expected
-    areas = {name: area_of(exact[name], exact["coverage"]) for name in QUANTITIES[1:]}
-    span = float(exact["coverage"][0] - exact["coverage"][-1])
-    usual = {"data": model.name, "coverage_between": span, **areas}
-    return usual | {"whole_cwsa": None, "whole_cwsa_plus": None}
-
-
-def _areas(part: Answers, grid: FloatArray) -> Row:
-    swept = swept_quietly(part.confidence, part.loss, grid)
+def _population_area_row(model: SimulatedModel) -> Row:
+    expected = model.expected
+    coverage = expected["coverage"]
     return {
-        "data": part.name,
-        "coverage_between": float(swept.coverage[0] - swept.coverage[-1]),
-        **{name: swept.auc_mcc(name) for name in QUANTITIES[1:]},
-        "whole_cwsa": cwsa_area(part.confidence, part.loss),
-        "whole_cwsa_plus": cwsa_plus_area(part.confidence, part.loss),
+        "data": model.name,
+        "coverage_range": float(coverage[0] - coverage[-1]),
+        **{name: population_auc_mcc(expected[name], coverage) for name in _AREA_QUANTITIES},
+        "full_cwsa": None,
+        "full_cwsa_plus": None,
     }
 
 
-_NORMALIZED: Final = (
-    "CWSA is divided by the number of all samples and CWSA+ by the number accepted, as in the "
-    "tables and the code of the paper; its equation divides both by the number accepted."
+def _area_row(predictions: ProbabilisticPredictions, grid: FloatArray) -> Row:
+    sweep = sweep_thresholds(predictions.confidence, predictions.loss, grid)
+    return {
+        "data": predictions.name,
+        "coverage_range": float(sweep.coverage[0] - sweep.coverage[-1]),
+        **{name: sweep.auc_mcc(name) for name in _AREA_QUANTITIES},
+        "full_cwsa": cwsa_area(predictions.confidence, predictions.loss),
+        "full_cwsa_plus": cwsa_plus_area(predictions.confidence, predictions.loss),
+    }
+
+
+_NORMALIZATION_NOTE: Final = (
+    "CWSA is divided by the number of all samples and CWSA+ by the number of accepted samples, as "
+    "in the tables and the code of the paper. Its equation divides both by the number of accepted "
+    "samples."
 )
-_SHIFTED: Final = (
-    "The released test of a shift replaces labels, as its test of label noise does; here a shift "
-    "is of what the model sees."
+_SHIFT_NOTE: Final = (
+    "The shift experiment of the released code replaces labels, like its label-noise experiment. "
+    "Here, a shift changes the inputs of the model."
 )
-_BALANCED: Final = (
-    "In the released test of imbalance errors do not depend on the class, so that nothing can "
-    "change; here the class with the most failures is weighed up and down."
+_IMBALANCE_NOTE: Final = (
+    "In the imbalance experiment of the released code, errors are independent of the class, so the "
+    "metrics cannot change. Here, the weight of the class with the highest error rate changes."
 )
 
 
-def _notes(found: dict[str, list[Row]]) -> tuple[str, ...]:
-    """Return what the reader must know about the experiments that were run."""
-    notes = {_NORMALIZED: True, _SHIFTED: bool(found[SHIFT]), _BALANCED: bool(found[IMBALANCE])}
-    return tuple(note for note, applies in notes.items() if applies)
+def _notes(experiment_rows: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
+    """Return notes about normalization and about the experiments of this run."""
+    notes = [_NORMALIZATION_NOTE]
+    if experiment_rows[SHIFT]:
+        notes.append(_SHIFT_NOTE)
+    if experiment_rows[IMBALANCE]:
+        notes.append(_IMBALANCE_NOTE)
+    return tuple(notes)
 
 
 #: The study in the catalogue.
@@ -303,55 +359,66 @@ CWSA: Final = StudyEntry(
     name="cwsa",
     title="Confidence-weighted selective accuracy",
     question=(
-        "What do CWSA, CWSA+ and the area under them say of a model, and do they reward what they "
-        "are meant to reward?"
+        "What do CWSA, CWSA+ and the area under them measure, and do they reward the intended "
+        "properties?"
     ),
-    source=f"Shahnazari et al. (2025), {PAPER}",
+    source=f"Shahnazari et al. (2025), {PAPER_URL}",
     run=study_cwsa,
     quick={"repeats": 20},
     captions={
-        "results": "One row a number. Expected: exact, of endless data. SD: over repeated samples.",
+        "results": (
+            "One row for each number. Expected: exact value of the population. SD: over repeated "
+            "samples."
+        ),
         "claims": (
-            "A row for each reading of a claim and each data set, by the section of the paper. No "
-            "data set: decided by simulated models or printed numbers."
+            "One row for each reading of a claim and each data set, with the section of the paper. "
+            "Without a data set: decided by simulated models or printed numbers."
         ),
         "models": (
-            "Exact, of endless data, at the threshold of the experiments. Mean ± SD: over "
+            "Exact values of the populations at the threshold of the experiments. Mean ± SD: over "
             "repeated samples."
         ),
         "areas": (
             "AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and "
-            "the last. Whole: from the origin to full coverage, a vertex for each confidence."
+            "the last one. Full: from coverage 0 to 1, with a vertex for each confidence."
         ),
         NOISE: (
-            "Another class instead of the true one, in a share of the samples: the mean over the "
-            "labels that may be drawn."
+            "A share of the labels is replaced by another class: expectation over the random "
+            "labels."
         ),
         IMBALANCE: (
-            "The class with the most failures is weighed to the share given. Its own CWSA does not "
-            "change."
+            "The class with the highest error rate is weighted to the given share. Its own CWSA "
+            "does not change."
         ),
         "printed": (
-            "Every number that the paper prints of a simulated model, beside what that model has. "
-            "Away: in standard deviations of a sample of 1,000."
+            "Every number that the paper prints for a simulated model, and the expectation of that "
+            "model. Distance: in standard deviations of a sample of 1,000."
         ),
-        SHIFT: "The first data set is the one that the model was made for.",
-        COMPARISON: "None of these data sets is known to be a shift of another.",
+        SHIFT: "The model was developed for the first data set.",
+        COMPARISON: "No data set is known to be a shift of another.",
         SHARPENING: (
-            "The same answers, with logits divided by a temperature: below 1 each claim is bolder."
+            "The same predictions with logits divided by a temperature. Below 1, all confidences "
+            "are higher."
         ),
-        "sweep": "Lines are exact for simulated models.",
+        "sweep": "Lines of simulated models are exact.",
     },
     glossary={
         "CWSA": (
-            "Accepted samples weigh (confidence - threshold)/(1 - threshold), right ones added and "
-            "wrong ones taken away; divided by the number of all samples."
+            "Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct "
+            "predictions minus that of accepted wrong predictions, divided by the number of all "
+            "samples."
         ),
-        "CWSA+": "The same of the right ones alone, divided by the number accepted.",
+        "CWSA+": (
+            "Sum of the weights of accepted correct predictions, divided by the number of accepted "
+            "samples."
+        ),
         "AUC-MCC": "Area under a metric against coverage, over the thresholds of a sweep.",
-        "Brier": "Mean of (confidence - right)²: least where claims are chances of being right.",
-        "ECE": "How far confidence is from accuracy in bins of equal width, on average.",
-        "Right": "Share of right answers, before anything is rejected.",
+        "Brier": (
+            "Mean of (confidence - correctness)²: minimal if each confidence is the probability of "
+            "a correct prediction."
+        ),
+        "ECE": "Mean difference between confidence and accuracy in bins of equal width.",
+        "Accuracy": "Share of correct predictions among all samples.",
     },
     labels=TITLES,
 )

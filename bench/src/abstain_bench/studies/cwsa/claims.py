@@ -1,18 +1,17 @@
-"""What the paper claims and data can decide, each with a verdict that follows from numbers."""
+"""Claims of the paper that data can decide, each with a verdict computed from numbers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
-from abstain.metrics import cwsa, cwsa_plus
+from abstain.metrics import CwsaSweep, cwsa, cwsa_plus
 from abstain.simulate import Population
 from abstain.typing import FloatArray
 from abstain_bench.studies._tables import Row
-from abstain_bench.studies.cwsa.answers import Answers
-from abstain_bench.studies.cwsa.experiments import boldest
+from abstain_bench.studies.cwsa.experiments import best_temperatures
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
     OVERCONFIDENT,
@@ -20,39 +19,46 @@ from abstain_bench.studies.cwsa.models import (
     PERFECT,
     PERFECT_TEXT,
     UNDERCONFIDENT,
-    area_of,
-    ece_of,
-    expected_of,
-    swept_quietly,
+    population_auc_mcc,
+    population_ece,
+    population_sweep,
+    sweep_thresholds,
 )
+from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions
 
 HOLDS, FAILS, PARTLY, OPEN = "holds", "fails", "partly", "not decided"
 
-#: Axioms of appendix A.2 that are read in several ways.
-_MONOTONE: Final = "Monotonicity: a surer right answer is worth no less"
-_RESPONSIVE: Final = "Calibration responsiveness: a better calibrated model scores better"
+#: Axioms of appendix A.2 with several readings.
+_MONOTONICITY: Final = "Monotonicity: a more confident correct prediction contributes no less"
+_RESPONSIVENESS: Final = "Calibration responsiveness: a better calibrated model scores better"
 
-#: A difference below this is rounding.
+#: Differences below this value are rounding errors.
 _ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One reading of a claim of the paper, on some data: its verdict, and why."""
+    """One reading of a claim of the paper on one data set, with verdict and evidence."""
 
     section: str
     claim: str
+    #: Distinguishes the readings of a claim; empty if there is only one.
+    reading: str
+    #: Data set; empty for simulated models and printed numbers.
+    data: str
     verdict: str
     evidence: str
-    #: How the claim is read, where it can be read in several ways.
-    reading: str = ""
-    #: The data set that decides it; empty for simulated models and printed numbers.
-    data: str = ""
 
     def row(self) -> Row:
-        """Return it as a row of a table."""
-        columns = ("section", "claim", "reading", "data", "verdict", "evidence")
-        return {name: getattr(self, name) for name in columns}
+        """Return the claim as a row of a table."""
+        return asdict(self)
+
+
+def make_claim(
+    section: str, claim: str, verdict: str, evidence: str, *, reading: str = "", data: str = ""
+) -> Claim:
+    """Create a claim, by default with one reading and without a data set."""
+    return Claim(section, claim, reading, data, verdict, evidence)
 
 
 def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
@@ -60,309 +66,362 @@ def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
     verdicts: dict[str, set[str]] = {}
     for claim in claims:
         verdicts.setdefault(claim.claim, set()).add(claim.verdict)
-    return {claim: _combined(found - {OPEN}) for claim, found in verdicts.items()}
+    return {claim: _combine(values - {OPEN}) for claim, values in verdicts.items()}
 
 
-def _combined(verdicts: set[str]) -> str:
+def _combine(verdicts: set[str]) -> str:
     if not verdicts:
         return OPEN
     return verdicts.pop() if len(verdicts) == 1 else PARTLY
 
 
-def judged_by(*, holds: bool, ever: bool = False) -> str:
-    """Return the verdict of a claim for all thresholds that holds at all, at some or at none."""
-    return HOLDS if holds else PARTLY if ever else FAILS
+def to_verdict(*, holds: bool, holds_somewhere: bool = False) -> str:
+    """Return the verdict on a claim that holds at all, at some or at no thresholds."""
+    if holds:
+        return HOLDS
+    return PARTLY if holds_somewhere else FAILS
 
 
 # ------------------------------------------------------------------------- on predictions
 @dataclass(frozen=True, eq=False)
 class Axioms:
-    """The axioms of appendix A.2, tried on predictions at some thresholds."""
+    """Tests of the axioms of appendix A.2 on predictions and thresholds."""
 
-    judged: Answers
+    predictions: ProbabilisticPredictions
     thresholds: FloatArray
 
     def claims(self) -> Iterator[Claim]:
-        """Try each of them."""
-        found = (
-            *self._monotone(),
-            *self._overconfidence(),
-            self._abstention(),
-            self._normalized(),
-            self._responsive(),
+        """Test each axiom."""
+        claims = (
+            *self._check_monotonicity(),
+            self._check_cost_of_confident_errors(),
+            self._check_penalty_of_cwsa_plus(),
+            self._check_abstention(),
+            self._check_normalization(),
+            self._check_responsiveness(),
         )
-        yield from (replace(claim, data=self.judged.name) for claim in found)
+        yield from (replace(claim, data=self.predictions.name) for claim in claims)
 
-    def _monotone(self) -> Iterator[Claim]:
-        all_of, accepted, plus = self._raised
-        right = np.sort(self.judged.confidence[self.judged.loss == 0])
-        least = min(
-            float(np.diff(right[right >= t] - t, prepend=0.0).min(initial=0.0))
+    def _sweep(
+        self, confidence: FloatArray, thresholds: Sequence[float] | FloatArray | None = None
+    ) -> CwsaSweep:
+        """Sweep other confidences of the same predictions."""
+        grid = self.thresholds if thresholds is None else thresholds
+        return sweep_thresholds(confidence, self.predictions.loss, grid)
+
+    def _check_monotonicity(self) -> Iterator[Claim]:
+        correct = np.sort(self.predictions.confidence[self.predictions.loss == 0])
+        smallest_step = min(
+            float(np.diff(correct[correct >= t] - t, prepend=0.0).min(initial=0.0))
             for t in self.thresholds.tolist()
         )
-        yield Claim(
+        yield make_claim(
             "A.2",
-            _MONOTONE,
-            judged_by(holds=least >= 0),
-            f"{right.size} right answers at {self.thresholds.size} thresholds: the weight is "
-            "(confidence - threshold)/(1 - threshold)",
-            "of two accepted right answers the surer adds no less",
+            _MONOTONICITY,
+            to_verdict(holds=smallest_step >= 0),
+            f"{correct.size} correct predictions at {self.thresholds.size} thresholds: the weight "
+            "is (confidence - threshold)/(1 - threshold)",
+            reading="of two accepted correct predictions, the more confident contributes no less",
         )
-        yield Claim(
+        changes = self._changes_by_raised_confidence
+        yield make_claim(
             "A.2",
-            _MONOTONE,
-            judged_by(holds=not any(d < -_ROUNDING for d in all_of)),
-            f"least change {min(all_of, default=0.0):.2g} over {len(all_of)} thresholds",
-            "to make a right answer surer never lowers CWSA (tables: over all samples)",
+            _MONOTONICITY,
+            to_verdict(holds=not any(change < -_ROUNDING for change in changes["all"])),
+            f"smallest change {min(changes['all'], default=0.0):.2g} over {len(changes['all'])} "
+            "thresholds",
+            reading="a higher confidence of a correct prediction never lowers CWSA (tables: over "
+            "all samples)",
         )
-        for name, found in (("CWSA (equation: over the accepted)", accepted), ("CWSA+", plus)):
-            lower = sum(d < -_ROUNDING for d in found)
-            yield Claim(
+        for name, key in (("CWSA (equation: over the accepted)", "accepted"), ("CWSA+", "plus")):
+            n_lower = sum(change < -_ROUNDING for change in changes[key])
+            yield make_claim(
                 "A.2",
-                _MONOTONE,
-                judged_by(holds=lower == 0) if found else OPEN,
-                f"a right answer raised from below the threshold to it lowers it at {lower} of "
-                f"{len(found)} thresholds: it is accepted with weight 0, and the mean is over more",
-                f"to make a right answer surer never lowers {name}",
+                _MONOTONICITY,
+                to_verdict(holds=n_lower == 0) if changes[key] else OPEN,
+                "a correct prediction whose confidence is raised from below the threshold to the "
+                f"threshold lowers it at {n_lower} of {len(changes[key])} thresholds: it is "
+                "accepted with weight 0, and the mean is over more samples",
+                reading=f"a higher confidence of a correct prediction never lowers {name}",
             )
 
     @cached_property
-    def _raised(self) -> tuple[list[float], list[float], list[float]]:
-        """Raise the surest right answer below each threshold to it; return what changes."""
-        c, loss = self.judged.confidence, self.judged.loss
-        changes: tuple[list[float], list[float], list[float]] = ([], [], [])
-        for t in self.thresholds.tolist():
-            below = np.flatnonzero((c < t) & (loss == 0))
-            if not below.size or not (c >= t).any():
+    def _changes_by_raised_confidence(self) -> dict[str, list[float]]:
+        """Changes of CWSA (both forms) and CWSA+ at each threshold.
+
+        The most confident correct prediction below the threshold gets the confidence of the
+        threshold.
+        """
+        confidence, loss = self.predictions.confidence, self.predictions.loss
+        metrics: dict[str, Any] = {
+            "all": cwsa,
+            "accepted": partial(cwsa, normalize="accepted"),
+            "plus": cwsa_plus,
+        }
+        changes: dict[str, list[float]] = {name: [] for name in metrics}
+        for threshold in self.thresholds.tolist():
+            correct_below = np.flatnonzero((confidence < threshold) & (loss == 0))
+            if not correct_below.size or not (confidence >= threshold).any():
                 continue
-            raised = c.copy()
-            raised[below[np.argmax(c[below])]] = t
-            forms: tuple[Any, ...] = (
-                lambda x, t=t: cwsa(x, loss, threshold=t),
-                lambda x, t=t: cwsa(x, loss, threshold=t, normalize="accepted"),
-                lambda x, t=t: cwsa_plus(x, loss, threshold=t),
-            )
-            for out, form in zip(changes, forms, strict=True):
-                out.append(form(raised) - form(c))
+            raised = confidence.copy()
+            raised[correct_below[np.argmax(confidence[correct_below])]] = threshold
+            for name, metric in metrics.items():
+                before = metric(confidence, loss, threshold=threshold)
+                changes[name].append(metric(raised, loss, threshold=threshold) - before)
         return changes
 
-    def _overconfidence(self) -> Iterator[Claim]:
-        c, loss = self.judged.confidence, self.judged.loss
-        swept = swept_quietly(c, loss, self.thresholds)
-        certain = swept_quietly(np.where(loss > 0, 1.0, c), loss, self.thresholds)
-        cost = swept.cwsa - certain.cwsa
-        yield Claim(
+    def _check_cost_of_confident_errors(self) -> Claim:
+        confidence, loss = self.predictions.confidence, self.predictions.loss
+        certain_errors = np.where(loss > 0, 1.0, confidence)
+        cost = self._sweep(confidence).cwsa - self._sweep(certain_errors).cwsa
+        return make_claim(
             "A.2",
-            "Overconfidence: a wrong answer costs CWSA the more, the surer it is",
-            judged_by(holds=bool((cost >= -_ROUNDING).all())) if loss.any() else OPEN,
-            f"with all wrong answers certain it is lower by {cost.min():.3f} to {cost.max():.3f}",
+            "Overconfidence: a wrong prediction lowers CWSA more if it is more confident",
+            to_verdict(holds=bool((cost >= -_ROUNDING).all())) if loss.any() else OPEN,
+            "if the confidence of all wrong predictions is 1, CWSA is lower by "
+            f"{cost.min():.3f} to {cost.max():.3f}",
         )
+
+    def _check_penalty_of_cwsa_plus(self) -> Claim:
+        confidence, loss = self.predictions.confidence, self.predictions.loss
         lowest = self.thresholds[:1]
-        accepted = np.where((loss > 0) & (c >= lowest), 1.0, c)
-        before, after = (swept_quietly(x, loss, lowest).cwsa_plus[0] for x in (c, accepted))
-        yield Claim(
+        certain_errors = np.where((loss > 0) & (confidence >= lowest), 1.0, confidence)
+        before = self._sweep(confidence, lowest).cwsa_plus[0]
+        after = self._sweep(certain_errors, lowest).cwsa_plus[0]
+        return make_claim(
             "abstract",
-            "CWSA+ too penalizes overconfident mistakes",
-            judged_by(holds=bool(after < before - _ROUNDING)) if loss.any() else OPEN,
-            f"with all wrong answers above {lowest[0]:g} certain it goes from {before:.6f} to "
-            f"{after:.6f}: a wrong answer adds 0, however sure",
+            "CWSA+ also penalizes overconfident errors",
+            to_verdict(holds=bool(after < before - _ROUNDING)) if loss.any() else OPEN,
+            f"if the confidence of all wrong predictions above {lowest[0]:g} is 1, CWSA+ changes "
+            f"from {before:.6f} to {after:.6f}: a wrong prediction contributes 0 at any confidence",
         )
 
-    def _abstention(self) -> Claim:
-        c, loss = self.judged.confidence, self.judged.loss
-        draw, largest = np.random.default_rng(0), 0.0
-        for t in self.thresholds.tolist():
-            moved = np.where(c < t, t * draw.random(c.size), c)
-            one, other = (swept_quietly(x, loss, [t]) for x in (c, moved))
-            if one.accepted[0]:
-                changes = (one.cwsa - other.cwsa, one.cwsa_plus - other.cwsa_plus)
-                largest = max(largest, *(float(abs(d[0])) for d in changes))
-        return Claim(
+    def _check_abstention(self) -> Claim:
+        confidence = self.predictions.confidence
+        rng, largest_change = np.random.default_rng(0), 0.0
+        for threshold in self.thresholds.tolist():
+            random_below = np.where(
+                confidence < threshold, threshold * rng.random(confidence.size), confidence
+            )
+            before, after = (self._sweep(c, [threshold]) for c in (confidence, random_below))
+            if before.accepted[0]:
+                for name in ("cwsa", "cwsa_plus"):
+                    change = float(abs(getattr(before, name)[0] - getattr(after, name)[0]))
+                    largest_change = max(largest_change, change)
+        return make_claim(
             "A.2",
-            "Abstention: what is below the threshold changes nothing",
-            judged_by(holds=largest <= _ROUNDING),
-            f"all confidences below the threshold drawn anew: largest change {largest:.1g}",
+            "Abstention: samples below the threshold have no influence",
+            to_verdict(holds=largest_change <= _ROUNDING),
+            f"random confidences below the threshold: largest change {largest_change:.1g}",
         )
 
-    def _normalized(self) -> Claim:
-        c, loss = self.judged.confidence, self.judged.loss
-        swept = swept_quietly(c, loss, self.thresholds)
-        found = swept.cwsa_plus[np.isfinite(swept.cwsa_plus)]
-        top = 1 - _ROUNDING
-        inside = bool(((found >= 0) & (found <= 1)).all())
-        perfect = swept_quietly(np.ones(9), np.zeros(9), self.thresholds).cwsa_plus
-        less = swept_quietly(np.append(np.ones(8), 0.999), np.zeros(9), self.thresholds).cwsa_plus
-        return Claim(
+    def _check_normalization(self) -> Claim:
+        values = self._sweep(self.predictions.confidence).cwsa_plus
+        values = values[np.isfinite(values)]
+        is_in_range = bool(((values >= 0) & (values <= 1)).all())
+        no_loss = np.zeros(9)
+        certain = sweep_thresholds(np.ones(9), no_loss, self.thresholds).cwsa_plus
+        almost_certain_confidence = np.append(np.ones(8), 0.999)
+        almost_certain = sweep_thresholds(
+            almost_certain_confidence, no_loss, self.thresholds
+        ).cwsa_plus
+        one = 1 - _ROUNDING
+        is_one_if_certain = bool((certain > one).all() and (almost_certain < one).all())
+        return make_claim(
             "A.2",
-            "Normalization: CWSA+ lies in [0, 1], and is 1 only if all is right and certain",
-            judged_by(holds=inside and bool((perfect > top).all() and (less < top).all())),
-            f"{found.min():.3f} to {found.max():.3f} here; 1 for nine certain right answers, below "
-            "1 when one of them is 0.999",
+            "Normalization: CWSA+ is in [0, 1], and is 1 only if all predictions are correct and "
+            "certain",
+            to_verdict(holds=is_in_range and is_one_if_certain),
+            f"{values.min():.3f} to {values.max():.3f} here; 1 for nine correct predictions with "
+            "confidence 1, and below 1 if one of the confidences is 0.999",
         )
 
-    def _responsive(self) -> Claim:
-        c, loss = self.judged.confidence, self.judged.loss
-        apart = np.where(loss > 0, c / 2, (1 + c) / 2)
-        one, other = (swept_quietly(x, loss, self.thresholds) for x in (c, apart))
-        up = int((other.cwsa >= one.cwsa - _ROUNDING).sum())
-        none = ~np.isfinite(one.cwsa_plus)
-        plus = int((none | (other.cwsa_plus >= one.cwsa_plus - _ROUNDING)).sum())
-        n, raised = self.thresholds.size, self._raised[2]
-        lower = sum(d < -_ROUNDING for d in raised)
-        return Claim(
+    def _check_responsiveness(self) -> Claim:
+        confidence, loss = self.predictions.confidence, self.predictions.loss
+        improved = np.where(loss > 0, confidence / 2, (1 + confidence) / 2)
+        before, after = self._sweep(confidence), self._sweep(improved)
+        n_cwsa = int((after.cwsa >= before.cwsa - _ROUNDING).sum())
+        is_undefined = ~np.isfinite(before.cwsa_plus)
+        is_no_lower = after.cwsa_plus >= before.cwsa_plus - _ROUNDING
+        n_plus = int((is_undefined | is_no_lower).sum())
+        n = self.thresholds.size
+        n_lower = sum(change < -_ROUNDING for change in self._changes_by_raised_confidence["plus"])
+        return make_claim(
             "A.2",
-            _RESPONSIVE,
-            judged_by(holds=up == n == plus and not lower, ever=max(up, plus) > 0),
-            f"halfway to certain and halfway to 0: CWSA rises at {up} of {n} thresholds, CWSA+ "
-            f"at {plus}; one right answer raised to the threshold alone lowers CWSA+ at {lower}. "
-            "It is a better order besides, not a better calibration",
-            "surer where right, less sure where wrong",
+            _RESPONSIVENESS,
+            to_verdict(
+                holds=n_cwsa == n == n_plus and not n_lower,
+                holds_somewhere=max(n_cwsa, n_plus) > 0,
+            ),
+            "confidences moved halfway to 1 if correct and halfway to 0 if wrong: CWSA does not "
+            f"decrease at {n_cwsa} of {n} thresholds, CWSA+ at {n_plus}; one correct prediction "
+            f"raised to the threshold alone lowers CWSA+ at {n_lower}. This improves the ranking "
+            "too, not only the calibration",
+            reading="higher confidence if correct, lower if wrong",
         )
 
 
-def of_predictions(judged: Answers, thresholds: FloatArray) -> Iterator[Claim]:
-    """Decide what the paper says of values on data."""
-    swept = swept_quietly(judged.confidence, judged.loss, thresholds)
-    known = np.isfinite(swept.cwsa_plus)
-    largest = float(np.abs(swept.cwsa).max())
-    yield Claim(
+def check_values_on_data(
+    predictions: ProbabilisticPredictions, thresholds: FloatArray
+) -> Iterator[Claim]:
+    """Test the claims about the values on data."""
+    sweep = sweep_thresholds(predictions.confidence, predictions.loss, thresholds)
+    largest = float(np.abs(sweep.cwsa).max())
+    claim = partial(make_claim, data=predictions.name)
+    yield claim(
         "3.3",
         "CWSA has an unbounded range",
         FAILS,
-        f"each weight lies in [0, 1], so that it lies in [-1, 1]; up to {largest:.3f} here",
-        data=judged.name,
+        f"each weight is in [0, 1], so CWSA is in [-1, 1]; up to {largest:.3f} here",
     )
-    above = int((swept.cwsa_plus > swept.selective_accuracy)[known].sum())
-    yield Claim(
+    is_defined = np.isfinite(sweep.cwsa_plus)
+    n_above = int((sweep.cwsa_plus > sweep.selective_accuracy)[is_defined].sum())
+    yield claim(
         "5.2",
-        "CWSA+ lies above the selective accuracy at every threshold (said of CIFAR-10)",
-        judged_by(holds=above == known.sum(), ever=above > 0),
-        f"above at {above} of {known.sum()}: it is the mean of the same right answers, each with "
-        "a weight of at most 1",
-        data=judged.name,
+        "CWSA+ is above the selective accuracy at every threshold (stated for CIFAR-10)",
+        to_verdict(holds=n_above == is_defined.sum(), holds_somewhere=n_above > 0),
+        f"above at {n_above} of {is_defined.sum()}: CWSA+ is the mean of the same correct "
+        "predictions with weights of at most 1",
     )
-    rises = int((np.diff(swept.cwsa) > _ROUNDING).sum())
-    yield Claim(
+    n_increases, n_steps = int((np.diff(sweep.cwsa) > _ROUNDING).sum()), thresholds.size - 1
+    yield claim(
         "5.2",
-        "CWSA rises steadily with the threshold (said of CIFAR-10)",
-        judged_by(holds=rises == thresholds.size - 1, ever=rises > 0),
-        f"rises at {rises} of {thresholds.size - 1} steps, from {swept.cwsa[0]:.3f} to "
-        f"{swept.cwsa[-1]:.3f}",
-        data=judged.name,
+        "CWSA increases steadily with the threshold (stated for CIFAR-10)",
+        to_verdict(holds=n_increases == n_steps, holds_somewhere=n_increases > 0),
+        f"increases at {n_increases} of {n_steps} steps, from {sweep.cwsa[0]:.3f} to "
+        f"{sweep.cwsa[-1]:.3f}",
     )
 
 
-def of_sharpening(rows: Sequence[Row]) -> Iterator[Claim]:
-    """Decide whether calibration is rewarded, from the temperatures that are best."""
-    found = list(boldest(rows))
-    bolder = sum(best < proper for best, _, proper in found)
-    plus = sum(best < proper for _, best, proper in found)
-    least = min(row["temperature"] for row in rows)
-    bold = sum(best == least for best, _, _ in found)
-    yield Claim(
+def check_sharpening(rows: Sequence[Row]) -> Claim:
+    """Test whether calibration is rewarded, from the best temperatures."""
+    temperatures = list(best_temperatures(rows))
+    n = len(temperatures)
+    n_cwsa = sum(cwsa < brier for cwsa, _, brier in temperatures)
+    n_plus = sum(cwsa_plus < brier for _, cwsa_plus, brier in temperatures)
+    lowest = min(row["temperature"] for row in rows)
+    n_lowest = sum(cwsa == lowest for cwsa, _, _ in temperatures)
+    return make_claim(
         "A.2",
-        _RESPONSIVE,
-        judged_by(holds=bolder + plus == 0, ever=bolder + plus < 2 * len(found)),
-        f"the same answers with logits divided by a temperature: CWSA is best at a lower "
-        f"temperature than the Brier score at {bolder} of {len(found)} thresholds (at the lowest "
-        f"tried, {least:g}, at {bold}), CWSA+ at {plus}",
-        "claims nearer to the truth score better",
-        rows[0]["data"],
+        _RESPONSIVENESS,
+        to_verdict(holds=n_cwsa + n_plus == 0, holds_somewhere=n_cwsa + n_plus < 2 * n),
+        "the same predictions with logits divided by a temperature: the best temperature by CWSA "
+        f"is below that by the Brier score at {n_cwsa} of {n} thresholds (the lowest tested, "
+        f"{lowest:g}, at {n_lowest}), by CWSA+ at {n_plus}",
+        reading="better calibrated confidences score better",
+        data=rows[0]["data"],
     )
 
 
 # ------------------------------------------------------------------------- on populations
-def of_models(laws: dict[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
-    """Decide what the paper says of its simulated models, from their populations."""
-    swept = {name: expected_of(law, thresholds) for name, law in laws.items()}
-    yield from _of_ranking(swept, thresholds.size)
-    yield from _of_decline(swept)
-    yield _of_their_calibration(laws)
-    low = swept[UNDERCONFIDENT]["selective_accuracy"]
-    low = low[np.isfinite(low)]
-    yield Claim(
-        "5.5",
-        "The selective accuracy of the underconfident model drops as its coverage falls",
-        judged_by(holds=low.size > 1 and low[-1] < low[0] - _ROUNDING) if low.size else OPEN,
-        f"{low.min():.4f} to {low.max():.4f} over the {low.size} thresholds that accept anything: "
-        "its confidence says nothing of the loss"
-        if low.size
-        else "no threshold accepts any of it",
-    )
-    areas = {n: area_of(s["cwsa_plus"], s["coverage"]) for n, s in swept.items()}
-    certain = areas[PERFECT_TEXT]
-    yield Claim(
+def check_models(populations: dict[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
+    """Test the claims about the simulated models on their populations."""
+    sweeps = {name: population_sweep(p, thresholds) for name, p in populations.items()}
+    yield from _check_ranking(sweeps, thresholds.size)
+    yield _check_decline(sweeps)
+    yield _check_calibration(populations)
+    yield _check_underconfident_accuracy(sweeps)
+    areas = {
+        name: population_auc_mcc(sweep["cwsa_plus"], sweep["coverage"])
+        for name, sweep in sweeps.items()
+    }
+    yield make_claim(
         "4.3",
         "The AUC-MCC ranks models by one number",
-        judged_by(holds=certain >= max(areas.values()) - _ROUNDING),
-        f"of CWSA+: {certain:.3f} for the model that is always right and certain, "
-        f"{areas[CALIBRATED]:.3f} for the calibrated and "
-        f"{areas[OVERCONFIDENT_TEXT]:.3f} for the overconfident one: it measures how much coverage "
-        "lies between the first and the last threshold",
+        to_verdict(holds=areas[PERFECT_TEXT] >= max(areas.values()) - _ROUNDING),
+        f"of CWSA+: {areas[PERFECT_TEXT]:.3f} for the model that is always correct and certain, "
+        f"{areas[CALIBRATED]:.3f} for the calibrated and {areas[OVERCONFIDENT_TEXT]:.3f} for the "
+        "overconfident one: it depends on the range of coverage between the first and the last "
+        "threshold",
     )
 
 
-def _of_ranking(swept: dict[str, dict[str, FloatArray]], n: int) -> Iterator[Claim]:
-    for quantity, name in (("cwsa_plus", "CWSA+"), ("cwsa", "CWSA")):
-        good = swept[CALIBRATED][quantity]
-        others = (OVERCONFIDENT_TEXT, OVERCONFIDENT, UNDERCONFIDENT)
-        ahead, of_code, of_shy = (
-            int((good > np.nan_to_num(swept[other][quantity])).sum()) for other in others
-        )
-        yield Claim(
+def _check_ranking(sweeps: dict[str, dict[str, FloatArray]], n: int) -> Iterator[Claim]:
+    for quantity, title in (("cwsa_plus", "CWSA+"), ("cwsa", "CWSA")):
+        calibrated = sweeps[CALIBRATED][quantity]
+        n_ahead = {
+            name: int((calibrated > np.nan_to_num(sweeps[name][quantity])).sum())
+            for name in (OVERCONFIDENT_TEXT, OVERCONFIDENT, UNDERCONFIDENT)
+        }
+        counts = n_ahead.values()
+        yield make_claim(
             "1",
-            f"{name} ranks the calibrated model ahead of the overconfident and underconfident ones",
-            judged_by(holds=ahead == of_code == of_shy == n, ever=ahead + of_code + of_shy > 0),
-            f"in expectation ahead of the overconfident one, as often right, at {ahead} of {n} "
-            f"thresholds, of the released code's, right in 80 %, at {of_code}, of the "
-            f"underconfident one at {of_shy}",
+            f"{title} ranks the calibrated model ahead of the overconfident and underconfident "
+            "ones",
+            to_verdict(holds=all(count == n for count in counts), holds_somewhere=any(counts)),
+            f"expected values: ahead of the overconfident model of equal accuracy at "
+            f"{n_ahead[OVERCONFIDENT_TEXT]} of {n} thresholds, of that of the released code "
+            f"(accuracy 80%) at {n_ahead[OVERCONFIDENT]}, of the underconfident one at "
+            f"{n_ahead[UNDERCONFIDENT]}",
         )
 
 
-def _of_decline(swept: dict[str, dict[str, FloatArray]]) -> Iterator[Claim]:
-    bold, perfect = swept[OVERCONFIDENT_TEXT], swept[PERFECT]
-    right = bold["selective_accuracy"]
-    right = right[np.isfinite(right)]
-    falls = bool(right[-1] < right[0] - _ROUNDING)
-    yield Claim(
+def _check_decline(sweeps: dict[str, dict[str, FloatArray]]) -> Claim:
+    perfect = sweeps[PERFECT]["cwsa"]
+    accuracy = sweeps[OVERCONFIDENT_TEXT]["selective_accuracy"]
+    accuracy = accuracy[np.isfinite(accuracy)]
+    return make_claim(
         "5.4",
-        "The overconfident model's CWSA falls with the threshold because ever more of what is kept "
-        "is confidently wrong",
-        judged_by(holds=falls),
-        f"the share of right answers kept goes from {right[0]:.4f} to {right[-1]:.4f}; the model "
-        f"that is never wrong falls too, from {perfect['cwsa'][0]:.3f} to "
-        f"{perfect['cwsa'][-1]:.3f}: it is the ramp",
+        "The CWSA of the overconfident model decreases with the threshold because an increasing "
+        "share of the accepted samples is confidently wrong",
+        to_verdict(holds=bool(accuracy[-1] < accuracy[0] - _ROUNDING)),
+        f"the selective accuracy changes from {accuracy[0]:.4f} to {accuracy[-1]:.4f}; the CWSA of "
+        f"the model without failures decreases too, from {perfect[0]:.3f} to {perfect[-1]:.3f}: "
+        "the weights decrease",
     )
 
 
-def _of_their_calibration(laws: dict[str, Population]) -> Claim:
-    good, bold = (ece_of(laws[name]) for name in (CALIBRATED, OVERCONFIDENT_TEXT))
-    return Claim(
+def _check_calibration(populations: dict[str, Population]) -> Claim:
+    calibrated = population_ece(populations[CALIBRATED])
+    overconfident = population_ece(populations[OVERCONFIDENT_TEXT])
+    return make_claim(
         "5.3, 5.4",
         "The calibrated model is calibrated, and the overconfident one is not",
-        judged_by(holds=good < bold),
-        f"ECE of the populations: {good:.4f} calibrated, {bold:.4f} overconfident: the first is "
-        "right more often than it says where it is sure, the second nearly as often as it says",
+        to_verdict(holds=calibrated < overconfident),
+        f"ECE of the populations: {calibrated:.4f} calibrated, {overconfident:.4f} overconfident: "
+        "the accuracy of the first exceeds its high confidences, the accuracy of the second is "
+        "close to its confidences",
     )
 
 
-def of_noise(rows: Sequence[Row]) -> Claim:
-    """Decide whether CWSA is robust to noise in the labels."""
-    first, last = rows[0], rows[-1]
-    lost = {
-        name: 1 - last[key] / first[key]
-        for name, key in (("the share right", "right"), ("CWSA", "cwsa"), ("CWSA+", "cwsa_plus"))
-        if first[key]
+def _check_underconfident_accuracy(sweeps: dict[str, dict[str, FloatArray]]) -> Claim:
+    accuracy = sweeps[UNDERCONFIDENT]["selective_accuracy"]
+    accuracy = accuracy[np.isfinite(accuracy)]
+    verdict, evidence = OPEN, "no threshold accepts any sample"
+    if accuracy.size:
+        decreases = bool(accuracy.size > 1 and accuracy[-1] < accuracy[0] - _ROUNDING)
+        verdict = to_verdict(holds=decreases)
+        evidence = (
+            f"{accuracy.min():.4f} to {accuracy.max():.4f} over the {accuracy.size} thresholds "
+            "that accept samples: its confidence is independent of the loss"
+        )
+    return make_claim(
+        "5.5",
+        "The selective accuracy of the underconfident model decreases with its coverage",
+        verdict,
+        evidence,
+    )
+
+
+def check_noise(rows: Sequence[Row]) -> Claim:
+    """Test whether CWSA is robust to label noise."""
+    without_noise, noisiest = rows[0], rows[-1]
+    losses = {
+        title: 1 - noisiest[column] / without_noise[column]
+        for title, column in (
+            ("accuracy", "accuracy"),
+            ("CWSA", "cwsa"),
+            ("CWSA+", "cwsa_plus"),
+        )
+        if without_noise[column]
     }
-    said = ", ".join(f"{name} {share:.0%}" for name, share in lost.items())
-    return Claim(
+    metric_losses = [losses.get("CWSA", 0.0), losses.get("CWSA+", 0.0)]
+    is_robust = [loss <= losses["accuracy"] for loss in metric_losses]
+    decreases = ", ".join(f"{title} by {loss:.0%}" for title, loss in losses.items())
+    return make_claim(
         "7",
         "CWSA and CWSA+ are robust to noise",
-        judged_by(
-            holds=lost.get("CWSA", 0.0) <= lost["the share right"]
-            and lost.get("CWSA+", 0.0) <= lost["the share right"],
-            ever=min(lost.get("CWSA", 0.0), lost.get("CWSA+", 0.0)) <= lost["the share right"],
-        ),
-        f"{last['rate']:.0%} of the labels replaced: lost are {said}",
+        to_verdict(holds=all(is_robust), holds_somewhere=any(is_robust)),
+        f"with {noisiest['rate']:.0%} of the labels replaced, {decreases} lower",
         data=rows[0]["data"],
     )

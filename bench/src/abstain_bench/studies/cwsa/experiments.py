@@ -1,4 +1,4 @@
-"""What is done to predictions: labels are replaced, classes made rare, claims sharpened."""
+"""Experiments on predictions: label noise, class imbalance, shifts and temperature scaling."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,168 +10,185 @@ from abstain import simulate
 from abstain.metrics import augrc, ece
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._tables import Row
-from abstain_bench.studies.cwsa.answers import Answers
-from abstain_bench.studies.cwsa.models import CALIBRATED, QUANTITIES, number, swept_quietly
+from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies.cwsa.models import (
+    CALIBRATED,
+    QUANTITIES,
+    finite_or_none,
+    sweep_thresholds,
+)
+from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions
 
-#: Shares of labels that are replaced, as in the released code.
+#: Shares of replaced labels, as in the released code.
 NOISE_RATES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
 
-#: Temperatures by which logits are divided: below 1 claims become bolder.
+#: Temperatures by which logits are divided. Below 1, confidences increase.
 TEMPERATURES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0)
 
-#: Shares of all samples that the class with the most failures is given.
+#: Shares of the class with the highest error rate, after weighting.
 CLASS_SHARES: Final = (0.02, 0.05, 0.1, 0.2, 0.4)
 
-#: The names of the experiments, as tables and files have them.
+#: Names of the experiments in tables and files.
 NOISE, IMBALANCE, SHARPENING = "label-noise", "imbalance", "sharpening"
 SHIFT, COMPARISON = "shift", "comparison"
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """At which threshold experiments are read, and with which draws."""
+    """Threshold of the experiments, and size and seed of simulated samples."""
 
-    at: float
-    samples: int
+    threshold: float
+    n_samples: int
     seed: int
 
-    def measured(
+    def measure(
         self, confidence: FloatArray, loss: FloatArray, *, weight: FloatArray | None = None
     ) -> dict[str, float | None]:
-        """Return what the experiments tell: at the threshold, and of all samples."""
-        swept = swept_quietly(confidence, loss, [self.at], weight=weight)
-        right = float(1 - np.average(loss, weights=weight))
-        at = {quantity: number(getattr(swept, quantity)[0]) for quantity in QUANTITIES}
+        """Return the metrics at the threshold and of all samples."""
+        sweep = sweep_thresholds(confidence, loss, [self.threshold], weight=weight)
         return {
-            "right": right,
-            **at,
+            "accuracy": float(1 - np.average(loss, weights=weight)),
+            **{name: finite_or_none(getattr(sweep, name)[0]) for name in QUANTITIES},
             "ECE": ece(confidence, loss, weight=weight),
             "AUGRC": augrc(confidence, loss, weight=weight),
         }
 
 
 # ------------------------------------------------------------------------------ label noise
-def noise_rows(judged: Sequence[Answers], asked: Conditions) -> list[Row]:
-    """Replace a share of the labels, of the model that is called calibrated and of data sets."""
-    population, classes = simulate.certain_when_right(), 3
-    drawn = population.sample(asked.samples, rng=asked.seed)
-    model = Answers(CALIBRATED, drawn.confidence, drawn.loss, classes=classes)
-    out: list[Row] = []
-    for source, law in ((model, population), *((answers, None) for answers in judged)):
+def noise_rows(datasets: Sequence[ProbabilisticPredictions], conditions: Conditions) -> list[Row]:
+    """Measure the simulated calibrated model and all data sets with replaced labels."""
+    population, n_classes = simulate.confident_when_correct(), 3
+    sample = population.sample(conditions.n_samples, rng=conditions.seed)
+    model = ProbabilisticPredictions(
+        CALIBRATED, sample.confidence, sample.loss, n_classes=n_classes
+    )
+    rows: list[Row] = []
+    for predictions in (model, *datasets):
         for rate in NOISE_RATES:
-            found = source.relabeled(rate)
-            row = {"data": source.name, "rate": rate}
-            row |= asked.measured(found.confidence, found.loss)
-            row["expected_cwsa"] = None if law is None else _expected(law, rate, classes, asked.at)
-            out.append(row)
-    return out
+            noisy = predictions.with_label_noise(rate)
+            expected = None
+            if predictions is model:
+                noisy_population = add_label_noise(population, rate, n_classes)
+                expected = float(simulate.expected_cwsa(noisy_population, conditions.threshold))
+            rows.append({
+                "data": predictions.name,
+                "rate": rate,
+                **conditions.measure(noisy.confidence, noisy.loss),
+                "expected_cwsa": expected,
+            })  # fmt: skip
+    return rows
 
 
-def relabeled_law(population: Any, rate: float, classes: int) -> Population:
-    """Return the law of a model of blocks when a share of the labels is replaced."""
-    parts = population.parameters
-    risk = parts["risks"]
-    after = risk * (1 - rate / (classes - 1)) + (1 - risk) * rate
-    return simulate.block_scores(parts["low"], parts["high"], parts["mass"], after)
+def add_label_noise(population: Any, rate: float, n_classes: int) -> Population:
+    """Return the population of block scores after a share of the labels is replaced."""
+    parameters = population.parameters
+    risk = parameters["risks"]
+    noisy_risk = risk * (1 - rate / (n_classes - 1)) + (1 - risk) * rate
+    return simulate.block_scores(
+        parameters["low"], parameters["high"], parameters["mass"], noisy_risk
+    )
 
 
-def _expected(population: Population, rate: float, classes: int, at: float) -> float:
-    return float(simulate.expected_cwsa(relabeled_law(population, rate, classes), at))
+# ------------------------------------------------------------------------------ class imbalance
+def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions) -> list[Row]:
+    """Measure predictions with other weights of the class with the highest error rate.
 
-
-# ------------------------------------------------------------------------------ rare classes
-def imbalance_rows(judged: Answers, asked: Conditions) -> list[Row]:
-    """Weigh the class with the most failures up and down; none where classes are not known."""
-    labels = judged.labels
-    if labels is None or not judged.loss.any():
+    Without labels of at least two classes there are no rows.
+    """
+    labels = predictions.labels
+    if labels is None or not predictions.loss.any():
         return []
-    known = [k for k in np.unique(labels) if k >= 0 and (labels == k).sum() >= 2]
-    if len(known) < 2:
+    classes = [k for k in np.unique(labels) if k >= 0 and (labels == k).sum() >= 2]
+    if len(classes) < 2:
         return []
-    failing = [float(judged.loss[labels == k].mean()) for k in known]
-    hard = labels == known[int(np.argmax(failing))]
-    own = asked.measured(judged.confidence[hard], judged.loss[hard])
-    out: list[Row] = []
+    error_rates = [float(predictions.loss[labels == k].mean()) for k in classes]
+    is_hard = labels == classes[int(np.argmax(error_rates))]
+    of_class = conditions.measure(predictions.confidence[is_hard], predictions.loss[is_hard])
+    rows: list[Row] = []
     for share in CLASS_SHARES:
-        weight = np.where(hard, share / hard.mean(), (1 - share) / (1 - hard.mean()))
-        row = {"data": judged.name, "share": share, "failing": max(failing)}
-        row |= asked.measured(judged.confidence, judged.loss, weight=weight)
-        out.append(row | {"cwsa_of_class": own["cwsa"]})
-    return out
+        hard_weight, other_weight = share / is_hard.mean(), (1 - share) / (1 - is_hard.mean())
+        weight = np.where(is_hard, hard_weight, other_weight)
+        rows.append({
+            "data": predictions.name,
+            "share": share,
+            "class_error_rate": max(error_rates),
+            **conditions.measure(predictions.confidence, predictions.loss, weight=weight),
+            "cwsa_of_class": of_class["cwsa"],
+        })  # fmt: skip
+    return rows
 
 
-# ------------------------------------------------------------------------------ a shift
-def comparison_rows(parts: Sequence[Answers], asked: Conditions) -> list[Row]:
-    """Measure each data set at the threshold; none if there is only one."""
-    if len(parts) < 2:
-        return []
-    out: list[Row] = []
-    for part in parts:
-        row = {
-            "data": part.name,
-            "score": part.score,
-            "mean_confidence": float(part.confidence.mean()),
-        }
-        out.append(row | asked.measured(part.confidence, part.loss))
-    return out
-
-
-# ------------------------------------------------------------------------------ sharpening
-def sharpening_rows(
-    judged: Answers, thresholds: FloatArray, temperatures: Sequence[float] = TEMPERATURES
+# ------------------------------------------------------------------------------ shifts
+def comparison_rows(
+    datasets: Sequence[ProbabilisticPredictions], conditions: Conditions
 ) -> list[Row]:
-    """Divide the logits by temperatures: the same answers, claimed more or less boldly."""
-    out: list[Row] = []
+    """Measure each data set at the threshold, if there are several."""
+    if len(datasets) < 2:
+        return []
+    return [
+        {
+            "data": predictions.name,
+            "score": predictions.score,
+            "mean_confidence": float(predictions.confidence.mean()),
+            **conditions.measure(predictions.confidence, predictions.loss),
+        }
+        for predictions in datasets
+    ]
+
+
+# ------------------------------------------------------------------------------ temperatures
+def sharpening_rows(
+    predictions: ProbabilisticPredictions,
+    thresholds: FloatArray,
+    temperatures: Sequence[float] = TEMPERATURES,
+) -> list[Row]:
+    """Measure the same predictions with logits divided by temperatures."""
+    rows: list[Row] = []
     for temperature in temperatures:
-        confidence = judged.sharpened(temperature)
-        area = augrc(judged.sharpened_log_odds(temperature), judged.loss)
-        swept = swept_quietly(confidence, judged.loss, thresholds)
-        for i, threshold in enumerate(thresholds.tolist()):
-            out.append(
-                {
-                    "data": judged.name,
-                    "temperature": temperature,
-                    "threshold": threshold,
-                    **{name: number(getattr(swept, name)[i]) for name in QUANTITIES},
-                    "ECE": ece(confidence, judged.loss),
-                    # Proper: least where each claim is the chance of being right.
-                    "Brier": float(np.mean((confidence - 1 + judged.loss) ** 2)),
-                    "AUGRC": area,
-                }
-            )
-    return out
+        confidence = predictions.scale_confidence(temperature)
+        sweep = sweep_thresholds(confidence, predictions.loss, thresholds)
+        of_all_samples = {
+            "ECE": ece(confidence, predictions.loss),
+            # A proper score: minimal if each confidence is the probability of a correct prediction.
+            "Brier": float(np.mean((confidence - 1 + predictions.loss) ** 2)),
+            "AUGRC": augrc(predictions.scale_log_odds(temperature), predictions.loss),
+        }
+        rows += [
+            {
+                "data": predictions.name,
+                "temperature": temperature,
+                "threshold": threshold,
+                **{name: finite_or_none(getattr(sweep, name)[i]) for name in QUANTITIES},
+                **of_all_samples,
+            }
+            for i, threshold in enumerate(thresholds.tolist())
+        ]
+    return rows
 
 
-def by_data(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Group the rows of an experiment by their data set."""
-    names = dict.fromkeys(row["data"] for row in rows)
-    return {name: [row for row in rows if row["data"] == name] for name in names}
+def best_temperatures(rows: Sequence[Row]) -> Iterator[tuple[float, float, float]]:
+    """Yield the best temperatures by CWSA, CWSA+ and Brier score for each threshold."""
+    for group in group_rows(rows, "threshold").values():
+        by_cwsa = max(group, key=lambda row: row["cwsa"])
+        defined = [row for row in group if row["cwsa_plus"] is not None]
+        by_cwsa_plus = max(defined, key=lambda row: row["cwsa_plus"]) if defined else by_cwsa
+        by_brier = min(group, key=lambda row: row["Brier"])
+        yield by_cwsa["temperature"], by_cwsa_plus["temperature"], by_brier["temperature"]
 
 
-def boldest(rows: Sequence[Row]) -> Iterator[tuple[float, float, float]]:
-    """Return the best temperatures of a data set by CWSA, CWSA+ and Brier score, by threshold."""
-    for threshold in dict.fromkeys(row["threshold"] for row in rows):
-        mine = [row for row in rows if row["threshold"] == threshold]
-        best = max(mine, key=lambda row: row["cwsa"])
-        known = [row for row in mine if row["cwsa_plus"] is not None]
-        plus = max(known, key=lambda row: row["cwsa_plus"]) if known else best
-        proper = min(mine, key=lambda row: row["Brier"])
-        yield best["temperature"], plus["temperature"], proper["temperature"]
-
-
-# ------------------------------------------------------------------------------ the tidy table
-def tidy(rows: Sequence[Row], experiment: str, setting: str, at: float) -> Iterator[Row]:
-    """Turn the table of an experiment into rows of one number each."""
-    numbers = ("right", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC")
+# ------------------------------------------------------------------------------ tidy table
+def tidy_rows(
+    rows: Sequence[Row], experiment: str, setting: str, threshold: float
+) -> Iterator[Row]:
+    """Yield one row for each number of the table of an experiment."""
     for row in rows:
-        for quantity in numbers:
+        for quantity in ("accuracy", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC"):
             if quantity in row:
                 yield {
                     "experiment": experiment,
                     "data": row["data"],
                     "setting": row.get(setting),
-                    "threshold": row.get("threshold", at),
+                    "threshold": row.get("threshold", threshold),
                     "quantity": quantity,
                     "value": row[quantity],
                     "expected": row.get("expected_cwsa") if quantity == "cwsa" else None,

@@ -1,4 +1,4 @@
-"""The pictures of the study: sweeps, claims made bolder, labels replaced."""
+"""Figures of the study: sweeps over thresholds, temperature scaling, label noise."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,82 +7,105 @@ import numpy as np
 
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.typing import FloatArray
-from abstain_bench.studies._tables import Row
-from abstain_bench.studies.cwsa.answers import Answers
-from abstain_bench.studies.cwsa.experiments import NOISE, SHARPENING, by_data
-from abstain_bench.studies.cwsa.models import QUANTITIES, TITLES, Simulated, swept_quietly
+from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies.cwsa.experiments import NOISE, SHARPENING
+from abstain_bench.studies.cwsa.models import (
+    QUANTITIES,
+    TITLES,
+    SimulatedModel,
+    sweep_thresholds,
+)
+from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions
 
 _ORDER: Final = tuple(TITLES.values())
 
+#: Number of thresholds in the figure of temperature scaling.
+_N_THRESHOLDS: Final = 3
 
-def figures_of(
-    simulated: Sequence[Simulated],
-    parts: Sequence[Answers],
-    grid: FloatArray,
-    found: Mapping[str, Sequence[Row]],
+
+def make_figures(
+    models: Sequence[SimulatedModel],
+    datasets: Sequence[ProbabilisticPredictions],
+    thresholds: FloatArray,
+    experiment_rows: Mapping[str, Sequence[Row]],
 ) -> dict[str, Any]:
-    """Draw what was found."""
+    """Return the figures by name."""
     return {
-        "sweep": _sweeps(simulated, parts, grid),
-        SHARPENING: _sharpening(found[SHARPENING], grid),
-        NOISE: _noise(found[NOISE]),
+        "sweep": _sweep_display(models, datasets, thresholds),
+        SHARPENING: _sharpening_display(experiment_rows[SHARPENING], thresholds),
+        NOISE: _noise_display(experiment_rows[NOISE]),
     }
 
 
-def _sweeps(
-    simulated: Sequence[Simulated], parts: Sequence[Answers], grid: FloatArray
+def _sweep_display(
+    models: Sequence[SimulatedModel],
+    datasets: Sequence[ProbabilisticPredictions],
+    thresholds: FloatArray,
 ) -> SeriesDisplay:
-    values: dict[str, Mapping[str, Any]] = {model.name: model.expected for model in simulated}
-    for judged in parts:
-        swept = swept_quietly(judged.confidence, judged.loss, grid)
-        values[judged.name] = {name: getattr(swept, name) for name in QUANTITIES}
+    values: dict[str, Mapping[str, Any]] = {model.name: model.expected for model in models}
+    for predictions in datasets:
+        sweep = sweep_thresholds(predictions.confidence, predictions.loss, thresholds)
+        values[predictions.name] = {name: getattr(sweep, name) for name in QUANTITIES}
     lines = tuple(
-        _line(TITLES[name], grid, found[name], panel)
-        for panel, found in values.items()
+        _line(TITLES[name], thresholds, panel_values[name], panel)
+        for panel, panel_values in values.items()
         for name in reversed(QUANTITIES)
     )
-    title = "Sweep over thresholds, of simulated models and of predictions"
+    title = "Sweep over thresholds, for simulated models and predictions"
     return SeriesDisplay(
         lines, title, "Threshold", "Value", log_x=False, share_y=True, order=_ORDER
     )
 
 
-def _sharpening(rows: Sequence[Row], grid: FloatArray) -> SeriesDisplay:
-    """Draw CWSA and CWSA+ at three thresholds, and what tells honest claims."""
-    shown = grid[np.unique(np.linspace(0, grid.size - 1, 3).round().astype(int))].tolist()
-    data_sets = by_data(rows)
+def _sharpening_display(rows: Sequence[Row], thresholds: FloatArray) -> SeriesDisplay:
+    """Plot CWSA and CWSA+ at three thresholds, and the calibration errors, by temperature."""
+    indices = np.unique(np.linspace(0, thresholds.size - 1, _N_THRESHOLDS).round().astype(int))
+    plotted_thresholds = thresholds[indices].tolist()
+    rows_by_data = group_rows(rows, "data")
     lines = []
-    for data, own in data_sets.items():
-        prefix = f"{data}, " if len(data_sets) > 1 else ""
-        for threshold in shown:
-            mine = [row for row in own if row["threshold"] == threshold]
-            x = [row["temperature"] for row in mine]
-            for name in ("cwsa", "cwsa_plus"):
-                y = [np.nan if row[name] is None else row[name] for row in mine]
-                lines.append(_line(TITLES[name], x, y, f"{prefix}threshold {threshold:.3g}"))
-        mine = [row for row in own if row["threshold"] == shown[0]]
-        for name in ("Brier", "ECE"):
-            x, y = ([row[column] for row in mine] for column in ("temperature", name))
-            lines.append(_line(name, x, y, f"{prefix}errors of the claims (lower is better)"))
-    title = "The same answers, claimed more boldly (left) or more shyly (right)"
+    for data, data_rows in rows_by_data.items():
+        prefix = f"{data}, " if len(rows_by_data) > 1 else ""
+        rows_by_threshold = group_rows(data_rows, "threshold")
+        for threshold in plotted_thresholds:
+            group = rows_by_threshold[threshold]
+            panel = f"{prefix}threshold {threshold:.3g}"
+            lines += [_temperature_line(TITLES[n], group, n, panel) for n in ("cwsa", "cwsa_plus")]
+        group = rows_by_threshold[plotted_thresholds[0]]
+        panel = f"{prefix}calibration errors (lower is better)"
+        lines += [_temperature_line(name, group, name, panel) for name in ("Brier", "ECE")]
     return SeriesDisplay(
-        tuple(lines), title, "Temperature", "Value", order=(*_ORDER[:2], "Brier", "ECE")
+        tuple(lines),
+        "The same predictions with higher (left) or lower (right) confidences",
+        "Temperature",
+        "Value",
+        order=(*_ORDER[:2], "Brier", "ECE"),
     )
 
 
-def _noise(rows: Sequence[Row]) -> SeriesDisplay:
+def _temperature_line(title: str, rows: Sequence[Row], column: str, panel: str) -> Series:
+    temperatures = [row["temperature"] for row in rows]
+    values = [np.nan if row[column] is None else row[column] for row in rows]
+    return _line(title, temperatures, values, panel)
+
+
+def _noise_display(rows: Sequence[Row]) -> SeriesDisplay:
     lines = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == data]
-        x = [row["rate"] for row in mine]
-        for name in ("cwsa", "cwsa_plus", "selective_accuracy", "right"):
-            first = mine[0][name]
-            if first:
-                y = [np.nan if row[name] is None else row[name] / first for row in mine]
-                lines.append(_line(TITLES[name], x, y, data))
-    title = "What is left of each number when labels are replaced"
-    axes = ("Share of labels replaced", "As a share of the value without")
-    return SeriesDisplay(tuple(lines), title, *axes, log_x=False, share_y=True, order=_ORDER)
+    for data, group in group_rows(rows, "data").items():
+        rates = [row["rate"] for row in group]
+        for name in ("cwsa", "cwsa_plus", "selective_accuracy", "accuracy"):
+            without_noise = group[0][name]
+            if without_noise:
+                shares = [np.nan if r[name] is None else r[name] / without_noise for r in group]
+                lines.append(_line(TITLES[name], rates, shares, data))
+    return SeriesDisplay(
+        tuple(lines),
+        "Metrics with replaced labels",
+        "Share of replaced labels",
+        "Value divided by the value without noise",
+        log_x=False,
+        share_y=True,
+        order=_ORDER,
+    )
 
 
 def _line(name: str, x: Any, y: Any, panel: str) -> Series:

@@ -1,5 +1,6 @@
-"""The simulated models of the study: their law, and what samples of them give."""
+"""Simulated models of the study: populations, exact values, and repeated samples."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,120 +9,127 @@ from typing import Any, Final
 import numpy as np
 
 from abstain import simulate
+from abstain.errors import UndefinedMetricWarning
 from abstain.metrics import CwsaSweep, cwsa_sweep, ece, published_aurc
 from abstain.simulate import Population
 from abstain.typing import FloatArray
 from abstain_bench.studies._tables import Row
 
-#: What a sweep has at each threshold, in the order of tables and figures.
+#: Quantities of a sweep at each threshold, in the order of tables and figures.
 QUANTITIES: Final = ("coverage", "selective_accuracy", "cwsa", "cwsa_plus")
 
-#: What people read instead of the names of the tables.
+#: Titles of the quantities.
 TITLES: Final = {
     "cwsa": "CWSA",
     "cwsa_plus": "CWSA+",
     "selective_accuracy": "selective accuracy",
     "coverage": "coverage",
-    "right": "share right",
+    "accuracy": "accuracy",
 }
 
-#: Of all samples, as the authors' program computes them.
-OF_ALL: Final = ("ECE", "AURC")
+#: Metrics of all samples, as the code of the paper computes them.
+OVERALL_METRICS: Final = ("ECE", "AURC")
 
-#: The five models as the released code draws them, and two that its prose describes otherwise.
+#: The five models of the released code, and two that the text of the paper describes differently.
 CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT = "calibrated", "overconfident", "underconfident"
 PERFECT, RANDOM = "perfect", "random"
-OVERCONFIDENT_TEXT, PERFECT_TEXT = "overconfident, 90 % known", "perfect, certain"
+OVERCONFIDENT_TEXT, PERFECT_TEXT = "overconfident, 90% accuracy", "perfect, certain"
 
 
 def models() -> dict[str, Population]:
     """Return the populations by the names that tables call them."""
     five = (CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT, PERFECT, RANDOM)
     found = {name: simulate.make(f"cwsa-{name}") for name in five}
-    found[OVERCONFIDENT_TEXT] = simulate.evenly_sure(right=0.9)
+    found[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(informed_share=0.9)
     found[PERFECT_TEXT] = simulate.discrete_scores([1.0], [1.0], [0.0])
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class Simulated:
-    """A model, what it has at each threshold, and what repeated samples have."""
+class SimulatedModel:
+    """A population with its exact values at thresholds, and the values of repeated samples."""
 
     name: str
     population: Population
     thresholds: FloatArray
     #: Size and seed of the samples.
-    samples: int
+    n_samples: int
     seed: int
-    #: From a quantity to the values of every sample, shape (repeats, t); of all, (repeats, 1).
-    drawn: Mapping[str, FloatArray]
+    #: Values of every sample by quantity, shape (repeats, t); `OVERALL_METRICS`: (repeats, 1).
+    sampled: Mapping[str, FloatArray]
 
     @classmethod
-    def of(
+    def simulate(
         cls,
         name: str,
         population: Population,
         thresholds: FloatArray,
         *,
-        samples: int,
+        n_samples: int,
         repeats: int,
         seed: int,
-    ) -> "Simulated":
-        """Draw samples and sweep them."""
-        draw = np.random.default_rng(seed)
-        found: dict[str, list[Any]] = {quantity: [] for quantity in (*QUANTITIES, *OF_ALL)}
+    ) -> "SimulatedModel":
+        """Draw samples and sweep the thresholds."""
+        rng = np.random.default_rng(seed)
+        values: dict[str, list[Any]] = {name: [] for name in (*QUANTITIES, *OVERALL_METRICS)}
         for _ in range(repeats):
-            confidence, loss = population.sample(samples, rng=draw)
-            swept = swept_quietly(confidence, loss, thresholds)
+            confidence, loss = population.sample(n_samples, rng=rng)
+            sweep = sweep_thresholds(confidence, loss, thresholds)
             for quantity in QUANTITIES:
-                found[quantity].append(getattr(swept, quantity))
-            found["ECE"].append([ece(confidence, loss, bins=10, convention="right_open")])
-            found["AURC"].append([published_aurc(confidence, loss, convention="cwsa")])
-        drawn = {quantity: np.array(values) for quantity, values in found.items()}
-        return cls(name, population, thresholds, samples, seed, drawn)
+                values[quantity].append(getattr(sweep, quantity))
+            values["ECE"].append([ece(confidence, loss, bins=10, convention="right_open")])
+            values["AURC"].append([published_aurc(confidence, loss, convention="cwsa")])
+        sampled = {quantity: np.array(rows) for quantity, rows in values.items()}
+        return cls(name, population, thresholds, n_samples, seed, sampled)
 
-    def again(self, thresholds: FloatArray) -> "Simulated":
-        """Draw the same samples and sweep other thresholds."""
-        options = {"samples": self.samples, "seed": self.seed, "repeats": len(self.drawn["ECE"])}
-        return Simulated.of(self.name, self.population, thresholds, **options)
+    def at_thresholds(self, thresholds: FloatArray) -> "SimulatedModel":
+        """Draw the same samples again and sweep other thresholds."""
+        return SimulatedModel.simulate(
+            self.name,
+            self.population,
+            thresholds,
+            n_samples=self.n_samples,
+            repeats=len(self.sampled["ECE"]),
+            seed=self.seed,
+        )
 
     @cached_property
     def expected(self) -> dict[str, FloatArray]:
-        """What endless data have, shape (t,); NaN where nothing is accepted."""
-        return expected_of(self.population, self.thresholds)
+        """Exact values of the population, shape (t,); NaN if no sample is accepted."""
+        return population_sweep(self.population, self.thresholds)
 
     @cached_property
     def ece(self) -> float:
-        """The ECE of endless data."""
-        return ece_of(self.population)
+        """ECE of the population."""
+        return population_ece(self.population)
 
-    def spread(self, quantity: str) -> FloatArray:
-        """Return the standard deviation over samples; NaN where one of them has no value."""
-        return np.asarray(self.drawn[quantity].std(axis=0, ddof=1))
+    def sd(self, quantity: str) -> FloatArray:
+        """Return the standard deviation over samples; NaN if a sample has no value."""
+        return np.asarray(self.sampled[quantity].std(axis=0, ddof=1))
 
     def rows(self) -> list[Row]:
-        """Return the sweep of the population, and the mean and spread of the samples."""
-        out: list[Row] = []
+        """Return the sweep of the population with mean and SD of the samples."""
+        rows: list[Row] = []
         for quantity in QUANTITIES:
-            mean, spread = self.drawn[quantity].mean(axis=0), self.spread(quantity)
-            for i, threshold in enumerate(self.thresholds.tolist()):
-                out.append(
-                    {
-                        "experiment": "sweep",
-                        "data": self.name,
-                        "setting": None,
-                        "threshold": threshold,
-                        "quantity": quantity,
-                        "value": number(mean[i]),
-                        "expected": number(self.expected[quantity][i]),
-                        "sd": number(spread[i]),
-                    }
-                )
-        return out
+            mean, sd = self.sampled[quantity].mean(axis=0), self.sd(quantity)
+            rows += [
+                {
+                    "experiment": "sweep",
+                    "data": self.name,
+                    "setting": None,
+                    "threshold": threshold,
+                    "quantity": quantity,
+                    "value": finite_or_none(mean[i]),
+                    "expected": finite_or_none(self.expected[quantity][i]),
+                    "sd": finite_or_none(sd[i]),
+                }
+                for i, threshold in enumerate(self.thresholds.tolist())
+            ]
+        return rows
 
 
-def expected_of(population: Population, thresholds: FloatArray) -> dict[str, FloatArray]:
-    """Return what a population has at each threshold."""
+def population_sweep(population: Population, thresholds: FloatArray) -> dict[str, FloatArray]:
+    """Compute the exact values of a population at each threshold."""
     coverage = np.asarray(population.coverage(thresholds))
     risk = np.asarray(population.selective_risk(coverage))
     return {
@@ -132,40 +140,35 @@ def expected_of(population: Population, thresholds: FloatArray) -> dict[str, Flo
     }
 
 
-def ece_of(population: Population, *, bins: int = 10) -> float:
-    """Return the ECE of a population over even bins, to a thousandth of a bin."""
+def population_ece(population: Population, *, bins: int = 10) -> float:
+    """Compute the ECE of a population with bins of equal width, by 1,000 intervals for each bin."""
     edges = np.linspace(0, 1, 1000 * bins + 1)
-    through = np.asarray(population.coverage(edges))
-    wrong = np.asarray(population.generalized_risk(through))
-    mass, lost = -np.diff(through), -np.diff(wrong)
-    gap = mass * (edges[1:] + edges[:-1]) / 2 - (mass - lost)
-    return float(np.abs(gap.reshape(bins, -1).sum(axis=1)).sum())
+    coverage = np.asarray(population.coverage(edges))
+    generalized_risk = np.asarray(population.generalized_risk(coverage))
+    mass, loss = -np.diff(coverage), -np.diff(generalized_risk)
+    differences = mass * (edges[1:] + edges[:-1]) / 2 - (mass - loss)
+    return float(np.abs(differences.reshape(bins, -1).sum(axis=1)).sum())
 
 
-def area_of(value: FloatArray, coverage: FloatArray) -> float:
-    """Return the AUC-MCC of a sweep of a population."""
-    nothing = np.zeros(coverage.size, dtype=np.int64)
-    swept = CwsaSweep(coverage, coverage, nothing, value, value, value)
-    return swept.auc_mcc()
+def population_auc_mcc(value: FloatArray, coverage: FloatArray) -> float:
+    """Compute the AUC-MCC of the sweep of a population."""
+    n_accepted = np.zeros(coverage.size, dtype=np.int64)
+    return CwsaSweep(coverage, coverage, n_accepted, value, value, value).auc_mcc()
 
 
-def swept_quietly(
+def sweep_thresholds(
     confidence: FloatArray,
     loss: FloatArray,
     thresholds: Sequence[float] | FloatArray,
     *,
     weight: FloatArray | None = None,
 ) -> CwsaSweep:
-    """Sweep thresholds some of which may accept nothing."""
-    import warnings
-
-    from abstain.errors import UndefinedMetricWarning
-
+    """Sweep thresholds without a warning if a threshold accepts no sample."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return cwsa_sweep(confidence, loss, thresholds=np.asarray(thresholds), weight=weight)
 
 
-def number(x: Any) -> float | None:
-    """Return a number for a table; None where there is none."""
-    return float(x) if np.isfinite(x) else None
+def finite_or_none(value: Any) -> float | None:
+    """Return a number for a table, and None for NaN or infinity."""
+    return float(value) if np.isfinite(value) else None

@@ -21,9 +21,9 @@ from abstain.evaluation.comparison import (
     join_tables,
 )
 from abstain.metrics import Metric
-from abstain.plots.pictures import Picture
+from abstain.plots.image_grid import LabeledImage
 from abstain_bench.data.images import levels_of
-from abstain_bench.results import Chosen
+from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
     select_comparable_runs,
@@ -65,7 +65,7 @@ class RankedFolder:
         return {study.name: study for study in select_studies(self.store, asked)}
 
     @cached_property
-    def best(self) -> dict[str, tuple[Chosen, ...]]:
+    def best(self) -> dict[str, tuple[SelectedSetting, ...]]:
         """The settings of the methods that are best on validation data, by metric."""
         every = select_methods(select_settings(self.store, TWO), self.methods)
         return {metric: tuple(one for one in every if one.metric == metric) for metric in TWO}
@@ -121,7 +121,7 @@ class RankedFolder:
         self,
         samples: "_Samples",
         units: Sequence[ScoredRun],
-        chosen: Sequence[Chosen],
+        chosen: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
         """Return the comparison by each metric."""
@@ -136,9 +136,7 @@ class RankedFolder:
     def _joined(self, part: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
         methods = part.sampled[0].methods
         together = ComparisonTables()
-        return join_tables(
-            [part], together, self.plan, metrics=metrics, methods=methods, findings=()
-        )
+        return join_tables([part], together, self.plan, metrics=metrics, methods=methods, notes=())
 
     # ------------------------------------------------------------------------- its samples
     def place(self, study: str, row: int) -> tuple[str, int]:
@@ -164,7 +162,9 @@ class RankedFolder:
         known = index < len(self.store.classes)
         return f"“{self.store.classes[index]}”" if known else f"class {index}"
 
-    def pictures(self, wanted: Sequence[tuple[str, int, str, str]]) -> tuple[list[Picture], str]:
+    def pictures(
+        self, wanted: Sequence[tuple[str, int, str, str]]
+    ) -> tuple[list[LabeledImage], str]:
         """Return pictures by exposure and place, with their words and rows; or why there are none.
 
         Each exposure is made once more from the data of the task, which takes seconds.
@@ -174,19 +174,19 @@ class RankedFolder:
         # The rows are of what was taken of the files, changed as it was.
         data, variation = (_asked(config, name) or None for name in ("data", "variation"))
         try:
-            from abstain_bench.runs.pictures import loaded
+            from abstain_bench.runs.loaded_task import load_task
             from abstain_bench.runs.tasks import Sizes
 
-            own = loaded(task, folder, None if data is None else Sizes(**data), variation)
+            own = load_task(task, folder, None if data is None else Sizes(**data), variation)
         except (AbstainError, ImportError, KeyError) as error:
             return [], f"the pictures of the runs cannot be made again: {error}"
-        known = {exposure.key: exposure for exposure in own.parts.exposures}
+        known = {exposure.key: exposure for exposure in own.task_images.exposures}
         found = []
         for key, place, about, row in wanted:
             if key in known:
-                seen, how = own.exposed(known[key]).pictures[place], own.inputs
-                levels = levels_of(seen, how.mean, how.deviation)
-                found.append(Picture(f"{key} {place}", about, levels, row))
+                seen, how = own.exposure_images(known[key]).images[place], own.preprocessing
+                levels = levels_of(seen, how.mean, how.std)
+                found.append(LabeledImage(f"{key} {place}", about, levels, row))
         return found, "" if found else f"the task {task!r} has none of these exposures"
 
 
@@ -197,14 +197,14 @@ class _Samples:
         self.store, self.study = store, study
         self._reading = StoredScores(store, [study])
 
-    def units(self, chosen: Sequence[Chosen]) -> list[ScoredRun]:
+    def units(self, chosen: Sequence[SelectedSetting]) -> list[ScoredRun]:
         """Return the methods, each with its settings, on all samples."""
         whole, runs = self._read(chosen)
         if whole is None:
             return []
         return [whole.unit(seed, own) for seed, own in _by_seed(runs).items()]
 
-    def parts(self, chosen: Sequence[Chosen]) -> list[list[ScoredRun]]:
+    def parts(self, chosen: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
         """Return the units of each seed on the parts whose numbers are averaged."""
         whole, runs = self._read(chosen)
         known = {one.name: one for one in studies_of(self.store.exposures)}
@@ -221,7 +221,7 @@ class _Samples:
             for seed, own in _by_seed(runs).items()
         ]
 
-    def _read(self, chosen: Sequence[Chosen]) -> tuple[StudySamples | None, _Runs]:
+    def _read(self, chosen: Sequence[SelectedSetting]) -> tuple[StudySamples | None, _Runs]:
         """Return the samples, and the runs of the methods that have numbers for all seeds."""
         runs = select_comparable_runs(chosen, self._reading, self.study).runs
         every = {run.name: run for own in runs.values() for run in own.values()}
@@ -243,7 +243,7 @@ def _by_seed(runs: _Runs) -> dict[int, dict[str, Run]]:
     return {seed: {method: own[seed] for method, own in runs.items()} for seed in seeds}
 
 
-def _row(method: str, own: Mapping[str, Chosen]) -> dict[str, Any]:
+def _row(method: str, own: Mapping[str, SelectedSetting]) -> dict[str, Any]:
     """Return the settings that a method has by each metric."""
     said = {m: " ".join(filter(None, (own[m].arm, own[m].setting))) for m in TWO}
     return {"method": method, **{f"chosen_by_{metric}": words for metric, words in said.items()}}

@@ -1,4 +1,4 @@
-"""What Traub et al. (2024) ask of a metric, decided for each by trying all small systems."""
+"""Test the requirements of Traub et al. (2024) for each metric on all small systems."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -14,38 +14,39 @@ from abstain.plots.verdict_grid import VerdictGridDisplay
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements import closed_forms, toy
-from abstain_bench.studies.requirements.conclusions import CAPTIONS, GLOSSARY, note, verdict
+from abstain_bench.studies.requirements.conclusions import (
+    CAPTIONS,
+    GLOSSARY,
+    conclusions,
+    scope_note,
+)
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
     REQUIREMENTS,
     JudgedMetric,
     RequirementReading,
-    disagreements,
-    is_meant,
-    judged,
+    find_disagreements,
+    is_in_scope,
+    judge_metric,
 )
-from abstain_bench.studies.requirements.verdicts import Decided, Example
+from abstain_bench.studies.requirements.verdicts import BROKEN, HOLDS, Counterexample, Verdict
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
 
-#: The least and the most samples of which all orders are tried.
-_LEAST, _MOST = 2, 10
+#: Range of the option `orders`.
+_MIN_ORDERS, _MAX_ORDERS = 2, 10
 
-#: Samples of which the AURC of equal accuracy and failure AUROC is compared, at most.
-_SPREAD_OF: Final = 7
+#: Largest number of samples for which AURC is compared at equal accuracy and failure AUROC.
+_MAX_EQUAL_FACTORS: Final = 7
 
-#: The paper.
-_PAPER: Final = "https://arxiv.org/abs/2407.01032"
+_PAPER_URL: Final = "https://arxiv.org/abs/2407.01032"
 
-#: What is written of a requirement.
-VERDICTS: Final = {True: "holds", False: "broken"}
+#: Text for a requirement on which the paper states no verdict.
+NOT_STATED: Final = "not stated"
 
-#: What is written of a requirement that the paper does not name where it judges the metric.
-NOT_NAMED: Final = "not named"
-
-#: What the paper says, as a column.
-_SAID: Final = "paper"
+#: Suffix of the columns with the verdicts of the paper.
+_PAPER_COLUMN: Final = "paper"
 
 
 @timed
@@ -56,45 +57,46 @@ def study_requirements(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Decide for each metric which of the requirements R1 to R5 it meets.
+    """Test for each metric which of the requirements R1 to R5 it meets.
 
-    Answers: does a better classifier, or a better score, always get the better number? Every order
-    of right and wrong of a few samples is tried, and a smallest counterexample is shown for each
-    requirement that is broken. Nothing is drawn.
+    The study answers the question: does the metric always improve with a better classifier or a
+    better score? It tests every order of successes and failures of a few samples and reports a
+    smallest counterexample for each violated requirement. The study is deterministic.
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        Metrics (``abstain list metrics``), with other numbers too. By default the whole catalogue
-        and an example of each family that takes numbers.
+        Metrics (``abstain list metrics``), also with other numbers. By default the whole catalogue
+        and an example of each family with numbers.
     orders : int, default=7
-        Every order of right and wrong of up to so many samples is tried, 2 to 10.
+        Largest number of samples of which every order is tested, 2 to 10.
     out : str or Path, optional
-        The folder in which what is decided of each family of metrics is kept when it is there, to
-        go on from after a kill; by default none is.
+        Folder in which the verdicts on each family of metrics are stored, to continue after an
+        interruption; by default they are not stored.
     on_outcome : callable, optional
-        Told of each family when it begins (its status is "begun") and when it is decided.
+        Called for each family when it begins (with status "begun") and when it is finished.
 
     Returns
     -------
     StudyResult
         Tables "results" (one row for each metric and reading of a requirement, with the smallest
-        counterexample), "summary" (one row a metric), "against-the-paper" (verdicts that no
-        reading shares with the paper), "turning-point" (F1-AUC), "contributions" and "toy";
+        counterexample), "summary" (one row for each metric), "against-the-paper" (verdicts of the
+        paper with which no reading agrees), "turning-point" (F1-AUC), "contributions" and "toy";
         figures "verdicts", "other-verdicts", "surface", "f1-auc", "contributions" and
         "toy-curves".
 
     Raises
     ------
     InputError
-        If there is no such metric or `orders` is out of range.
+        If a metric is unknown or `orders` is out of range.
 
     Notes
     -----
-    Confidences are distinct. A metric that reads their values is shown each order on two scales;
-    one that reads classes is shown every vector of labels, of up to 7 samples. What holds there
-    is also asked of the orders of 20 samples with at most 2 failures. A counterexample is a
-    proof; "holds" is as far as these go. Cost: half a minute for all metrics, a second for one.
+    Confidences are distinct. Metrics that depend on their values are tested with two sets of
+    values for each order. Metrics that depend on classes are tested with every vector of labels for
+    up to 7 samples. Requirements without a counterexample are also tested on the orders of 20
+    samples with at most 2 failures. A counterexample is a proof; "holds" is limited to the tested
+    systems. Cost: half a minute for all metrics, a second for one.
 
     References
     ----------
@@ -103,25 +105,27 @@ def study_requirements(
 
     Examples
     --------
-    >>> found = study_requirements(metrics=["augrc", "aurc"], orders=5)
-    >>> worse = found.frame().filter(metric="aurc", requirement="R2", reading="weak")
+    >>> result = study_requirements(metrics=["augrc", "aurc"], orders=5)
+    >>> worse = result.frame().filter(metric="aurc", requirement="R2", reading="weak")
     >>> worse.select("before", "after", "value_before", "value_after").rows()
     [('oxxxo', 'xooxx', 0.44333333333333336, 0.6266666666666666)]
     """
-    names = _names(metrics)
-    most = _orders(orders)
-    judgments = _judgments(names, most, None if out is None else Path(out), on_outcome)
-    contributions, toys = closed_forms.contribution_rows(toy.N), toy.toy_rows()
-    rows = [row for judgment in judgments.values() for row in _rows(judgment)]
-    apart = [_apart(*found) for found in disagreements(judgments)]
+    names = _metric_names(metrics)
+    max_samples = _check_orders(orders)
+    judgments = _judge_metrics(names, max_samples, None if out is None else Path(out), on_outcome)
+    contributions = closed_forms.contribution_rows(toy.N_SAMPLES)
+    toy_rows = toy.toy_rows()
     return REQUIREMENTS_STUDY.result(
-        parameters={"metrics": names, "orders": most},
+        parameters={"metrics": names, "orders": max_samples},
         tables={
-            "results": rows,
+            "results": [row for judgment in judgments.values() for row in _rows(judgment)],
             "summary": summary_rows(judgments.values()),
-            "against-the-paper": apart,
-            "turning-point": closed_forms.turning_rows(),
-            "toy": toys,
+            "against-the-paper": [
+                _disagreement_row(judgment, requirement)
+                for judgment, requirement in find_disagreements(judgments)
+            ],
+            "turning-point": closed_forms.turning_point_rows(),
+            "toy": toy_rows,
             "contributions": contributions,
         },
         main_tables=("summary", "against-the-paper", "turning-point", "toy"),
@@ -130,17 +134,20 @@ def study_requirements(
             "surface": closed_forms.surface(),
             "f1-auc": closed_forms.f1_figure(),
             "contributions": closed_forms.contribution_figure(contributions),
-            "toy-curves": toy.toy_figure(toys),
+            "toy-curves": toy.toy_figure(toy_rows),
         },
-        notes=(note(most),),
-        verdict=(*verdict(judgments.values()), *_illustrated(toys, most)),
+        notes=(scope_note(max_samples),),
+        verdict=(
+            *conclusions(judgments.values()),
+            *_conclude_closed_forms(toy_rows, max_samples),
+        ),
     )
 
 
-def _judgments(
-    names: Sequence[str], orders: int, out: Path | None, told: "OnOutcome | None"
+def _judge_metrics(
+    names: Sequence[str], orders: int, out: Path | None, on_outcome: "OnOutcome | None"
 ) -> dict[str, JudgedMetric]:
-    """Decide for each metric, family by family; what was kept is not decided again."""
+    """Test each metric, in one job for each family. Stored results are reused."""
     from abstain_bench.studies._jobs import StudyJobs
 
     metrics = {name: metric_named(name) for name in names}
@@ -148,155 +155,174 @@ def _judgments(
     for name, metric in metrics.items():
         families.setdefault(metric.identity.family.replace(" ", "-"), []).append(name)
 
-    def make(family: str) -> dict[str, Any]:
-        own = {name: judged(metrics[name], orders).found for name in families[family]}
+    def judge_family(family: str) -> dict[str, Any]:
+        judged = {name: judge_metric(metrics[name], orders) for name in families[family]}
         return {
-            name: [asdict(found[reading]) for reading in READINGS] for name, found in own.items()
+            name: [_verdict_to_json(judgment.verdicts[reading]) for reading in READINGS]
+            for name, judgment in judged.items()
         }
 
     spec = {"orders": orders, "metrics": sorted(names), "readings": list(READINGS)}
-    pieces = StudyJobs("requirements", spec, out, told).run(list(families), make)
-    rows = {name: own for piece in pieces for name, own in piece.items()}
-    return {name: JudgedMetric(metrics[name], dict(_read(rows[name]))) for name in names}
+    jobs = StudyJobs("requirements", spec, out, on_outcome)
+    rows_by_metric = {
+        name: rows
+        for family in jobs.run(list(families), judge_family)
+        for name, rows in family.items()
+    }
+    judgments = {}
+    for name in names:
+        verdicts = map(_verdict_from_json, rows_by_metric[name])
+        by_reading = dict(zip(READINGS, verdicts, strict=True))
+        judgments[name] = JudgedMetric(metrics[name], by_reading)
+    return judgments
 
 
-def _read(rows: Sequence[Row]) -> Iterator[tuple[str, Decided]]:
-    """Return what was decided of one metric, by the readings."""
-    for name, row in zip(READINGS, rows, strict=True):
-        example = row["example"]
-        yield name, Decided(row["n"], None if example is None else Example(**example))
+def _verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    example = verdict.counterexample
+    return {"n": verdict.n_samples, "example": None if example is None else asdict(example)}
 
 
-def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the metrics that are asked for: all, with one of each family, where none is."""
+def _verdict_from_json(stored: Mapping[str, Any]) -> Verdict:
+    if stored["example"] is None:
+        return Verdict(stored["n"])
+    fields = dict(stored["example"])
+    # Earlier versions stored the reason as "why".
+    if "why" in fields:
+        fields["reason"] = fields.pop("why")
+    return Verdict(stored["n"], Counterexample(**fields))
+
+
+def _metric_names(metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the requested metrics; by default all, and an example of each family."""
     if metrics:
-        given = [metrics] if isinstance(metrics, str) else metrics
-        return tuple(dict.fromkeys(metric_named(name).name for name in given))
+        requested = [metrics] if isinstance(metrics, str) else metrics
+        return tuple(dict.fromkeys(metric_named(name).name for name in requested))
     return tuple(dict.fromkeys([*METRICS, *(family.example_name for family in FAMILIES)]))
 
 
-def _orders(orders: int) -> int:
-    most = checks.positive_int(orders, "orders")
-    if not _LEAST <= most <= _MOST:
+def _check_orders(orders: int) -> int:
+    max_samples = checks.positive_int(orders, "orders")
+    if not _MIN_ORDERS <= max_samples <= _MAX_ORDERS:
         raise InputError(
-            f"`orders` must be {_LEAST} to {_MOST}, since 2^n orders are tried; got {orders}"
+            f"`orders` must be {_MIN_ORDERS} to {_MAX_ORDERS}, because 2^n orders are tested; got "
+            f"{orders}"
         )
-    return most
+    return max_samples
 
 
-# ---------------------------------------------------------------------------------- the tables
+# ---------------------------------------------------------------------------------- tables
 def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
     for name, reading in READINGS.items():
-        found = judgment.found[name]
+        verdict = judgment.verdicts[name]
         yield {
             "metric": judgment.metric.name,
             "requirement": reading.requirement,
-            "reading": reading.way,
-            "verdict": found.verdict,
-            "paper": _of_paper(judgment, reading),
-            "n": found.n,
-            **_written(found.example),
+            "reading": reading.variant,
+            "verdict": verdict.text,
+            "paper": _paper_verdict_text(judgment, reading),
+            "n": verdict.n_samples,
+            **_counterexample_columns(verdict.counterexample),
         }
 
 
-def _of_paper(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
-    """Return the paper's verdict on a reading; None for its unjudged metrics and our readings."""
-    if judgment.metric.identity.violated_requirements is None or not reading.of_paper:
+def _paper_verdict_text(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
+    """Return the verdict of the paper; None if it does not apply to the metric or the reading."""
+    if judgment.metric.identity.violated_requirements is None or not reading.is_from_paper:
         return None
-    holds = judgment.paper(reading.requirement)
-    return NOT_NAMED if holds is None else VERDICTS[holds]
+    holds = judgment.paper_verdict(reading.requirement)
+    return NOT_STATED if holds is None else _verdict_text(holds)
 
 
-def _written(example: Example | None) -> dict[str, Any]:
-    """Return the columns of a counterexample, which are empty where there is none."""
-    return asdict(example) if example else dict.fromkeys(asdict(Example()))
+def _verdict_text(holds: bool) -> str:
+    return HOLDS if holds else BROKEN
+
+
+def _counterexample_columns(example: Counterexample | None) -> dict[str, Any]:
+    """Return the columns of a counterexample. Without one, all values are None."""
+    return asdict(example) if example else dict.fromkeys(asdict(Counterexample()))
 
 
 def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
-    """Return one row a metric: each reading, and what the paper says that it breaks."""
-    return [
-        {
-            "metric": j.metric.name,
-            **{reading.column: j.found[name].holds for name, reading in READINGS.items()},
-            "the_paper": said_broken(j),
-        }
-        for j in judgments
-    ]
+    """Return one row for each metric: all readings, and the violations named in the paper."""
+    rows = []
+    for judgment in judgments:
+        violated = judgment.metric.identity.violated_requirements
+        rows.append({
+            "metric": judgment.metric.name,
+            **{r.column: judgment.verdicts[name].holds for name, r in READINGS.items()},
+            "the_paper": "not judged" if violated is None else " ".join(violated) or "none",
+        })  # fmt: skip
+    return rows
 
 
-def said_broken(judgment: JudgedMetric) -> str:
-    """Write what the paper says that a metric breaks."""
-    breaks = judgment.metric.identity.violated_requirements
-    return "not judged" if breaks is None else " ".join(breaks) or "none"
-
-
-def _apart(judgment: JudgedMetric, requirement: str) -> dict[str, Any]:
-    """Return a verdict that no reading shares with the paper, with the counterexample to it."""
-    examples = [e for n in judgment.of(requirement) if (e := judgment.found[n].example)]
+def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any]:
+    """Return a verdict of the paper with which no reading agrees, and the counterexample."""
+    verdicts = [judgment.verdicts[name] for name in judgment.readings_of(requirement)]
+    examples = [v.counterexample for v in verdicts if v.counterexample is not None]
     return {
         "metric": judgment.metric.name,
         "requirement": requirement,
-        "here": VERDICTS[not examples],
-        "paper": VERDICTS[bool(judgment.paper(requirement))],
-        **_written(examples[0] if examples else None),
+        "this_study": _verdict_text(not examples),
+        "paper": _verdict_text(bool(judgment.paper_verdict(requirement))),
+        **_counterexample_columns(examples[0] if examples else None),
     }
 
 
-# --------------------------------------------------------------------------------- the figures
+# --------------------------------------------------------------------------------- figures
 def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
-    """Draw metrics over all thresholds, or that the paper judges, and the others apart."""
-    first = {name: j for name, j in judgments.items() if is_meant(j.metric)}
-    parts = {
-        "verdicts": (first, "metrics over all thresholds, and others that the paper judges"),
-        "other-verdicts": (
-            {n: j for n, j in judgments.items() if n not in first},
-            "working points, calibration, CWSA and the classifier",
-        ),
-    }
-    return {name: _grid(*part) for name, part in parts.items() if part[0]}
+    """Plot the verdicts on metrics over all thresholds or in the paper, and on the others."""
+    in_scope = {name: j for name, j in judgments.items() if is_in_scope(j.metric)}
+    others = {name: j for name, j in judgments.items() if name not in in_scope}
+    grids: dict[str, Drawable] = {}
+    if in_scope:
+        grids["verdicts"] = _grid(in_scope, "metrics over all thresholds or in the paper")
+    if others:
+        title = "working points, calibration, CWSA and classifier metrics"
+        grids["other-verdicts"] = _grid(others, title)
+    return grids
 
 
-def _grid(judgments: Mapping[str, JudgedMetric], said: str) -> VerdictGridDisplay:
+def _grid(judgments: Mapping[str, JudgedMetric], title: str) -> VerdictGridDisplay:
     cells = {name: _cells(judgment) for name, judgment in judgments.items()}
-    known = {column for row in cells.values() for column in row}
-    columns = [
-        column
-        for requirement in REQUIREMENTS
-        for column in (
-            *(r.column for r in READINGS.values() if r.requirement == requirement),
-            f"{requirement} {_SAID}",
-        )
-        if column in known
-    ]
-    elsewhere = tuple(column for column in columns if column.endswith(_SAID))
-    return VerdictGridDisplay(cells, tuple(columns), f"Requirements: {said}", elsewhere)
+    paper_columns = [f"{requirement} {_PAPER_COLUMN}" for requirement in REQUIREMENTS]
+    columns: list[str] = []
+    for requirement, paper_column in zip(REQUIREMENTS, paper_columns, strict=True):
+        columns += [r.column for r in READINGS.values() if r.requirement == requirement]
+        if any(paper_column in row for row in cells.values()):
+            columns.append(paper_column)
+    hollow = tuple(column for column in columns if column in paper_columns)
+    return VerdictGridDisplay(cells, tuple(columns), f"Requirements: {title}", hollow)
 
 
 def _cells(judgment: JudgedMetric) -> dict[str, str]:
-    ours = {r.column: judgment.found[n].verdict for n, r in READINGS.items()}
-    known = {f"{r} {_SAID}": judgment.paper(r) for r in REQUIREMENTS}
-    return ours | {name: VERDICTS[holds] for name, holds in known.items() if holds is not None}
+    cells = {reading.column: judgment.verdicts[name].text for name, reading in READINGS.items()}
+    for requirement in REQUIREMENTS:
+        holds = judgment.paper_verdict(requirement)
+        if holds is not None:
+            cells[f"{requirement} {_PAPER_COLUMN}"] = _verdict_text(holds)
+    return cells
 
 
-def _illustrated(toys: Sequence[Row], orders: int) -> Iterator[str]:
-    """Say what the closed forms and the toy show."""
-    yield toy.toy_said(toys)
-    n = min(orders, _SPREAD_OF)
-    yield closed_forms.spread_said(closed_forms.unexplained(n), n)
-    accuracy, most = closed_forms.turning_point()
-    right = float(closed_forms.best_f1_auc(1.0))
+def _conclude_closed_forms(toy_rows: Sequence[Row], orders: int) -> Iterator[str]:
+    yield toy.conclude_toy(toy_rows)
+    n = min(orders, _MAX_EQUAL_FACTORS)
+    yield closed_forms.conclude_equal_factors(closed_forms.areas_at_equal_factors(n), n)
+    accuracy, maximum = closed_forms.turning_point()
+    without_failures = float(closed_forms.best_f1_auc(1.0))
     yield (
-        f"The F1-AUC of a perfect ranking is largest, {most:.4f}, at an accuracy of {accuracy:.4f} "
-        f"and {right:.4f} where all is right (eq. 11)."
+        f"The F1-AUC of a perfect ranking has its maximum, {maximum:.4f}, at an accuracy of "
+        f"{accuracy:.4f}. Without failures it is {without_failures:.4f} (eq. 11)."
     )
 
 
 #: The study in the catalogue.
 REQUIREMENTS_STUDY: Final = StudyEntry(
     name="requirements",
-    title="What a metric must meet: requirements R1 to R5",
-    question="Does a better classifier, or a better score, always get the better number?",
-    source=f"Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2, {_PAPER}",
+    title="Requirements R1 to R5 of metrics",
+    question=(
+        "Does each metric always improve with a better classifier or a better confidence score?"
+    ),
+    source=f"Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2, {_PAPER_URL}",
     run=study_requirements,
     job_folders=("jobs",),
     quick={"orders": 3},

@@ -1,131 +1,144 @@
-"""What was found of all metrics in sentences, and what the tables and figures mean."""
+"""Conclusions, captions and glossary of the requirements study."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from abstain_bench.studies._sentences import listed
+from abstain_bench.studies._sentences import counted, listed
 from abstain_bench.studies.requirements.decisions import READINGS, REQUIREMENTS, JudgedMetric
-from abstain_bench.studies.requirements.systems import FEW, MORE
+from abstain_bench.studies.requirements.systems import MAX_FEW_FAILURES, N_LARGE
 from abstain_bench.studies.requirements.verdicts import BETTER, NEVER_WORSE
 
-#: Names that a sentence lists before it counts the rest.
-_LISTED: Final = 6
+#: Largest number of names that a sentence lists.
+_MAX_LISTED: Final = 6
 
 
-def verdict(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
-    """Say which metrics meet all, where R2 depends on its reading, and where the paper differs."""
-    known = tuple(judgments)
-    yield _meeting_all(known)
-    one = [j for j in known if j.found[NEVER_WORSE].holds and not j.found[BETTER].holds]
-    if one:
+def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
+    """Yield conclusions: metrics that meet all requirements, readings of R2, and the paper."""
+    judged = tuple(judgments)
+    yield _conclude_all_requirements(judged)
+    only_weak = [
+        j for j in judged if j.verdicts[NEVER_WORSE].holds and not j.verdicts[BETTER].holds
+    ]
+    if only_weak:
         yield (
-            f"R2 depends on how it is read for {_named(one)}: never worse when accuracy or ranking "
-            "improves, but not always better."
+            f"The verdict on R2 depends on its reading for {_titles(only_weak)}: these metrics "
+            "never get worse when accuracy or ranking improves, but do not always get better."
         )
-    if any(j.metric.identity.violated_requirements is not None for j in known):
-        yield _beside_the_paper(known)
+    if any(j.metric.identity.violated_requirements is not None for j in judged):
+        yield _compare_with_paper(judged)
 
 
-def _meeting_all(judgments: tuple[JudgedMetric, ...]) -> str:
-    met = [j for j in judgments if all(j.found[n].holds for n in READINGS if READINGS[n].of_paper)]
-    of = f"the {len(judgments)} metrics" if len(judgments) > 1 else "one metric"
-    if not met:
-        return f"Of {of} none meets all five requirements as the paper words them."
-    verb = "meet" if len(met) > 1 else "meets"
+def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
+    paper_readings = [name for name, reading in READINGS.items() if reading.is_from_paper]
+    complete = [j for j in judgments if all(j.verdicts[name].holds for name in paper_readings)]
+    n_metrics = counted(len(judgments), "metric")
+    if not complete:
+        return f"None of {n_metrics} meets all five requirements as the paper states them."
+    verb = "meet" if len(complete) > 1 else "meets"
     return (
-        f"Of {of} {len(met)} {verb} all five requirements as the paper words them: {_named(met)}."
+        f"{len(complete)} of {n_metrics} {verb} all five requirements as the paper states them: "
+        f"{_titles(complete)}."
     )
 
 
-def _beside_the_paper(judgments: tuple[JudgedMetric, ...]) -> str:
-    """Count the verdicts of the paper that all, some or none of the readings share."""
-    counts, apart, unnamed = {"all": 0, "some": 0, "none": 0}, [], 0
-    own = [
+def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
+    """Count the verdicts of the paper that agree with all, some or none of the readings."""
+    # Variants of a metric are counted once.
+    in_paper = [
         j
         for j in judgments
         if j.metric.identity.violated_requirements is not None
         and not j.metric.identity.requirements_from
     ]
-    for j in own:
+    counts = {"all": 0, "some": 0, "none": 0}
+    disagreements, n_unstated = [], 0
+    for judgment in in_paper:
         for requirement in REQUIREMENTS:
-            if j.paper(requirement) is None:
-                unnamed += 1
+            if judgment.paper_verdict(requirement) is None:
+                n_unstated += 1
                 continue
-            agreeing, readings = j.agreeing(requirement), j.of(requirement)
-            how = "all" if len(agreeing) == len(readings) else "some" if agreeing else "none"
-            counts[how] += 1
-            apart += [f"{requirement} of {j.metric.title}"] if how == "none" else []
-    said = (
-        f"Of {len(own)} metrics that the paper judges and that are here, it names "
-        f"{sum(counts.values())} verdicts. {counts['all']} of them are found in every reading, "
-        f"{counts['some']} in one of two, and {counts['none']} in none"
-    )
-    differing = f": {', '.join(apart)}" if apart else ""
+            n_agreeing = len(judgment.readings_like_paper(requirement))
+            if n_agreeing == len(judgment.readings_of(requirement)):
+                counts["all"] += 1
+            elif n_agreeing:
+                counts["some"] += 1
+            else:
+                counts["none"] += 1
+                disagreements.append(f"{requirement} of {judgment.metric.title}")
+    details = f" ({', '.join(disagreements)})" if disagreements else ""
     return (
-        f"{said}{differing}. The paper does not name the other {unnamed} pairs of a metric and a "
-        "requirement, which is no verdict. Variants of one metric, such as the estimators of the "
+        f"The paper states {sum(counts.values())} verdicts on {len(in_paper)} of these metrics. "
+        f"{counts['all']} of them agree with every reading, {counts['some']} with one of two, and "
+        f"{counts['none']} with none{details}. It states no verdict on the other {n_unstated} "
+        "pairs of a metric and a requirement. Variants of a metric, such as the estimators of the "
         "AURC, are counted once."
     )
 
 
-def _named(judgments: list[JudgedMetric]) -> str:
-    return listed([j.metric.title for j in judgments], _LISTED)
+def _titles(judgments: Sequence[JudgedMetric]) -> str:
+    return listed([j.metric.title for j in judgments], _MAX_LISTED)
 
 
-def note(orders: int) -> str:
-    """Say what was tried, and how far a verdict goes."""
+def scope_note(orders: int) -> str:
+    """Return a note about the tested systems and the validity of a verdict."""
     return (
-        f"Tried: all orders of right and wrong of 2 to {orders} samples, then those of {MORE} with "
-        f"at most {FEW} failures. A counterexample is a proof; what holds here may break on more "
-        "samples."
+        f"Tested systems: all orders of successes and failures of 2 to {orders} samples, and of "
+        f"{N_LARGE} samples with at most {MAX_FEW_FAILURES} failures. A counterexample is a proof. "
+        "A requirement that holds here may be violated with more samples."
     )
 
 
-_MARKS: Final = (
-    "Filled marks are found here, hollow ones are the verdicts that the paper names. Empty: it "
-    "names none."
+_MARKS_CAPTION: Final = (
+    "Filled marks: verdicts of this study. Hollow marks: verdicts of the paper. Empty: the paper "
+    "states no verdict."
 )
 
 CAPTIONS: Final = {
     "results": (
-        "before and after: most confident sample first, o right, x wrong, capitals for the second "
-        "class, ? wrong since of no known class; the same test set in both. For R3 two pairs put "
-        "right and what each gains. n: the samples of the smallest counterexample; of what holds, "
-        "those of which all was tried."
+        "Before and after: one letter for each sample, most confident first: o success, x failure, "
+        "capitals for the second class, ? failure of an unknown class. Both have the same test "
+        "set. For R3: two swaps and their improvements. n: number of samples of the smallest "
+        "counterexample, or else the largest number that was tested exhaustively."
     ),
     "summary": (
-        "Each reading of each requirement; the requirements that the paper says the metric breaks. "
-        "The others are not named."
+        "Each reading of each requirement, and the requirements that the metric violates according "
+        "to the paper, which states no verdict on the others."
     ),
     "against-the-paper": (
-        "Verdicts that the paper names and no reading shares. Variants of one metric are listed "
-        "too."
+        "Verdicts of the paper with which no reading agrees, for variants of a metric too."
     ),
     "turning-point": (
-        "Of perfect rankings: the accuracy at which the F1-AUC is largest, by the number of "
-        "samples; the last row is eq. 11."
+        "Perfect rankings: the accuracy with the largest F1-AUC by number of samples. The last row "
+        "is eq. 11."
     ),
     "toy": (
-        "Most confident first, o right, x wrong. Looked for, since the paper's orders are a "
-        "picture only: CSF-1 and CSF-2 have one accuracy and one failure AUROC, CSF-3 is worse in "
-        "both than CSF-1."
+        "Most confident sample first, o success, x failure. CSF-1 and CSF-2 have equal accuracy "
+        "and failure AUROC; CSF-3 is worse than CSF-1 in both. Found by search, because the paper "
+        "shows its orders as an image only."
     ),
     "toy-curves": (
-        "A failure that is accepted early weighs on the selective risk of all that come after it, "
-        "on the generalized risk not more than any other."
+        "A failure with high confidence increases the selective risk at all higher coverages. It "
+        "increases the generalized risk by the same amount as any other failure."
     ),
     "contributions": (
-        "One failure among n samples, the others right. The paper's formula for the AUGRC, "
-        "(N - k + 1)/N^2, is that of SELE; the trapezoid has half a sample less."
+        "One failure among n samples. The formula of the paper for AUGRC, (N - k + 1)/N^2, is that "
+        "of SELE; the trapezoid has (N - k + 1/2)/N^2."
     ),
-    "verdicts": _MARKS,
-    "other-verdicts": _MARKS,
-    "surface": "One color scale. The ranking term goes to 0 on the right and at the top.",
-    "f1-auc": "Where a line falls, a better classifier with a perfect ranking is rated worse.",
+    "verdicts": _MARKS_CAPTION,
+    "other-verdicts": _MARKS_CAPTION,
+    "surface": (
+        "All panels have the same color scale. The ranking term converges to 0 at the right and at "
+        "the top."
+    ),
+    "f1-auc": (
+        "Where a line decreases, a better classifier with a perfect ranking has a worse F1-AUC."
+    ),
 }
 
 GLOSSARY: Final = {
-    **{reading.column: reading.asks for reading in READINGS.values()},
-    "Failure AUROC": "The share of pairs of a failure and a success that are in the right order.",
-    "Counterexample": "Two systems on the same samples; the better one has no better number.",
+    **{reading.column: reading.meaning for reading in READINGS.values()},
+    "Failure AUROC": "Share of pairs of a failure and a success that are in the right order.",
+    "Counterexample": (
+        "Two systems on the same samples, for which the metric of the better one is not better."
+    ),
 }

@@ -1,4 +1,4 @@
-"""The five requirements, the readings that decide them, and all that is found of one metric."""
+"""The five requirements with their testable readings, and the verdicts on a metric."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from abstain.metrics import Metric, Need
-from abstain_bench.studies.requirements.flexibility import any_loss, any_score
+from abstain_bench.studies.requirements.flexibility import check_any_score, check_graded_loss
 from abstain_bench.studies.requirements.systems import (
     ROUNDING,
-    ShownClasses,
+    ClassInputs,
     all_systems,
-    few_failures,
+    systems_with_few_failures,
 )
 from abstain_bench.studies.requirements.verdicts import (
     BETTER,
@@ -22,172 +22,193 @@ from abstain_bench.studies.requirements.verdicts import (
     PAIRS,
     STEP_BETTER,
     STEP_NEVER_WORSE,
-    Decided,
-    Readings,
+    RequirementTests,
+    Verdict,
 )
 
 
 @dataclass(frozen=True)
 class RequirementReading:
-    """One way to read a requirement so that it can be decided."""
+    """A precise reading of a requirement that can be tested."""
 
     #: "R1" to "R5".
     requirement: str
-    #: What tells it from the other readings of this requirement; empty where it is the only one.
-    way: str
-    #: What it asks, in words.
-    asks: str
-    #: Whether the paper's own words can mean it, so that its verdict is compared with this one.
-    of_paper: bool = True
+    #: Distinguishes the readings of a requirement; empty if there is only one.
+    variant: str
+    #: Statement that is tested.
+    meaning: str
+    #: Whether the text of the paper permits this reading, so that the verdicts are comparable.
+    is_from_paper: bool = True
 
     @property
     def column(self) -> str:
-        """What a column of a table is called."""
-        return f"{self.requirement} {self.way}".strip()
+        """Name of the column in tables."""
+        return f"{self.requirement} {self.variant}".strip()
 
 
-_SCORE, _TAKEN, _COUNTS = "any score", "taken", "size counts"
+#: Names of readings. They are part of the key of stored results.
+_ANY_SCORE, _LOSS_ACCEPTED, _LOSS_SIZE = "any score", "taken", "size counts"
 
-#: By what finds them, in the order of tables and figures.
+#: Readings by name, in the order of tables and figures.
 READINGS: Final[Mapping[str, RequirementReading]] = {
     COMPLETE: RequirementReading(
         "R1",
         "",
-        "Task completeness: classifier and ranking both count. At one failure AUROC another "
-        "accuracy moves the metric, and for one classifier another ranking does.",
+        "Task completeness: the metric depends on classifier and ranking. It changes with the "
+        "accuracy at a fixed failure AUROC, and with the ranking of a fixed classifier.",
     ),
     NEVER_WORSE: RequirementReading(
         "R2",
         "weak",
-        "Monotonicity, weakly: a better ranking (failure AUROC) of the same classifier, or a "
-        "better accuracy at the same failure AUROC, never makes it worse.",
+        "Weak monotonicity: a better ranking (failure AUROC) of the same classifier, or a better "
+        "accuracy at the same failure AUROC, never makes the metric worse.",
     ),
     BETTER: RequirementReading(
-        "R2", "strict", "Monotonicity as the paper words it: each of the two makes it better."
+        "R2",
+        "strict",
+        "Monotonicity as the paper states it: each of the two makes the metric better.",
     ),
     STEP_NEVER_WORSE: RequirementReading(
         "R2",
         "step, weak",
-        "Not the paper's: a success that overtakes the failure right above it, or a wrong "
-        "prediction that becomes right where it is, never makes it worse.",
-        of_paper=False,
+        "Not from the paper: the metric never gets worse if a success passes the failure right "
+        "above it, or if a wrong prediction becomes correct.",
+        is_from_paper=False,
     ),
     STEP_BETTER: RequirementReading(
-        "R2", "step, strict", "Not the paper's: each such step makes it better.", of_paper=False
+        "R2",
+        "step, strict",
+        "Not from the paper: each such step makes the metric better.",
+        is_from_paper=False,
     ),
     PAIRS: RequirementReading(
         "R3",
         "",
-        "Ranking interpretability: for one classifier, each pair of a failure above a success that "
-        "is put right gains the same, as in the AUROC.",
+        "Ranking interpretability: for a fixed classifier, each swap of a success with the failure "
+        "right above it improves the metric by the same amount, as for the AUROC.",
     ),
-    _SCORE: RequirementReading(
+    _ANY_SCORE: RequirementReading(
         "R4",
         "",
-        "CSF flexibility: any real number may be the score; nothing but its order matters, and "
-        "that does.",
+        "CSF flexibility: the metric accepts any real number as the score, and depends on the "
+        "order of the scores only.",
     ),
-    _TAKEN: RequirementReading(
-        "R5", "weak", "Error flexibility, weakly: a loss between 0 and 1 is taken."
+    _LOSS_ACCEPTED: RequirementReading(
+        "R5", "weak", "Weak error flexibility: the metric accepts losses between 0 and 1."
     ),
-    _COUNTS: RequirementReading(
-        "R5", "strict", "Error flexibility: such a loss is taken and its size counts."
+    _LOSS_SIZE: RequirementReading(
+        "R5",
+        "strict",
+        "Error flexibility: the metric accepts such losses and depends on their size.",
     ),
 }
 
-#: Where classes and their probabilities are shown to it.
-_CLASSES: Final = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES})
+#: Inputs that make a metric depend on the classes.
+_CLASS_NEEDS: Final = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES})
 
-#: All label vectors are tried of up to so many samples where a metric is shown the classes.
-_MOST_LABELED: Final = 7
+#: Largest number of samples for which all label vectors are tested.
+_MAX_LABELED: Final = 7
 
-#: Samples that tell what a metric reads.
-_TOLD: Final = 3
+#: Number of samples from which the inputs of a metric are determined.
+_N_PROBE: Final = 3
+
+#: Families of metrics over all thresholds, to which the requirements apply.
+_FAMILIES: Final = frozenset({"area", "ranking"})
 
 
-#: What is made for all thresholds, as the requirements ask.
-_WHOLE: Final = frozenset({"area", "ranking"})
-
-
-def is_meant(metric: Metric) -> bool:
-    """Tell whether a metric sums up all thresholds, or the paper judges it."""
-    return metric.identity.family in _WHOLE or metric.identity.violated_requirements is not None
+def is_in_scope(metric: Metric) -> bool:
+    """Return whether a metric covers all thresholds, or the paper gives verdicts on it."""
+    identity = metric.identity
+    return identity.family in _FAMILIES or identity.violated_requirements is not None
 
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """What was found of one metric: a finding for each of `READINGS`."""
+    """A metric with the verdict for each of `READINGS`."""
 
     metric: Metric
-    found: Mapping[str, Decided]
+    verdicts: Mapping[str, Verdict]
 
-    def paper(self, requirement: str) -> bool | None:
-        """Return whether the paper says that it meets the requirement; None if it says nothing.
+    def paper_verdict(self, requirement: str) -> bool | None:
+        """Return whether the metric meets a requirement according to the paper, None if unstated.
 
-        Of most metrics the paper names only the requirements that they break. Of one it says that
-        it meets all five.
+        For most metrics, the paper names only the violated requirements. It states that AUGRC meets
+        all five.
         """
-        if self.metric.identity.violated_requirements is None:
+        violated = self.metric.identity.violated_requirements
+        if violated is None:
             return None
-        if requirement in self.metric.identity.violated_requirements:
+        if requirement in violated:
             return False
-        return None if self.metric.identity.violated_requirements else True
+        return None if violated else True
 
-    def agreeing(self, requirement: str) -> list[str]:
-        """Return the readings of a requirement in which it is as the paper says."""
+    def readings_like_paper(self, requirement: str) -> list[str]:
+        """Return the readings of a requirement whose verdict equals that of the paper."""
         return [
             name
-            for name in self.of(requirement)
-            if self.found[name].holds == self.paper(requirement)
+            for name in self.readings_of(requirement)
+            if self.verdicts[name].holds == self.paper_verdict(requirement)
         ]
 
     @staticmethod
-    def of(requirement: str) -> dict[str, RequirementReading]:
-        """Return the readings of a requirement that the paper's words can mean."""
-        return {n: r for n, r in READINGS.items() if r.requirement == requirement and r.of_paper}
+    def readings_of(requirement: str) -> dict[str, RequirementReading]:
+        """Return the readings of a requirement that the text of the paper permits."""
+        return {
+            name: reading
+            for name, reading in READINGS.items()
+            if reading.requirement == requirement and reading.is_from_paper
+        }
 
 
 @cache
-def judged(metric: Metric, orders: int) -> JudgedMetric:
-    """Decide all requirements for one metric over all systems of up to so many samples."""
-    shown = _shown(metric)
-    scales = 2 if _reads_values(metric, shown) else 1
-    readings = Readings(metric)
-    most = orders if shown is ShownClasses.NOTHING else min(orders, _MOST_LABELED)
-    for n in range(2, most + 1):
-        if not readings.decided:
-            readings.see(all_systems(n, shown, scales=scales))
-    if not readings.decided:
-        readings.see(few_failures(shown, scales=scales))
-    taken, counts = any_loss(metric, shown)
-    flexible = {_SCORE: any_score(metric, shown), _TAKEN: taken, _COUNTS: counts}
-    found = {**readings.closed(), **flexible}
-    return JudgedMetric(metric, {name: found[name] for name in READINGS})
+def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
+    """Test all requirements for a metric on all systems of up to `orders` samples."""
+    class_inputs = _class_inputs(metric)
+    scales = 2 if _depends_on_scale(metric, class_inputs) else 1
+    max_samples = orders
+    if class_inputs is not ClassInputs.NOTHING:
+        max_samples = min(orders, _MAX_LABELED)
+    tests = RequirementTests(metric)
+    for n in range(2, max_samples + 1):
+        if not tests.is_decided:
+            tests.update(all_systems(n, class_inputs, scales=scales))
+    if not tests.is_decided:
+        tests.update(systems_with_few_failures(class_inputs, scales=scales))
+    accepted, size = check_graded_loss(metric, class_inputs)
+    verdicts = {
+        **tests.verdicts(),
+        _ANY_SCORE: check_any_score(metric, class_inputs),
+        _LOSS_ACCEPTED: accepted,
+        _LOSS_SIZE: size,
+    }
+    return JudgedMetric(metric, {name: verdicts[name] for name in READINGS})
 
 
-def _shown(metric: Metric) -> ShownClasses:
-    """Return what it is to be shown: samples of no known class where it is undefined without."""
-    if not metric.measurement.needs & _CLASSES:
-        return ShownClasses.NOTHING
-    closed = all_systems(_TOLD, ShownClasses.CLASSES).badness(metric)
-    return ShownClasses.CLASSES if np.isfinite(closed).any() else ShownClasses.OPEN
+def _class_inputs(metric: Metric) -> ClassInputs:
+    """Return the class inputs of a metric: an unknown class if it is undefined otherwise."""
+    if not metric.measurement.needs & _CLASS_NEEDS:
+        return ClassInputs.NOTHING
+    values = all_systems(_N_PROBE, ClassInputs.CLASSES).oriented_values(metric)
+    return ClassInputs.CLASSES if np.isfinite(values).any() else ClassInputs.OPEN
 
 
-def _reads_values(metric: Metric, shown: ShownClasses) -> bool:
-    """Tell whether surer confidences of the same order move it, those of the classes too."""
-    systems = all_systems(_TOLD, shown, scales=2)
-    value = systems.badness(metric)
-    usual, surer = value[systems.scale == 0], value[systems.scale == 1]
-    return bool(np.nanmax(np.abs(np.nan_to_num(usual - surer)), initial=0.0) > ROUNDING)
+def _depends_on_scale(metric: Metric, class_inputs: ClassInputs) -> bool:
+    """Return whether higher confidences in the same order change a metric."""
+    systems = all_systems(_N_PROBE, class_inputs, scales=2)
+    values = systems.oriented_values(metric)
+    differences = values[systems.scale == 0] - values[systems.scale == 1]
+    return bool(np.abs(np.nan_to_num(differences)).max(initial=0.0) > ROUNDING)
 
 
 REQUIREMENTS: Final = tuple(dict.fromkeys(reading.requirement for reading in READINGS.values()))
 
 
-def disagreements(judgments: Mapping[str, JudgedMetric]) -> Iterator[tuple[JudgedMetric, str]]:
-    """Yield the metrics and requirements of which no reading is as the paper says."""
+def find_disagreements(
+    judgments: Mapping[str, JudgedMetric],
+) -> Iterator[tuple[JudgedMetric, str]]:
+    """Yield the metrics and requirements for which no reading agrees with the paper."""
     for judgment in judgments.values():
         for requirement in REQUIREMENTS:
-            known = judgment.paper(requirement) is not None
-            if known and not judgment.agreeing(requirement):
+            is_stated = judgment.paper_verdict(requirement) is not None
+            if is_stated and not judgment.readings_like_paper(requirement):
                 yield judgment, requirement

@@ -1,4 +1,4 @@
-"""Whether a metric keeps R4 and R5: what confidence and what loss it takes, and what it sees."""
+"""Test the requirements R4 and R5: which confidences and losses a metric accepts and uses."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -9,96 +9,113 @@ from abstain.metrics import Metric
 from abstain.typing import FloatArray
 from abstain_bench.studies.requirements.systems import (
     ROUNDING,
-    ShownClasses,
+    ClassInputs,
     Systems,
     all_systems,
-    few_failures,
+    systems_with_few_failures,
 )
-from abstain_bench.studies.requirements.verdicts import Decided, Example
+from abstain_bench.studies.requirements.verdicts import Counterexample, Verdict
 
-#: Scores from elsewhere: increasing functions of the usual confidences g, in [0, 1] and beyond.
-_SCORES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
+#: Increasing functions of the confidences g, whose values lie inside and outside of [0, 1].
+_TRANSFORMATIONS: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
     "10 g - 7": lambda g: 10 * g - 7,
     "g^3": lambda g: g**3,
 }
 
-#: Two sizes of one loss, beside those of 0 and 1.
-_SIZES: Final = (0.01, 0.9)
+#: Two losses of the first failure between 0 and 1.
+_LOSS_SIZES: Final = (0.01, 0.9)
 
-#: Systems of four samples that are looked at, of all labels evenly.
-_MOST: Final = 32
+#: Largest number of systems of four samples that are tested, evenly over all labels.
+_MAX_SMALL_SYSTEMS: Final = 32
 
-#: Of the systems of twenty samples each so many is looked at.
-_STEP: Final = 30
+#: Every 30th system of twenty samples is tested.
+_LARGE_STEP: Final = 30
 
-_UNDEFINED: Final = Decided(0)
-
-
-def any_score(metric: Metric, shown: ShownClasses) -> Decided:
-    """Decide R4: it takes any score, sees nothing of it but its order, and does see that."""
-    blind = None
-    for systems, row, usual in _looked_at(metric, shown):
-        if bound := _bound_to_a_scale(metric, systems, row, usual):
-            return bound
-        own = systems.confidence(row)
-        turned = metric.compute(systems.scored(row, confidence=own[::-1].copy())).value
-        if _apart(float(turned), usual):
-            blind = Decided(systems.n)
-        elif blind is None:
-            why = "the score turned around does not move it"
-            words = systems.written(row), f"{systems.written(row)}, turned"
-            blind = Decided(systems.n, Example.of(words, (usual, usual), why))
-    return blind or _UNDEFINED
+_UNDEFINED: Final = Verdict(0)
 
 
-def _bound_to_a_scale(metric: Metric, systems: Systems, row: int, usual: float) -> Decided | None:
-    """Return a score of the same order that it refuses, or of which it says another number."""
-    word = systems.written(row)
-    for said, score in _SCORES.items():
-        other = systems.scored(row, confidence=score(systems.confidence(row)))
-        if reason := metric.reason_not_applicable(other):
-            return Decided(systems.n, Example(word, f"{word} by {said}", usual, why=reason))
-        value = float(metric.compute(other).value)
-        if _apart(value, usual):
-            why = "the same order by another score moves it"
-            return Decided(systems.n, Example(word, f"{word} by {said}", usual, value, why))
+def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
+    """Test requirement R4: the metric accepts any score, and only its order matters."""
+    order_verdict = None
+    for systems, row, value in _example_systems(metric, class_inputs):
+        if verdict := _find_scale_dependence(metric, systems, row, value):
+            return verdict
+        reversed_confidence = systems.confidence(row)[::-1].copy()
+        reversed_samples = systems.scored(row, confidence=reversed_confidence)
+        if _differ(float(metric.compute(reversed_samples).value), value):
+            order_verdict = Verdict(systems.n_samples)
+        elif order_verdict is None:
+            text = systems.format_row(row)
+            reason = "the metric does not change if the score is reversed"
+            counterexample = Counterexample.from_pair(
+                (text, f"{text}, reversed"), (value, value), reason
+            )
+            order_verdict = Verdict(systems.n_samples, counterexample)
+    return order_verdict or _UNDEFINED
+
+
+def _find_scale_dependence(
+    metric: Metric, systems: Systems, row: int, value: float
+) -> Verdict | None:
+    """Return a transformed score that the metric rejects, or that changes its value."""
+    text = systems.format_row(row)
+    for formula, transformation in _TRANSFORMATIONS.items():
+        transformed = systems.scored(row, confidence=transformation(systems.confidence(row)))
+        transformed_text = f"{text} by {formula}"
+        if reason := metric.reason_not_applicable(transformed):
+            counterexample = Counterexample(text, transformed_text, value, reason=reason)
+            return Verdict(systems.n_samples, counterexample)
+        transformed_value = float(metric.compute(transformed).value)
+        if _differ(transformed_value, value):
+            reason = "another score with the same order changes it"
+            counterexample = Counterexample(
+                text, transformed_text, value, transformed_value, reason
+            )
+            return Verdict(systems.n_samples, counterexample)
     return None
 
 
-def any_loss(metric: Metric, shown: ShownClasses) -> tuple[Decided, Decided]:
-    """Decide R5 in both readings: a loss between 0 and 1 is taken, and its size counts."""
-    found = _UNDEFINED
-    for systems, row, _ in _looked_at(metric, shown):
-        place = int(np.flatnonzero(systems.wrong[row])[0])
-        losses = [
-            np.where(np.arange(systems.n) == place, size, systems.wrong[row]) for size in _SIZES
+def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdict, Verdict]:
+    """Test requirement R5: the metric accepts losses between 0 and 1, and depends on their size."""
+    size_verdict = _UNDEFINED
+    for systems, row, _ in _example_systems(metric, class_inputs):
+        is_failure = systems.is_failure[row]
+        is_first_failure = np.arange(systems.n_samples) == np.flatnonzero(is_failure)[0]
+        graded = [
+            systems.scored(row, loss=np.where(is_first_failure, size, is_failure))
+            for size in _LOSS_SIZES
         ]
-        graded = [systems.scored(row, loss=loss) for loss in losses]
-        words = [f"{systems.written(row)}, x = {size:g}" for size in _SIZES]
+        descriptions = [f"{systems.format_row(row)}, x = {size:g}" for size in _LOSS_SIZES]
         if reason := metric.reason_not_applicable(graded[0]):
-            refused = Decided(systems.n, Example.of(words, (float("nan"),) * 2, reason))
-            return refused, refused
-        values = [float(metric.compute(s).value) for s in graded]
-        if _apart(*values):
-            return Decided(systems.n), Decided(systems.n)
-        if found is _UNDEFINED:
-            why = "the size of the loss of the first failure does not move it"
-            found = Decided(systems.n, Example.of(words, values, why))
-    return Decided(found.n), found
+            nan = float("nan")
+            counterexample = Counterexample.from_pair(descriptions, (nan, nan), reason)
+            rejected = Verdict(systems.n_samples, counterexample)
+            return rejected, rejected
+        values = [float(metric.compute(scored).value) for scored in graded]
+        if _differ(*values):
+            return Verdict(systems.n_samples), Verdict(systems.n_samples)
+        if size_verdict is _UNDEFINED:
+            reason = "the size of the loss of the first failure does not change it"
+            counterexample = Counterexample.from_pair(descriptions, values, reason)
+            size_verdict = Verdict(systems.n_samples, counterexample)
+    return Verdict(size_verdict.n_samples), size_verdict
 
 
-def _looked_at(metric: Metric, shown: ShownClasses) -> Iterator[tuple[Systems, int, float]]:
-    """Yield systems and what it says of them: of four samples, then some of twenty."""
-    small, more = all_systems(4, shown), few_failures(shown)
-    both = np.flatnonzero(small.both)
-    rows = [(small, int(row)) for row in both[:: -(-both.size // _MOST)]]
-    rows += [(more, row) for row in range(0, len(more.wrong), _STEP)]
+def _example_systems(
+    metric: Metric, class_inputs: ClassInputs
+) -> Iterator[tuple[Systems, int, float]]:
+    """Yield systems of four and of twenty samples with finite values of the metric."""
+    small, large = all_systems(4, class_inputs), systems_with_few_failures(class_inputs)
+    small_rows = np.flatnonzero(small.has_ranking)
+    small_step = -(-small_rows.size // _MAX_SMALL_SYSTEMS)
+    rows = [(small, int(row)) for row in small_rows[::small_step]]
+    rows += [(large, row) for row in range(0, len(large.is_failure), _LARGE_STEP)]
     for systems, row in rows:
         value = float(metric.compute(systems.scored(row)).value)
         if np.isfinite(value):
             yield systems, row, value
 
 
-def _apart(a: float, b: float) -> bool:
-    """Tell two values apart; to be undefined is another value."""
+def _differ(a: float, b: float) -> bool:
+    """Return whether two values differ by more than rounding. NaN equals NaN only."""
     return not np.isclose(a, b, rtol=0.0, atol=ROUNDING, equal_nan=True)

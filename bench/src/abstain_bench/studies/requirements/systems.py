@@ -1,6 +1,6 @@
-"""Every selective classifier of a few samples: each order of right and wrong, most confident first.
+"""All selective classifiers of a few samples: every order of successes and failures.
 
-What a requirement asks is asked of pairs of these, so that it is decided by trying all of them.
+A requirement is a statement about pairs of these systems, so it can be tested exhaustively.
 """
 
 import math
@@ -17,230 +17,259 @@ from abstain._foundation.scored import ClassView, Scored
 from abstain.metrics import Metric
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-#: How far two numbers may be apart by rounding.
+#: Differences up to this value are rounding errors.
 ROUNDING: Final = 1e-9
 
-#: Few failures among more samples, for metrics of a coverage that seven samples cannot have.
-MORE, FEW = 20, 2
+#: Number of samples and largest number of failures of `systems_with_few_failures`, for metrics
+#: at a coverage that seven samples do not have.
+N_LARGE, MAX_FEW_FAILURES = 20, 2
 
-#: So many systems keep what was sorted of them for the next metric.
-_KEPT: Final = 3000
+#: Largest number of systems whose sorted samples are cached for the next metric.
+_MAX_CACHED: Final = 3000
 
 
-class ShownClasses(StrEnum):
-    """What a metric is shown beside confidence and loss."""
+class ClassInputs(StrEnum):
+    """Inputs of a metric in addition to confidence and loss."""
 
     NOTHING = "nothing"
     #: Labels, predictions and probabilities of two classes.
     CLASSES = "classes"
-    #: The same, the second class being none that the model knows: never predicted, always wrong.
+    #: The same, but the second class is unknown to the model: never predicted, always wrong.
     OPEN = "open"
 
 
-#: A sample as a letter: right or wrong, small where it is of the first class.
+#: Letters of a success and a failure, for samples of the first and of the second class.
 _LETTERS: Final = {
-    ShownClasses.NOTHING: np.array([["o", "x"]]),
-    ShownClasses.CLASSES: np.array([["o", "x"], ["O", "X"]]),
-    ShownClasses.OPEN: np.array([["o", "x"], ["?", "?"]]),
+    ClassInputs.NOTHING: np.array([["o", "x"]]),
+    ClassInputs.CLASSES: np.array([["o", "x"], ["O", "X"]]),
+    ClassInputs.OPEN: np.array([["o", "x"], ["?", "?"]]),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """Selective classifiers on n samples, one a row: the most confident sample comes first."""
+    """Selective classifiers on n samples, one in each row, most confident sample first."""
 
-    #: Shape (m, n). Which predictions are wrong.
-    wrong: BoolArray
-    #: Shape (m, n). The true class of each sample, 0 or 1.
+    #: Shape (m, n). Whether a prediction is wrong.
+    is_failure: BoolArray
+    #: Shape (m, n). True class of each sample, 0 or 1.
     labels: IntArray
-    #: Shape (m,). Which scale the confidences are on, where a metric reads their values.
+    #: Shape (m,). Index of the confidence values, 0 or 1, for metrics that depend on the values.
     scale: IntArray
-    #: What the metric is shown of them.
-    shown: ShownClasses
-    #: Whether all orders of that many samples are there.
+    class_inputs: ClassInputs
+    #: Whether the systems include all orders of n samples.
     all_orders: bool = True
 
     @property
-    def n(self) -> int:
-        """Number of samples."""
-        return int(self.wrong.shape[1])
+    def n_samples(self) -> int:
+        """Number of samples of each system."""
+        return int(self.is_failure.shape[1])
 
     @cached_property
-    def failures(self) -> IntArray:
-        """Number of wrong predictions."""
-        return np.asarray(self.wrong.sum(axis=1))
+    def n_failures(self) -> IntArray:
+        """Number of wrong predictions of each system."""
+        return np.asarray(self.is_failure.sum(axis=1))
 
     @cached_property
-    def both(self) -> BoolArray:
-        """Whether some are right and some are wrong, so that there is a ranking."""
-        return np.asarray((self.failures > 0) & (self.failures < self.n))
+    def has_ranking(self) -> BoolArray:
+        """Whether a system has both successes and failures."""
+        return np.asarray((self.n_failures > 0) & (self.n_failures < self.n_samples))
 
     @cached_property
     def ranking(self) -> IntArray:
-        """The failure AUROC times a number that makes it whole for all numbers of failures."""
-        whole = math.lcm(*(k * (self.n - k) for k in range(1, self.n)))
-        rights_above = np.cumsum(~self.wrong, axis=1)
-        won = (rights_above * self.wrong).sum(axis=1)
-        pairs = np.maximum(self.failures * (self.n - self.failures), 1)
-        # The multiple of 20 samples fits into 64 bits.
-        return np.asarray(won * (whole // pairs))
+        """Failure AUROC times a common multiple of the numbers of pairs, as an exact integer."""
+        n = self.n_samples
+        # The common multiple for 20 samples fits into 64 bits.
+        common_multiple = math.lcm(*(k * (n - k) for k in range(1, n)))
+        n_successes_above = np.cumsum(~self.is_failure, axis=1)
+        n_ordered_pairs = (n_successes_above * self.is_failure).sum(axis=1)
+        n_pairs = np.maximum(self.n_failures * (n - self.n_failures), 1)
+        return np.asarray(n_ordered_pairs * (common_multiple // n_pairs))
 
     @cached_property
-    def positives(self) -> IntArray:
-        """Number of samples of the second class: of one test set it is the same."""
+    def n_second_class(self) -> IntArray:
+        """Number of samples of the second class, which identifies the test set."""
         return np.asarray(self.labels.sum(axis=1))
 
     @cached_property
     def classifier(self) -> IntArray:
-        """A number for each classifier: how many samples of which class are right and wrong."""
-        of_second = (self.wrong & (self.labels == 1)).sum(axis=1)
-        size = self.n + 1
-        return np.asarray((self.failures * size + of_second) * size + self.positives)
+        """Integer that identifies the numbers of successes and failures of each class."""
+        n_failures_of_second = (self.is_failure & (self.labels == 1)).sum(axis=1)
+        base = self.n_samples + 1
+        return np.asarray(
+            (self.n_failures * base + n_failures_of_second) * base + self.n_second_class
+        )
 
     @cached_property
-    def ranked(self) -> IntArray:
-        """A number for each ranking of one test set."""
-        return np.asarray(self.ranking * (self.n + 1) + self.positives)
+    def ranking_and_classes(self) -> IntArray:
+        """Integer that identifies the failure AUROC and the test set."""
+        return np.asarray(self.ranking * (self.n_samples + 1) + self.n_second_class)
 
     def confidence(self, row: int) -> FloatArray:
-        """Return the confidences of a system, which are in (1/2, 1) and distinct."""
-        return _scales(self.n)[self.scale[row]]
+        """Return the confidences of a system, distinct values in (1/2, 1)."""
+        return _confidence_scales(self.n_samples)[self.scale[row]]
 
     def scored(
         self, row: int, *, confidence: FloatArray | None = None, loss: FloatArray | None = None
     ) -> Scored:
-        """Return what a metric is given; another confidence is one from outside the classifier."""
-        own, wrong = self.confidence(row), self.wrong[row]
-        c = own if confidence is None else confidence
-        seen = self.shown is not ShownClasses.NOTHING
-        view = _view(self.labels[row], wrong, own, self.shown) if seen else None
+        """Return the samples of a system as inputs of a metric.
+
+        `confidence` and `loss` replace those of the classifier.
+        """
+        class_confidence = self.confidence(row)
+        is_failure = self.is_failure[row]
+        ranking_confidence = class_confidence if confidence is None else confidence
+        class_view = None
+        if self.class_inputs is not ClassInputs.NOTHING:
+            is_open = self.class_inputs is ClassInputs.OPEN
+            class_view = _make_class_view(
+                self.labels[row], is_failure, class_confidence, is_open=is_open
+            )
         return Scored(
-            c, wrong.astype(float) if loss is None else loss, probability=c, class_view=view
+            ranking_confidence,
+            is_failure.astype(float) if loss is None else loss,
+            probability=ranking_confidence,
+            class_view=class_view,
         )
 
-    def badness(self, metric: Metric) -> FloatArray:
-        """Return the metric of every system, turned so that lower is better; NaN if undefined."""
+    def oriented_values(self, metric: Metric) -> FloatArray:
+        """Return the metric of every system, negated if higher is better; NaN if undefined."""
         sign = 1.0 if metric.lower_is_better else -1.0
-        return np.array([sign * float(metric.compute(s).value) for s in self._every])
-
-    @property
-    def _every(self) -> Iterable[Scored]:
-        """What a metric is given of every system, sorted once for all metrics where few."""
-        few = len(self.wrong) <= _KEPT
-        return self._kept if few else (self.scored(row) for row in range(len(self.wrong)))
+        n_systems = len(self.is_failure)
+        samples: Iterable[Scored]
+        if n_systems <= _MAX_CACHED:
+            samples = self._cached_samples
+        else:
+            samples = (self.scored(row) for row in range(n_systems))
+        return np.array([sign * float(metric.compute(scored).value) for scored in samples])
 
     @cached_property
-    def _kept(self) -> tuple[Scored, ...]:
-        return tuple(self.scored(row) for row in range(len(self.wrong)))
+    def _cached_samples(self) -> tuple[Scored, ...]:
+        return tuple(self.scored(row) for row in range(len(self.is_failure)))
 
-    def written(self, row: int) -> str:
-        """Write a system as a word, most confident first."""
-        word = "".join(_LETTERS[self.shown][self.labels[row], self.wrong[row].astype(int)])
-        return f"{word}, surer" if self.scale[row] else word
+    def format_row(self, row: int) -> str:
+        """Return a letter for each sample of a system, most confident first."""
+        letters = _LETTERS[self.class_inputs][self.labels[row], self.is_failure[row].astype(int)]
+        text = "".join(letters)
+        return f"{text}, higher confidences" if self.scale[row] else text
 
     @cached_property
     def swaps(self) -> IntArray:
-        """Systems before and after a success overtakes the failure right above it, (k, 2)."""
-        places = range(self.n - 1)
-        return self._pairs(
-            (row, self._swapped(row, i))
-            for i in places
-            for row in _rows(self.wrong[:, i] & ~self.wrong[:, i + 1])
-        )
+        """Pairs of rows before and after a success passes the failure right above it, (k, 2)."""
+        pairs = []
+        for i in range(self.n_samples - 1):
+            order = np.arange(self.n_samples)
+            order[[i, i + 1]] = i + 1, i
+            for row in np.flatnonzero(self.is_failure[:, i] & ~self.is_failure[:, i + 1]).tolist():
+                key = self._key(row, self.is_failure[row, order], self.labels[row, order])
+                pairs.append((row, key))
+        return self._existing_pairs(pairs)
 
     @cached_property
-    def mends(self) -> IntArray:
-        """Systems before and after one wrong prediction becomes right where it is, (k, 2)."""
-        return self._pairs(
-            (row, self._key(row, wrong=self.wrong[row] & (np.arange(self.n) != i)))
-            for i in range(self.n)
-            for row in _rows(self.wrong[:, i])
-        )
+    def corrections(self) -> IntArray:
+        """Pairs of rows before and after one wrong prediction becomes correct, (k, 2)."""
+        pairs = []
+        for i in range(self.n_samples):
+            is_other_sample = np.arange(self.n_samples) != i
+            for row in np.flatnonzero(self.is_failure[:, i]).tolist():
+                key = self._key(row, self.is_failure[row] & is_other_sample, self.labels[row])
+                pairs.append((row, key))
+        return self._existing_pairs(pairs)
 
-    def _swapped(self, row: int, i: int) -> bytes:
-        order = np.arange(self.n)
-        order[[i, i + 1]] = i + 1, i
-        return self._key(row, wrong=self.wrong[row, order], labels=self.labels[row, order])
-
-    def _key(
-        self, row: int, *, wrong: BoolArray | None = None, labels: IntArray | None = None
-    ) -> bytes:
-        w = self.wrong[row] if wrong is None else wrong
-        y = self.labels[row] if labels is None else labels
-        return bytes(w.tolist()) + bytes(y.tolist()) + bytes([int(self.scale[row])])
+    def _key(self, row: int, is_failure: BoolArray, labels: IntArray) -> bytes:
+        """Return bytes that identify a system on the confidence scale of a row."""
+        return bytes(is_failure.tolist()) + bytes(labels.tolist()) + bytes([int(self.scale[row])])
 
     @cached_property
-    def _place(self) -> dict[bytes, int]:
-        return {self._key(row): row for row in range(len(self.wrong))}
+    def _row_by_key(self) -> dict[bytes, int]:
+        return {
+            self._key(row, self.is_failure[row], self.labels[row]): row
+            for row in range(len(self.is_failure))
+        }
 
-    def _pairs(self, found: Iterable[tuple[int, bytes]]) -> IntArray:
-        known = [(row, self._place[key]) for row, key in found if key in self._place]
-        return np.array(known, dtype=np.int64).reshape(-1, 2)
-
-
-def _rows(there: BoolArray) -> list[int]:
-    found: list[int] = np.flatnonzero(there).tolist()
-    return found
+    def _existing_pairs(self, pairs: Iterable[tuple[int, bytes]]) -> IntArray:
+        """Replace the second system of each pair by its row, without systems that are missing."""
+        rows = [(row, self._row_by_key[key]) for row, key in pairs if key in self._row_by_key]
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
 @cache
-def _scales(n: int) -> tuple[FloatArray, FloatArray]:
-    """Return two sets of confidences with one order, of which the second doubts less."""
-    usual = np.linspace(0.95, 0.55, n)
-    return usual, 1 - (1 - usual) ** 2
+def _confidence_scales(n: int) -> tuple[FloatArray, FloatArray]:
+    """Return two arrays of confidences in the same order; the second has higher values."""
+    confidence = np.linspace(0.95, 0.55, n)
+    return confidence, 1 - (1 - confidence) ** 2
 
 
-def _view(
-    labels: IntArray, wrong: BoolArray, confidence: FloatArray, shown: ShownClasses
+def _make_class_view(
+    labels: IntArray, is_failure: BoolArray, confidence: FloatArray, *, is_open: bool
 ) -> ClassView:
-    """Return two classes, the predicted one as probable as the sample is confident."""
-    predicted = np.where(wrong, 1 - labels, labels)
-    p = np.where(np.arange(2) == predicted[:, None], confidence[:, None], 1 - confidence[:, None])
-    truth = np.where(labels == 1, -1, labels) if shown is ShownClasses.OPEN else labels
-    return ClassView(truth, predicted, (0, 1), p, np.log(p))
+    """Return two classes; the probability of the predicted one is the confidence."""
+    prediction = np.where(is_failure, 1 - labels, labels)
+    is_predicted = np.arange(2) == prediction[:, None]
+    probabilities = np.where(is_predicted, confidence[:, None], 1 - confidence[:, None])
+    # The label −1 is a class that the model does not know.
+    true_labels = np.where(labels == 1, -1, labels) if is_open else labels
+    return ClassView(true_labels, prediction, (0, 1), probabilities, np.log(probabilities))
 
 
 @cache
-def all_systems(n: int, shown: ShownClasses = ShownClasses.NOTHING, *, scales: int = 1) -> Systems:
-    """Return all systems of n samples: every order, on every scale, with all labels if shown."""
+def all_systems(
+    n: int, class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
+) -> Systems:
+    """Return all systems of n samples: every order and scale and, with classes, all labels."""
     orders = list(product((False, True), repeat=n))
-    labels = list(product((0, 1), repeat=n)) if shown is not ShownClasses.NOTHING else [(0,) * n]
-    return _systems(list(product(orders, labels, range(scales))), shown, all_orders=True)
+    labels = [(0,) * n]
+    if class_inputs is not ClassInputs.NOTHING:
+        labels = list(product((0, 1), repeat=n))
+    rows = list(product(orders, labels, range(scales)))
+    return _make_systems(rows, class_inputs, all_orders=True)
 
 
 @cache
-def few_failures(shown: ShownClasses = ShownClasses.NOTHING, *, scales: int = 1) -> Systems:
+def systems_with_few_failures(
+    class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
+) -> Systems:
     """Return the orders of more samples with few failures.
 
-    The two classes take turns; of none that the model knows is the last failure.
+    The two classes alternate. With an unknown class, only the last failure belongs to it.
     """
-    places = [at for k in range(1, FEW + 1) for at in combinations(range(MORE), k)]
+    failure_positions = [
+        positions
+        for n_failures in range(1, MAX_FEW_FAILURES + 1)
+        for positions in combinations(range(N_LARGE), n_failures)
+    ]
     rows = [
-        (tuple(i in at for i in range(MORE)), _labels(shown, at), scale)
-        for at in places
+        (
+            tuple(i in positions for i in range(N_LARGE)),
+            _labels_of_large_system(class_inputs, positions),
+            scale,
+        )
+        for positions in failure_positions
         for scale in range(scales)
     ]
-    return _systems(rows, shown, all_orders=False)
+    return _make_systems(rows, class_inputs, all_orders=False)
 
 
-def _labels(shown: ShownClasses, failures: tuple[int, ...]) -> tuple[int, ...]:
-    second = {
-        ShownClasses.NOTHING: (),
-        ShownClasses.CLASSES: range(1, MORE, 2),
-        ShownClasses.OPEN: failures[-1:],
-    }[shown]
-    return tuple(int(i in second) for i in range(MORE))
+def _labels_of_large_system(
+    class_inputs: ClassInputs, failure_positions: tuple[int, ...]
+) -> tuple[int, ...]:
+    second_class: Iterable[int] = ()
+    if class_inputs is ClassInputs.CLASSES:
+        second_class = range(1, N_LARGE, 2)
+    elif class_inputs is ClassInputs.OPEN:
+        second_class = failure_positions[-1:]
+    return tuple(int(i in second_class) for i in range(N_LARGE))
 
 
-def _systems(
+def _make_systems(
     rows: list[tuple[tuple[bool, ...], tuple[int, ...], int]],
-    shown: ShownClasses,
+    class_inputs: ClassInputs,
     *,
     all_orders: bool,
 ) -> Systems:
-    wrong, labels, scale = (np.array(column) for column in zip(*rows, strict=True))
-    if shown is ShownClasses.OPEN:
-        # What the model does not know it cannot get right.
-        there = (wrong | (labels == 0)).all(axis=1)
-        wrong, labels, scale = wrong[there], labels[there], scale[there]
-    return Systems(wrong, labels, scale, shown, all_orders)
+    is_failure, labels, scale = (np.array(column) for column in zip(*rows, strict=True))
+    if class_inputs is ClassInputs.OPEN:
+        # Samples of the unknown class are always failures.
+        is_possible = (is_failure | (labels == 0)).all(axis=1)
+        is_failure, labels, scale = is_failure[is_possible], labels[is_possible], scale[is_possible]
+    return Systems(is_failure, labels, scale, class_inputs, all_orders)

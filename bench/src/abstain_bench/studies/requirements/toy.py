@@ -1,4 +1,4 @@
-"""Twenty predictions ranked by three scores, of which the AURC prefers the wrong one (figure 2)."""
+"""Twenty predictions ranked by three scores, for which AURC prefers a worse system (figure 2)."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -16,100 +16,112 @@ from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements.closed_forms import rank_contributions
 from abstain_bench.studies.requirements.systems import ROUNDING
 
-#: Samples, and failures of the better classifier.
-N: Final = 20
-FAILURES: Final = 4
+#: Numbers of samples, and of failures of the better classifier.
+N_SAMPLES: Final = 20
+N_FAILURES: Final = 4
 
-_CONFIDENCE: Final = np.arange(N, 0, -1)
+_CONFIDENCE: Final = np.arange(N_SAMPLES, 0, -1)
 
 
-def toy_orders() -> dict[str, BoolArray]:
-    """Find three orders of which accuracy and failure AUROC say one thing and the AURC another.
+def find_toy_orders() -> dict[str, BoolArray]:
+    """Find three orders for which AURC contradicts accuracy and failure AUROC.
 
-    CSF-1 and CSF-2 have one accuracy and one failure AUROC, and of all such pairs the largest
-    difference of AURC, CSF-1 the higher one. CSF-3 is worse than CSF-1 in accuracy and failure
-    AUROC, yet its AURC is lower: of all such orders with one failure more that of the highest
-    AUGRC. The orders of the paper are a picture only, so these are looked for.
+    CSF-1 and CSF-2 have equal accuracy and equal failure AUROC. Of all such pairs, they have the
+    largest difference of AURC, with CSF-1 higher. CSF-3 has one failure more, a lower failure AUROC
+    and a lower AURC than CSF-1; of all such orders, it has the highest AUGRC. The paper shows its
+    orders as an image only, so they cannot be copied.
     """
-    first, second = _furthest_apart(_orders(FAILURES))
-    third = _praised(_orders(FAILURES + 1), first)
+    first, second = _find_largest_difference(_all_orders(N_FAILURES))
+    third = _find_preferred_order(_all_orders(N_FAILURES + 1), first)
     return {"CSF-1": first, "CSF-2": second, "CSF-3": third}
 
 
-def _orders(failures: int) -> BoolArray:
-    """Return all orders of N samples with so many failures, one a row."""
-    places = np.array(list(combinations(range(N), failures)))
-    out = np.zeros((len(places), N), dtype=np.bool_)
-    out[np.arange(len(places))[:, None], places] = True
-    return out
+def _all_orders(n_failures: int) -> BoolArray:
+    """Return all orders with this number of failures, one in each row."""
+    positions = np.array(list(combinations(range(N_SAMPLES), n_failures)))
+    orders = np.zeros((len(positions), N_SAMPLES), dtype=np.bool_)
+    orders[np.arange(len(positions))[:, None], positions] = True
+    return orders
 
 
-def _won(orders: BoolArray) -> IntArray:
-    """Return the pairs in which the success is the more confident one."""
+def _count_ordered_pairs(orders: BoolArray) -> IntArray:
+    """Return the number of pairs in which the success is more confident than the failure."""
     return np.asarray((np.cumsum(~orders, axis=1) * orders).sum(axis=1))
 
 
+def _failure_aurocs(orders: BoolArray) -> FloatArray:
+    """Return the failure AUROC of orders with equal numbers of failures."""
+    n_failures = orders[0].sum()
+    return np.asarray(_count_ordered_pairs(orders) / (n_failures * (N_SAMPLES - n_failures)))
+
+
 def _areas(orders: BoolArray, metric: str) -> FloatArray:
-    return np.asarray(orders @ rank_contributions(N, metric))
+    return np.asarray(orders @ rank_contributions(N_SAMPLES, metric))
 
 
-def _furthest_apart(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
-    won, value = _won(orders), _areas(orders, AURC.name)
-    ends = []
-    for pairs in np.unique(won):
-        rows = np.flatnonzero(won == pairs)
-        ends.append((int(rows[np.argmax(value[rows])]), int(rows[np.argmin(value[rows])])))
-    high, low = max(ends, key=lambda pair: value[pair[0]] - value[pair[1]])
+def _find_largest_difference(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """Return the two orders of equal failure AUROC with the largest difference of AURC."""
+    n_ordered_pairs, areas = _count_ordered_pairs(orders), _areas(orders, AURC.name)
+    extremes = []
+    for count in np.unique(n_ordered_pairs):
+        rows = np.flatnonzero(n_ordered_pairs == count)
+        extremes.append((int(rows[np.argmax(areas[rows])]), int(rows[np.argmin(areas[rows])])))
+    high, low = max(extremes, key=lambda pair: areas[pair[0]] - areas[pair[1]])
     return orders[high], orders[low]
 
 
-def _praised(orders: BoolArray, than: BoolArray) -> BoolArray:
-    """Return the worst order that is below another one in failure AUROC and in AURC."""
-    fewer = _won(than[None])[0] / (than.sum() * (N - than.sum()))
-    more = _won(orders) / (orders[0].sum() * (N - orders[0].sum()))
-    lower = _areas(orders, AURC.name) < _areas(than[None], AURC.name)[0] - ROUNDING
-    allowed = np.flatnonzero(lower & (more < fewer))
-    return np.asarray(orders[allowed[np.argmax(_areas(orders[allowed], DEFAULT_METRIC))]])
+def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
+    """Return the order with the highest AUGRC among those preferred to a reference by AURC only.
+
+    These orders have a lower AURC and a lower failure AUROC than the reference.
+    """
+    has_lower_auroc = _failure_aurocs(orders) < _failure_aurocs(reference[None])[0]
+    reference_area = _areas(reference[None], AURC.name)[0]
+    has_lower_area = _areas(orders, AURC.name) < reference_area - ROUNDING
+    candidates = orders[has_lower_auroc & has_lower_area]
+    return np.asarray(candidates[np.argmax(_areas(candidates, DEFAULT_METRIC))])
 
 
 def toy_rows() -> list[dict[str, Any]]:
-    """Return the three orders and what is said of them."""
+    """Return the three orders with their metrics."""
     return [
         {
             "score": name,
-            "order": "".join("x" if wrong else "o" for wrong in order),
-            "share_right": float(1 - order.mean()),
+            "order": "".join("x" if is_failure else "o" for is_failure in order),
+            "accuracy": float(1 - order.mean()),
             "failure_AUROC": failure_auroc(_CONFIDENCE, order),
             "AURC": aurc(_CONFIDENCE, order),
             "AUGRC": augrc(_CONFIDENCE, order),
         }
-        for name, order in toy_orders().items()
+        for name, order in find_toy_orders().items()
     ]
 
 
 def toy_figure(rows: Sequence[Row]) -> SeriesDisplay:
-    """Draw both risks of the three scores against coverage."""
+    """Plot both risks of the three scores against coverage."""
     lines = []
-    for panel, curve in (
+    for panel, compute_curve in (
         ("Selective risk: its area is the AURC", risk_coverage_curve),
         ("Generalized risk: its area is the AUGRC", generalized_risk_coverage_curve),
     ):
         for row in rows:
-            wrong = [letter == "x" for letter in row["order"]]
-            drawn: RiskCoverageCurve = curve(_CONFIDENCE, wrong)
-            x, y = (np.asarray(v, dtype=float) for v in (drawn.coverage, drawn.risk))
-            lines.append(Series(row["score"], tuple(x), tuple(y), panel=panel))
-    title = f"{N} predictions ranked by three scores: both risks against coverage"
+            is_failure = [letter == "x" for letter in row["order"]]
+            curve: RiskCoverageCurve = compute_curve(_CONFIDENCE, is_failure)
+            coverage = tuple(np.asarray(curve.coverage, dtype=float))
+            risk = tuple(np.asarray(curve.risk, dtype=float))
+            lines.append(Series(row["score"], coverage, risk, panel=panel))
+    title = f"{N_SAMPLES} predictions ranked by three scores: both risks against coverage"
     return SeriesDisplay(tuple(lines), title, "Coverage", "Risk", log_x=False)
 
 
-def toy_said(rows: Sequence[Row]) -> str:
-    """Say what the two areas make of the three scores."""
+def conclude_toy(rows: Sequence[Row]) -> str:
+    """Compare the two areas of the three scores."""
     first, second, third = rows
     return (
-        f"Of {N} predictions with {FAILURES} failures and a failure AUROC of "
-        f"{first['failure_AUROC']:.3f} the AURC is {first['AURC']:.3f} or {second['AURC']:.3f}, "
-        f"the AUGRC {first['AUGRC']:.3f} for both. The AURC even falls to {third['AURC']:.3f} "
-        f"where accuracy ({third['share_right']:.2f} for {first['share_right']:.2f}) and failure "
-        f"AUROC ({third['failure_AUROC']:.3f}) are worse; the AUGRC rises to {third['AUGRC']:.3f}."
+        f"For {N_SAMPLES} predictions with {N_FAILURES} failures and a failure AUROC of "
+        f"{first['failure_AUROC']:.3f}, two rankings have an AURC of {first['AURC']:.3f} and "
+        f"{second['AURC']:.3f}, and both an AUGRC of {first['AUGRC']:.3f}. A system with worse "
+        f"accuracy ({third['accuracy']:.2f} instead of {first['accuracy']:.2f}) and failure AUROC "
+        f"({third['failure_AUROC']:.3f}) has a lower AURC ({third['AURC']:.3f}) but a higher AUGRC "
+        f"({third['AUGRC']:.3f})."
     )

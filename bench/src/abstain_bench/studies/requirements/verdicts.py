@@ -1,4 +1,4 @@
-"""Whether a metric keeps R1, R2 and R3, decided over all small systems, with counterexamples."""
+"""Test the requirements R1, R2 and R3 on all small systems, and find counterexamples."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,264 +10,300 @@ from abstain.metrics import Metric
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.studies.requirements.systems import ROUNDING, Systems
 
+#: Texts of verdicts.
+HOLDS, BROKEN, UNDEFINED = "holds", "broken", "undefined"
+
 
 class SystemPair(NamedTuple):
-    """Two systems, and by how much the metric of the second is worse."""
+    """Rows of two systems, and the increase of the metric from the first to the second."""
 
     worsening: float
     before: int
     after: int
 
 
-#: Nothing to compare.
+#: There is no pair to compare.
 NO_PAIR: Final = SystemPair(-np.inf, 0, 0)
 
 
 @dataclass(frozen=True)
-class Example:
-    """A counterexample: two systems, the second no worse, and what the metric says of them.
+class Counterexample:
+    """Two systems that violate a requirement, and the values of the metric.
 
-    Of two pairs put right, `before` and `after` are these, and the values what each gains.
+    For R3, `before` and `after` are two swaps, and the values are their improvements.
     """
 
     before: str = ""
     after: str = ""
     value_before: float = float("nan")
     value_after: float = float("nan")
-    why: str = ""
+    reason: str = ""
 
     @classmethod
-    def of(cls, words: Iterable[str], values: Iterable[float], why: str) -> "Example":
-        """Return one of two words and two values."""
-        (before, after), (first, second) = words, values
-        return cls(before, after, first, second, why)
+    def from_pair(
+        cls, descriptions: Iterable[str], values: Iterable[float], reason: str
+    ) -> "Counterexample":
+        """Create a counterexample from two descriptions and two values."""
+        before, after = descriptions
+        value_before, value_after = values
+        return cls(before, after, value_before, value_after, reason)
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What was found of one reading of a requirement."""
+class Verdict:
+    """Result of the test of one reading of a requirement."""
 
-    #: Samples of the example; of what holds, the most of which all was tried; 0 if undefined.
-    n: int
-    #: What breaks it; None where it holds.
-    example: Example | None = None
+    #: Number of samples of the counterexample, or else the largest tested number; 0 if the metric
+    #: is undefined.
+    n_samples: int
+    #: None if there is none.
+    counterexample: Counterexample | None = None
 
     @property
-    def verdict(self) -> str:
-        """What is written of it."""
-        if self.example is not None:
-            return "broken"
-        return "holds" if self.n else "cannot tell"
+    def text(self) -> str:
+        """Text of the verdict in tables."""
+        if self.counterexample is not None:
+            return BROKEN
+        return HOLDS if self.n_samples else UNDEFINED
 
     @property
     def holds(self) -> bool | None:
-        """Whether nothing breaks it; None where the metric was undefined for all."""
-        return None if self.verdict == "cannot tell" else self.example is None
+        """Whether there is no counterexample; None if the metric is undefined on all systems."""
+        return None if self.text == UNDEFINED else self.counterexample is None
 
 
-def shown(
-    metric: Metric, systems: Systems, value: FloatArray, pair: SystemPair, why: str
-) -> Decided:
-    """Return a counterexample as people read it: the metric as it is printed."""
+def pair_verdict(
+    metric: Metric, systems: Systems, value: FloatArray, pair: SystemPair, reason: str
+) -> Verdict:
+    """Return a pair as a counterexample, with values in the direction of the metric."""
     sign = 1.0 if metric.lower_is_better else -1.0
-    i, j = pair.before, pair.after
-    words, values = (systems.written(i), systems.written(j)), sign * value[[i, j]]
-    return Decided(systems.n, Example.of(words, values.tolist(), why))
+    rows = (pair.before, pair.after)
+    descriptions = [systems.format_row(row) for row in rows]
+    values = [float(sign * value[row]) for row in rows]
+    return Verdict(systems.n_samples, Counterexample.from_pair(descriptions, values, reason))
 
 
-# --------------------------------------------------------------------------- R2, by the two factors
-def worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the pair in which one factor improves, the other stays, and the metric suffers most.
+# ---------------------------------------------------------------------- R2: accuracy and ranking
+def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
+    """Return the pair with the largest increase of the metric when one factor improves.
 
-    Of equal accuracy the better ranking, of equal ranking the better accuracy. A ranking improves
-    for one classifier, so the same number of samples of each class is wrong before and after.
+    The factors are the ranking of one classifier, with the same number of failures of each class,
+    and the accuracy at the same failure AUROC.
     """
     return max(
-        _worst(systems, value, systems.classifier, systems.ranking),
-        _worst(systems, value, systems.ranked, -systems.failures),
+        _find_worst_pair(systems, value, systems.classifier, systems.ranking),
+        _find_worst_pair(systems, value, systems.ranking_and_classes, -systems.n_failures),
     )
 
 
-def _worst(systems: Systems, value: FloatArray, fixed: IntArray, better: IntArray) -> SystemPair:
-    """Compare every two systems of one `fixed`, level by level of what becomes better."""
-    found = NO_PAIR
-    for group in _groups(fixed, np.flatnonzero(systems.both & np.isfinite(value))):
-        best = -1
-        for level in _groups(better, group):
-            worst = int(level[np.argmax(value[level])])
-            if best >= 0:
-                found = max(found, SystemPair(float(value[worst] - value[best]), best, worst))
-            own = int(level[np.argmin(value[level])])
-            best = own if best < 0 or value[own] < value[best] else best
-    return found
+def _find_worst_pair(
+    systems: Systems, value: FloatArray, fixed: IntArray, improving: IntArray
+) -> SystemPair:
+    """Compare all pairs with equal `fixed` and increasing `improving`."""
+    worst_pair = NO_PAIR
+    for group in _group_rows(fixed, np.flatnonzero(systems.has_ranking & np.isfinite(value))):
+        lowest_before: int | None = None
+        for level in _group_rows(improving, group):
+            highest = int(level[np.argmax(value[level])])
+            if lowest_before is not None:
+                worsening = float(value[highest] - value[lowest_before])
+                worst_pair = max(worst_pair, SystemPair(worsening, lowest_before, highest))
+            lowest = int(level[np.argmin(value[level])])
+            if lowest_before is None or value[lowest] < value[lowest_before]:
+                lowest_before = lowest
+    return worst_pair
 
 
-def _groups(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
-    """Yield the rows of each key, the lowest key first."""
+def _group_rows(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
+    """Yield the rows of each key in ascending order of the keys."""
     order = rows[np.argsort(key[rows], kind="stable")]
-    ends = np.flatnonzero(np.diff(key[order])) + 1
-    return (part for part in np.split(order, ends) if part.size)
+    starts = np.flatnonzero(np.diff(key[order])) + 1
+    return (group for group in np.split(order, starts) if group.size)
 
 
-# ------------------------------------------------------------------------------ R2, by single steps
-def worst_step(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the one step for the better that the metric takes worst.
+# ------------------------------------------------------------------------------ R2: single steps
+def find_worst_step(systems: Systems, value: FloatArray) -> SystemPair:
+    """Return the improving step with the largest increase of the metric.
 
-    A success overtakes the failure right above it, or a wrong prediction becomes right.
+    In a step, a success passes the failure right above it, or a wrong prediction becomes correct.
     """
-    return max(_worst_of(systems.swaps, value), _worst_of(systems.mends, value))
+    return max(
+        _find_largest_increase(systems.swaps, value),
+        _find_largest_increase(systems.corrections, value),
+    )
 
 
-def _worst_of(pairs: IntArray, value: FloatArray) -> SystemPair:
-    worse = _after_less_before(pairs, value)
-    if not np.isfinite(worse).any():
+def _find_largest_increase(pairs: IntArray, value: FloatArray) -> SystemPair:
+    increases = _increases(pairs, value)
+    if not np.isfinite(increases).any():
         return NO_PAIR
-    at = int(np.nanargmax(worse))
-    return SystemPair(float(worse[at]), *(int(i) for i in pairs[at]))
+    index = int(np.nanargmax(increases))
+    before, after = pairs[index].tolist()
+    return SystemPair(float(increases[index]), before, after)
 
 
-def _after_less_before(pairs: IntArray, value: FloatArray) -> FloatArray:
-    """Return by how much each pair gets worse; NaN where the metric is undefined or infinite."""
-    known = np.where(np.isfinite(value), value, np.nan)
-    return np.asarray(known[pairs[:, 1]] - known[pairs[:, 0]])
+def _increases(pairs: IntArray, value: FloatArray) -> FloatArray:
+    """Return the increase of the metric in each pair; NaN if a value is not finite."""
+    finite = np.where(np.isfinite(value), value, np.nan)
+    return np.asarray(finite[pairs[:, 1]] - finite[pairs[:, 0]])
 
 
 # -------------------------------------------------------------------------------------------- R1
-def is_moved(systems: Systems, value: FloatArray, fixed: IntArray, moved: IntArray) -> bool:
-    """Tell whether any two systems of one `fixed` and another `moved` have other values."""
-    group = _on_scale(systems, fixed)
-    for rows in _groups(group, np.flatnonzero(systems.both & np.isfinite(value))):
-        if np.ptp(moved[rows]) and np.ptp(value[rows]) > ROUNDING:
-            return True
-    return False
+def depends_on(systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray) -> bool:
+    """Return whether two systems with equal `fixed` and different `varying` differ in value."""
+    groups = _groups_with_equal_scale(systems, value, fixed)
+    return any(
+        bool(np.ptp(varying[rows])) and bool(np.ptp(value[rows]) > ROUNDING) for rows in groups
+    )
 
 
-def unmoved(systems: Systems, value: FloatArray, fixed: IntArray, moved: IntArray) -> SystemPair:
-    """Return two systems of one `fixed`, as far apart in `moved` as there are."""
-    group, rows = _on_scale(systems, fixed), np.flatnonzero(systems.both & np.isfinite(value))
-    found = [
-        part[[np.argmin(moved[part]), np.argmax(moved[part])]] for part in _groups(group, rows)
-    ]
-    apart = [int(moved[j] - moved[i]) for i, j in found]
-    if not any(apart):
-        return NO_PAIR
-    i, j = found[int(np.argmax(apart))]
-    return SystemPair(0.0, i, j)
+def find_most_different_pair(
+    systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray
+) -> SystemPair:
+    """Return two systems with equal `fixed` and the largest difference of `varying`."""
+    largest_difference, pair = 0, NO_PAIR
+    for rows in _groups_with_equal_scale(systems, value, fixed):
+        lowest = int(rows[np.argmin(varying[rows])])
+        highest = int(rows[np.argmax(varying[rows])])
+        difference = int(varying[highest] - varying[lowest])
+        if difference > largest_difference:
+            largest_difference, pair = difference, SystemPair(0.0, lowest, highest)
+    return pair
 
 
-def _on_scale(systems: Systems, fixed: IntArray) -> IntArray:
-    return np.asarray(2 * fixed + systems.scale)
+def _groups_with_equal_scale(
+    systems: Systems, value: FloatArray, fixed: IntArray
+) -> Iterator[IntArray]:
+    rows = np.flatnonzero(systems.has_ranking & np.isfinite(value))
+    return _group_rows(_with_scale(systems, fixed), rows)
+
+
+def _with_scale(systems: Systems, key: IntArray) -> IntArray:
+    """Return a key that also identifies the confidence scale, which is 0 or 1."""
+    return np.asarray(2 * key + systems.scale)
 
 
 # -------------------------------------------------------------------------------------------- R3
-def uneven_gain(metric: Metric, systems: Systems, value: FloatArray) -> Decided | None:
-    """Return two pairs of which putting one right gains another amount, or nothing."""
+def find_unequal_improvements(
+    metric: Metric, systems: Systems, value: FloatArray
+) -> Verdict | None:
+    """Return swaps of one classifier with different improvements, or one without improvement."""
     swaps = systems.swaps
-    gain = -_after_less_before(swaps, value)
-    group = _on_scale(systems, systems.classifier)[swaps[:, 0]]
-    parts = list(_groups(group, np.flatnonzero(np.isfinite(gain))))
-    ends = [(int(p[np.argmin(gain[p])]), int(p[np.argmax(gain[p])])) for p in parts]
-    if not ends:
+    improvement = -_increases(swaps, value)
+    classifier = _with_scale(systems, systems.classifier)[swaps[:, 0]]
+    # Indices of the swaps with the smallest and the largest improvement of each classifier.
+    extremes = [
+        (int(group[np.argmin(improvement[group])]), int(group[np.argmax(improvement[group])]))
+        for group in _group_rows(classifier, np.flatnonzero(np.isfinite(improvement)))
+    ]
+    if not extremes:
         return None
-    least = min((low for low, _ in ends), key=lambda at: gain[at])
-    if gain[least] <= ROUNDING:
-        pair = SystemPair(0.0, *(int(i) for i in swaps[least]))
-        return shown(metric, systems, value, pair, "putting this pair right gains nothing")
-    low, high = max(ends, key=lambda pair: gain[pair[1]] - gain[pair[0]])
-    if gain[high] - gain[low] <= ROUNDING:
+    smallest = min((low for low, _ in extremes), key=lambda index: improvement[index])
+    if improvement[smallest] <= ROUNDING:
+        before, after = swaps[smallest].tolist()
+        reason = "the swap of this pair does not improve the metric"
+        return pair_verdict(metric, systems, value, SystemPair(0.0, before, after), reason)
+    low, high = max(extremes, key=lambda pair: improvement[pair[1]] - improvement[pair[0]])
+    if improvement[high] - improvement[low] <= ROUNDING:
         return None
-    words = [" to ".join(systems.written(int(i)) for i in swaps[at]) for at in (high, low)]
-    why = "of the same classifier, the first pair put right gains more than the second"
-    return Decided(systems.n, Example.of(words, gain[[high, low]].tolist(), why))
+    descriptions = [
+        " to ".join(systems.format_row(int(row)) for row in swaps[index]) for index in (high, low)
+    ]
+    improvements = [float(improvement[index]) for index in (high, low)]
+    reason = "for the same classifier, the first swap improves the metric more than the second"
+    return Verdict(systems.n_samples, Counterexample.from_pair(descriptions, improvements, reason))
 
 
 # -------------------------------------------------------------------------------------- all three
-#: What a system improves in, and what stays.
-Factor = Callable[[Systems], IntArray]
+_Factor = Callable[[Systems], IntArray]
 
-_FACTORS: Final[dict[str, tuple[Factor, Factor]]] = {
-    "the accuracy": (lambda s: s.ranked, lambda s: -s.failures),
+#: For each factor: what stays fixed, and what varies.
+_FACTORS: Final[dict[str, tuple[_Factor, _Factor]]] = {
+    "the accuracy": (lambda s: s.ranking_and_classes, lambda s: -s.n_failures),
     "the ranking": (lambda s: s.classifier, lambda s: s.ranking),
 }
 
 
-class Readings:
-    """What is known of a metric so far, as it is shown more and more systems.
-
-    Each reading is open until a system decides it.
-    """
+class RequirementTests:
+    """Tests of one metric, updated with systems of increasing size."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
-        self.found: dict[str, Decided] = {}
-        #: The factors that did not move it yet, with two systems that are the same to it.
-        self.still: dict[str, Decided | None] = dict.fromkeys(_FACTORS)
-        self.tried = 0
+        #: Verdicts of the readings with a counterexample.
+        self.broken: dict[str, Verdict] = {}
+        #: Factors without influence so far, each with two systems of equal value.
+        self.without_influence: dict[str, Verdict | None] = dict.fromkeys(_FACTORS)
+        self.n_tested = 0
 
     @property
-    def decided(self) -> bool:
-        """Whether nothing is left to try."""
-        return not self.still and len(self.found) == len(FOR_ALL)
+    def is_decided(self) -> bool:
+        """Whether more systems cannot change a verdict."""
+        return not self.without_influence and len(self.broken) == len(FOR_ALL)
 
-    def see(self, systems: Systems) -> None:
-        """Try all systems of one size."""
-        value = systems.badness(self.metric)
+    def update(self, systems: Systems) -> None:
+        """Test all systems of one size."""
+        value = systems.oriented_values(self.metric)
         if not np.isfinite(value).any():
             return
-        for reading, broken in FOR_ALL.items():
-            if reading not in self.found and (found := broken(self.metric, systems, value)):
-                self.found[reading] = found
-        for factor in tuple(self.still):
-            self._look_at(factor, systems, value)
-        self.tried = systems.n if systems.all_orders else self.tried or systems.n
+        for reading, find_counterexample in FOR_ALL.items():
+            if reading not in self.broken:
+                verdict = find_counterexample(self.metric, systems, value)
+                if verdict is not None:
+                    self.broken[reading] = verdict
+        for factor in tuple(self.without_influence):
+            self._test_influence(factor, systems, value)
+        if systems.all_orders or not self.n_tested:
+            self.n_tested = systems.n_samples
 
-    def _look_at(self, factor: str, systems: Systems, value: FloatArray) -> None:
-        fixed, moved = (of(systems) for of in _FACTORS[factor])
-        if is_moved(systems, value, fixed, moved):
-            del self.still[factor]
+    def _test_influence(self, factor: str, systems: Systems, value: FloatArray) -> None:
+        fixed, varying = (of_systems(systems) for of_systems in _FACTORS[factor])
+        if depends_on(systems, value, fixed, varying):
+            del self.without_influence[factor]
             return
-        pair = unmoved(systems, value, fixed, moved)
-        if self.still[factor] is None and pair is not NO_PAIR:
-            why = f"{factor} does not move it while the other factor stays"
-            self.still[factor] = shown(self.metric, systems, value, pair, why)
+        pair = find_most_different_pair(systems, value, fixed, varying)
+        if self.without_influence[factor] is None and pair is not NO_PAIR:
+            reason = f"{factor} does not change it if the other factor is fixed"
+            verdict = pair_verdict(self.metric, systems, value, pair, reason)
+            self.without_influence[factor] = verdict
 
-    def closed(self) -> dict[str, Decided]:
-        """Return the readings, those that nothing broke as kept."""
-        kept = Decided(self.tried)
-        same = [finding for finding in self.still.values() if finding is not None]
-        both = {COMPLETE: same[0] if same else kept}
-        return both | {reading: self.found.get(reading, kept) for reading in FOR_ALL}
-
-
-def _by_factor(*, strictly: bool) -> Callable[[Metric, Systems, FloatArray], Decided | None]:
-    return _breaks(worst_improvement, "a factor improves, the other stays", strictly=strictly)
-
-
-def _by_step(*, strictly: bool) -> Callable[[Metric, Systems, FloatArray], Decided | None]:
-    return _breaks(worst_step, "one step for the better", strictly=strictly)
+    def verdicts(self) -> dict[str, Verdict]:
+        """Return the verdict of each reading. A reading without a counterexample holds."""
+        holds = Verdict(self.n_tested)
+        incomplete = [v for v in self.without_influence.values() if v is not None]
+        return {
+            COMPLETE: incomplete[0] if incomplete else holds,
+            **{reading: self.broken.get(reading, holds) for reading in FOR_ALL},
+        }
 
 
-def _breaks(
-    search: Callable[[Systems, FloatArray], SystemPair], said: str, *, strictly: bool
-) -> Callable[[Metric, Systems, FloatArray], Decided | None]:
-    def broken(metric: Metric, systems: Systems, value: FloatArray) -> Decided | None:
-        pair = search(systems, value)
-        if pair.worsening <= (-ROUNDING if strictly else ROUNDING):
+def _monotonicity_test(
+    find_pair: Callable[[Systems, FloatArray], SystemPair], change: str, *, strict: bool
+) -> Callable[[Metric, Systems, FloatArray], Verdict | None]:
+    """Return a function that finds a pair whose metric gets worse or, if strict, is equal."""
+
+    def find_counterexample(metric: Metric, systems: Systems, value: FloatArray) -> Verdict | None:
+        pair = find_pair(systems, value)
+        if pair.worsening <= (-ROUNDING if strict else ROUNDING):
             return None
-        how = "it gets worse" if pair.worsening > ROUNDING else "it does not move"
-        return shown(metric, systems, value, pair, f"{said}: {how}")
+        effect = "it gets worse" if pair.worsening > ROUNDING else "it does not change"
+        return pair_verdict(metric, systems, value, pair, f"{change}: {effect}")
 
-    return broken
+    return find_counterexample
 
 
-#: Readings that every system must meet, and what looks for one that does not.
+_FACTOR_CHANGE: Final = "one factor improves, the other is fixed"
+_STEP_CHANGE: Final = "one improving step"
+
+#: Names of readings. They are part of the key of stored results.
 COMPLETE, PAIRS = "both factors move it", "all pairs count alike"
 NEVER_WORSE, BETTER = "never worse", "always better"
 STEP_NEVER_WORSE, STEP_BETTER = "one step: never worse", "one step: always better"
+
+#: Functions that search a counterexample, for readings that all systems must satisfy.
 FOR_ALL: Final = {
-    NEVER_WORSE: _by_factor(strictly=False),
-    BETTER: _by_factor(strictly=True),
-    STEP_NEVER_WORSE: _by_step(strictly=False),
-    STEP_BETTER: _by_step(strictly=True),
-    PAIRS: uneven_gain,
+    NEVER_WORSE: _monotonicity_test(find_worst_improvement, _FACTOR_CHANGE, strict=False),
+    BETTER: _monotonicity_test(find_worst_improvement, _FACTOR_CHANGE, strict=True),
+    STEP_NEVER_WORSE: _monotonicity_test(find_worst_step, _STEP_CHANGE, strict=False),
+    STEP_BETTER: _monotonicity_test(find_worst_step, _STEP_CHANGE, strict=True),
+    PAIRS: find_unequal_improvements,
 }

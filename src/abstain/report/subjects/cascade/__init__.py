@@ -1,1 +1,1 @@
-"""A cascade, what it promises, and what came of it elsewhere."""
+"""Report of a cascade: its guarantee and its checks on other data."""

@@ -1,338 +1,383 @@
-"""A comparison as a document: what a page, a paper or a terminal says of it, and its words."""
+"""The document of a comparison: sections, figures and glossary."""
 
 from collections.abc import Iterator, Sequence
 
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison
-from abstain.plots.bands import whole
-from abstain.plots.words import SUPPOSED, checked, metric_title, percent, ranks_note, sentence
+from abstain.plots.bands import has_simultaneous_band
+from abstain.plots.formatting import (
+    SIMULATION_ASSUMPTION,
+    capitalize_first,
+    check_comparison,
+    format_percent,
+    metric_title,
+    ranks_note,
+)
 from abstain.report import document as doc
-from abstain.report.glossary import metric_words, score_words
-from abstain.report.subjects.comparison.across import metrics_compared, over_all, ranks, stability
-from abstain.report.subjects.comparison.figures import Shown, first_curve
-from abstain.report.subjects.comparison.place import Place, places_of
-from abstain.report.subjects.comparison.summary import summary
+from abstain.report.formatting import build_remarks, format_count, unique
+from abstain.report.glossary import metric_entries, score_entries
+from abstain.report.subjects.comparison.figures import DetailView, first_curve_figure
+from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
+from abstain.report.subjects.comparison.overall import (
+    metric_comparison_section,
+    overall_section,
+    rank_blocks,
+    stability_table,
+)
+from abstain.report.subjects.comparison.summary import summary_blocks
 from abstain.report.subjects.comparison.tables import (
-    glance_table,
-    margin_table,
+    displayed_share_of_pairs,
+    non_inferiority_table,
+    overview_table,
+    pairs_by_test,
     pairs_table,
-    share_of_pairs,
-    tested,
     values_table,
 )
 from abstain.report.subjects.comparison.verdict import comparison_verdict
-from abstain.report.words import count, remarks, unique
 from abstain.typing import Split
 
 _TITLE = "Comparison of confidence scores"
 
-#: Figures and rows of pairs on one page: beyond these a page is too heavy to open.
-_FIGURES, _PAIRS = 90, 4000
+#: Maximum number of figures and of rows of pairs on a page, to limit its size.
+_MAX_FIGURES, _MAX_PAIRS = 90, 4000
 
-#: Letters of a name that a column of a table has room for.
-_NAME = 18
+#: Maximum width of a column of names, in characters.
+_MAX_NAME_WIDTH = 18
 
 
-def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Document:
-    """Return what a comparison says."""
-    checked(comparison)
-    data = comparison.data[: _most_data(comparison)]
+def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> doc.Document:
+    """Return the document of a comparison."""
+    check_comparison(comparison)
+    data = comparison.data[: _max_data_sets(comparison)]
     return doc.Document(
-        origin.title or _TITLE,
+        options.title or _TITLE,
         _TITLE,
         lambda: (
-            doc.BlocksOfRole(lambda: summary(comparison, is_complete=origin.full), role="summary"),
-            doc.BlocksOfRole(lambda: first_curve(comparison), role="summary"),
-            doc.BlocksOfRole(lambda: _sections(comparison, data, origin.command), role="detail"),
+            doc.DeferredBlocks(
+                lambda: summary_blocks(comparison, is_complete=options.full), role="summary"
+            ),
+            doc.DeferredBlocks(lambda: first_curve_figure(comparison), role="summary"),
+            doc.DeferredBlocks(lambda: _sections(comparison, data, options.command), role="detail"),
         ),
         verdict=tuple(comparison_verdict(comparison)),
-        facts=tuple(_facts(comparison, origin.source)),
-        findings=remarks(comparison.notes, origin.notes),
-        is_complete=origin.full,
-        longest=min(max(map(len, comparison.methods)), _NAME),
+        facts=tuple(_facts(comparison, options.source)),
+        findings=build_remarks(comparison.notes, options.notes),
+        is_complete=options.full,
+        name_width=min(max(map(len, comparison.methods)), _MAX_NAME_WIDTH),
     )
 
 
-def _most_data(comparison: Comparison) -> int:
-    """Return how many data sets the page has room for."""
-    figures = 3 * len(comparison.metrics) + 5
-    shown = len(comparison.pairs) * share_of_pairs(len(comparison.methods))
-    pairs = max(int(shown) // len(comparison.data), 1)
-    return max(min(_FIGURES // figures, _PAIRS // pairs), 1)
+def _max_data_sets(comparison: Comparison) -> int:
+    """Return the number of data sets with detailed results."""
+    n_figures = 3 * len(comparison.metrics) + 5
+    n_pairs = len(comparison.pairs) * displayed_share_of_pairs(len(comparison.methods))
+    n_pairs_per_data_set = max(int(n_pairs) // len(comparison.data), 1)
+    return max(min(_MAX_FIGURES // n_figures, _MAX_PAIRS // n_pairs_per_data_set), 1)
 
 
 def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
-    """Yield what was compared by what."""
+    """Yield the data, methods, metrics and tests of the comparison."""
     sizes = {e.n for e in comparison.estimates}
     yield "Source", source
     if len(sizes) == 1:
-        yield "Samples", count(*sizes)
+        yield "Samples", format_count(*sizes)
     yield "Methods", str(len(comparison.methods))
     yield "Metrics", ", ".join(map(metric_title, comparison.metrics))
     yield "Data sets", str(len(comparison.data))
     if len(comparison.runs) > 1:
         yield "Runs", str(len(comparison.runs))
-    yield "Test that decides", comparison.describe_tests() or "none"
+    yield "Deciding test", comparison.describe_tests() or "none"
     if comparison.bootstrap:
         seed = "" if comparison.seed is None else f", seed {comparison.seed}"
-        yield "Resamples", f"{count(comparison.bootstrap)}{seed}"
+        yield "Resamples", f"{format_count(comparison.bootstrap)}{seed}"
 
 
 # ------------------------------------------------------------------------------------ sections
 def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[doc.Block]:
-    shown = Shown(comparison, data)
-    adjusted = ", adjusted for the number of pairs" if comparison.is_adjusted else ""
-    glance = (
-        "The best value of each metric, who is not told from it and who is found worse, at the "
-        f"level of {percent(comparison.level)}{adjusted}. Arrows "
-        "point to where better is."
+    view = DetailView(comparison, data)
+    adjustment = ", adjusted for multiple comparisons" if comparison.is_adjusted else ""
+    alpha = format_percent(round(1 - comparison.level, 10))
+    lead = (
+        "The table lists the best value of each metric, and the methods that are not significantly "
+        f"different or significantly worse (significance level {alpha}{adjustment}). Arrows point "
+        "to better values."
     )
-    leaders: list[doc.Block] = [doc.Prose(glance, "lead"), glance_table(comparison)]
+    blocks: list[doc.Block] = [doc.Prose(lead, "lead"), overview_table(comparison)]
     if len(data) < len(comparison.data):
-        shares = f"{len(data)} of {len(comparison.data)}"
+        share = f"{len(data)} of {len(comparison.data)}"
         note = (
-            "This table and the results over all data sets are complete; figures and tables in "
-            f"detail are of the first {shares} data sets. `--figures svg` writes all figures."
+            "This table and the results over all data sets are complete. The other figures and "
+            f"tables contain the first {share} data sets. `--figures svg` writes all figures."
         )
-        leaders.append(doc.Prose(note, "notes"))
-    yield doc.Section("glance", "Who leads, and how surely", tuple(leaders), nav="Who leads")
-    yield from _choices(comparison, data)
-    yield _values(shown)
-    yield _differences(shown)
-    yield _ranks(shown)
-    yield from over_all(shown)
-    yield from metrics_compared(shown)
-    yield from _curves(shown)
-    yield _glossary(comparison)
-    cite = (
-        "Cite the sources of the metrics you report, listed above, and name this version and the "
-        "test."
+        blocks.append(doc.Prose(note, "notes"))
+    yield doc.Section("glance", "Best methods", tuple(blocks))
+    yield from _selection_controls(comparison, data)
+    yield _values_section(view)
+    yield _differences_section(view)
+    yield _ranks_section(view)
+    yield from overall_section(view)
+    yield from metric_comparison_section(view)
+    yield from _curves_section(view)
+    yield _glossary_section(comparison)
+    citation_advice = (
+        "If you publish these results, cite the sources of the metrics listed above, and state "
+        "this version and the test."
     )
-    yield doc.reproduce(command, cite=cite)
+    yield doc.reproduce_section(command, citation_advice=citation_advice)
 
 
-def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Controls]:
-    """Yield what to choose: a metric, a data set."""
-    first = comparison.metrics[:1]
-    options = {
-        ("metric", "Metric"): [p.head for p in places_of(comparison, data=data[:1])],
-        ("data", "Data"): [p.where or "all samples" for p in places_of(comparison, first, data)],
-    }
+def _selection_controls(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Controls]:
+    """Yield the menus to select a metric and a data set."""
+    metrics = [r.title_with_arrow for r in metric_results(comparison, data=data[:1])]
+    first_metric = comparison.metrics[:1]
+    data_sets = [
+        r.data_name or "all samples" for r in metric_results(comparison, first_metric, data)
+    ]
     choices = [
-        doc.Choice(name, label, tuple(doc.Option(str(i), said) for i, said in enumerate(found)))
-        for (name, label), found in options.items()
-        if len(found) > 1
+        doc.Choice(name, label, tuple(doc.Option(str(i), text) for i, text in enumerate(texts)))
+        for name, label, texts in (("metric", "Metric", metrics), ("data", "Data", data_sets))
+        if len(texts) > 1
     ]
     if choices:
-        yield doc.Controls(tuple(choices), "What the figures and tables show", sticky=True)
+        yield doc.Controls(tuple(choices), "Selection for figures and tables", is_sticky=True)
 
 
-def _values(shown: Shown) -> doc.Section:
+def _values_section(view: DetailView) -> doc.Section:
     lead = (
-        "The diamond is the best value and the dotted line runs through it. Filled dots are not "
-        "told from the best by the test of the pairs; hollow dots are found worse. Compare methods "
-        "by that test, not by whether their intervals overlap: all were measured on the same "
-        "samples."
+        "The diamond and the dotted line mark the best value. Methods with filled dots are not "
+        "significantly different from the best method, and methods with hollow dots are "
+        "significantly worse. Use these paired tests to compare methods. Overlapping intervals do "
+        "not imply that a difference is not significant, because all methods were evaluated on the "
+        "same samples."
     )
-    views = shown.views(lambda p: [*shown.of("forest", p), values_table(p)])
-    title = "Values and their intervals"
+    boxes = view.boxes(lambda p: [*view.figures("forest", p), values_table(p)])
+    title = "Values and intervals"
     return doc.Section(
-        "values", title, (doc.Prose(lead, "lead", role="interactive"), *views), nav="Values"
+        "values", title, (doc.Prose(lead, "lead", role="interactive"), *boxes), nav_title="Values"
     )
 
 
-def _differences(shown: Shown) -> doc.Section:
-    p_name = shown.comparison.p_value_label
+def _differences_section(view: DetailView) -> doc.Section:
+    p_name = view.comparison.p_value_label
     lead = (
-        "Every pair of methods on the same samples. A blue cell says that the method of its row is "
-        f"found better than that of its column; a gray one holds the {p_name}-value of a pair "
-        "that is not told apart. Not told apart does not mean equal: more samples may find what "
-        "these did not."
+        "Paired tests of all pairs of methods on the same samples. In a blue cell, the method of "
+        "the row is significantly better than the method of the column. A gray cell contains the "
+        f"{p_name}-value of a difference that is not significant. A difference that is not "
+        "significant can still exist: with more samples, it may become significant."
     )
-    views = shown.views(lambda p: [*shown.of("significance", p), *_pairs(p)])
-    title = "Which differences are more than chance"
-    blocks = (doc.Prose(lead, "lead", role="interactive"), *views)
-    return doc.Section("differences", title, blocks, nav="Differences")
+    boxes = view.boxes(lambda p: [*view.figures("significance", p), *_pair_blocks(p)])
+    title = "Significance of differences"
+    blocks = (doc.Prose(lead, "lead", role="interactive"), *boxes)
+    return doc.Section("differences", title, blocks, nav_title="Differences")
 
 
-def _pairs(place: Place) -> Iterator[doc.Block]:
-    """Yield the pairs by the test that decides; folded, those by others; apart, those by none."""
-    found = [(pairs[0], pairs_table(place, pairs)) for pairs in tested(place)]
-    valid = [(first.test, table) for first, table in found if first.valid]
-    if not valid:
-        yield doc.Prose("There is no pair to compare.")
-    for i, (test, table) in enumerate(valid):
-        yield table if i == 0 else doc.Fold(f"By another test: {test}", (table,))
-    if margin := margin_table(place):
-        yield margin
-    why = (
-        " Resamples of one data set are no independent samples: with more of them every p-value "
-        "shrinks, whatever the methods. The rows are here so that published ones can be checked."
+def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
+    """Yield the pairs with the deciding test, with other valid tests, and with invalid tests."""
+    tables = [(pairs[0], pairs_table(result, pairs)) for pairs in pairs_by_test(result)]
+    valid_tables = [(pair.test, table) for pair, table in tables if pair.valid]
+    if not valid_tables:
+        yield doc.Prose("There are no pairs of methods.")
+    for i, (test, table) in enumerate(valid_tables):
+        yield table if i == 0 else doc.Collapsible(f"Additional test: {test}", (table,))
+    if non_inferiority := non_inferiority_table(result):
+        yield non_inferiority
+    reason = (
+        " Resamples of one data set are not independent samples, so every p-value decreases with "
+        "the number of resamples. The table is for comparison with published p-values only."
     )
-    warning = (doc.Span("Do not conclude from these p-values.", "strong"), why)
-    for first, table in found:
-        if not first.valid:
-            title = f"As the literature reports it: {first.test} (not a valid test)"
-            yield doc.Fold(title, (doc.Prose(warning, "caution"), table), look="caution")
+    warning = (doc.Span("These p-values are not valid.", "strong"), reason)
+    for pair, table in tables:
+        if not pair.valid:
+            title = f"Test from the literature: {pair.test} (not valid)"
+            yield doc.Collapsible(title, (doc.Prose(warning, "caution"), table), style="caution")
 
 
-def _ranks(shown: Shown) -> doc.Section:
+def _ranks_section(view: DetailView) -> doc.Section:
     lead = (
-        "The area of a blob is the share of studies of this size in which the method would get "
-        f"that rank, {SUPPOSED}. A ranking is firm where each row is one large blob. The "
-        "leader is flattered: a lead that is chance is taken for real here. Ranks and chances are "
-        f"{ranks_note(is_adjusted=shown.comparison.is_adjusted)}."
+        "The area of a circle is the probability that a method has this rank in a study of this "
+        f"size, {SIMULATION_ASSUMPTION}. The ranking is stable if each row has one large circle. "
+        "The probabilities are optimistic for the best method, because a difference that is due to "
+        "chance is treated as real. Ranks and probabilities are "
+        f"{ranks_note(is_adjusted=view.comparison.is_adjusted)}."
     )
-    nothing = doc.Prose("There are no ranks.")
-    views = shown.views(lambda p: ranks(p, shown) or [nothing])
-    blocks = (doc.Prose(lead, "lead", role="interactive"), *views, *stability(shown.comparison))
-    return doc.Section("ranks", "How firm the ranking is", blocks, nav="Ranks")
+    no_ranks = doc.Prose("There are no ranks.")
+    boxes = view.boxes(lambda p: rank_blocks(p, view) or [no_ranks])
+    blocks = (
+        doc.Prose(lead, "lead", role="interactive"),
+        *boxes,
+        *stability_table(view.comparison),
+    )
+    return doc.Section("ranks", "Stability of the ranking", blocks, nav_title="Ranks")
 
 
 # -------------------------------------------------------------------------------------- curves
-#: Curves shown at first; a reader can show the others that are drawn.
-_CURVES = 3
+#: Number of curves that are visible initially.
+_N_INITIAL_CURVES = 3
 
-#: Rows of a table of a band for each method; the files of figures have every point.
-_POINTS = 10
+#: Approximate number of points per curve in the table; the files of the figures contain all.
+_MAX_POINTS = 10
 
 
-def _curves(shown: Shown) -> Iterator[doc.Section]:
-    """Yield the section of the curves, where there are some."""
-    comparison = shown.comparison
-    views = []
-    for j, split in enumerate(shown.data):
-        place = Place(comparison, "", split)
-        halves = [half for k in ("selective", "generalized") for half in _half(place, k, shown)]
-        if halves:
-            views.append(doc.Box(tuple(halves), look="pair", tags={"data": str(j)}))
-    if not views:
+def _curves_section(view: DetailView) -> Iterator[doc.Section]:
+    """Yield the section with the risk-coverage curves; nothing without curves."""
+    comparison = view.comparison
+    boxes = []
+    for j, split in enumerate(view.data):
+        result = MetricResult(comparison, "", split)
+        curve_boxes = [
+            box for kind in ("selective", "generalized") for box in _curve_boxes(result, kind, view)
+        ]
+        if curve_boxes:
+            boxes.append(doc.Box(tuple(curve_boxes), layout="pair", tags={"data": str(j)}))
+    if not boxes:
         return
     lead = (
-        "The inner band holds the true risk at any one coverage, the outer one with thin edges the "
-        "whole true curve. Bands of two methods may overlap although the methods differ: both "
-        "curves were measured on the same samples."
+        "The inner band is a pointwise confidence band. The outer band, with thin edges, is a "
+        "simultaneous confidence band for the complete curve. Bands of two methods can overlap "
+        "although their difference is significant, because both curves were measured on the same "
+        "samples."
     )
-    drawn = comparison.methods_with_curves
-    if len(drawn) < len(comparison.methods):
-        lead += f" {len(drawn)} of {len(comparison.methods)} methods are drawn, the first by rank."
-    chips = doc.Choice("method", "Methods in the figures", tuple(_options(comparison)), some=True)
+    methods = comparison.methods_with_curves
+    if len(methods) < len(comparison.methods):
+        lead += (
+            f" The figures contain the {len(methods)} best of {len(comparison.methods)} methods."
+        )
+    choice = doc.Choice(
+        "method", "Methods in the figures", tuple(_method_options(comparison)), is_multiple=True
+    )
     yield doc.Section(
         "curves",
-        "Risk against coverage, with bands",
-        (doc.Prose(lead, "lead"), doc.Controls((chips,)), *views),
-        nav="Curves",
+        "Risk-coverage curves with confidence bands",
+        (doc.Prose(lead, "lead"), doc.Controls((choice,)), *boxes),
+        nav_title="Curves",
         role="interactive",
     )
 
 
-def _options(comparison: Comparison) -> Iterator[doc.Option]:
+def _method_options(comparison: Comparison) -> Iterator[doc.Option]:
     standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
-    first = [s.method for s in standings][:_CURVES] or list(comparison.methods[:_CURVES])
-    for name in comparison.methods_with_curves:
-        yield doc.line_option(comparison.methods.index(name), name, on=name in first)
-
-
-def _half(place: Place, kind: str, shown: Shown) -> Iterator[doc.Box]:
-    """Yield one kind of curve with some of its points."""
-    kept = place.comparison.methods_with_curves
-    found = [b for b in place.comparison.bands if b.data == place.data and b.method in kept]
-    if not found:
-        return
-    bands = {band.method: getattr(band, kind) for band in found}
-    (figure,) = shown.of(f"{kind}-bands", place, " ".join(_notes(list(bands.values()))))
-    risk = (
-        doc.numbers("Coverage"),
-        doc.numbers("Risk"),
-        doc.ends("Pointwise"),
-        doc.ends("Simultaneous"),
+    selected = [s.method for s in standings][:_N_INITIAL_CURVES] or list(
+        comparison.methods[:_N_INITIAL_CURVES]
     )
-    rows = (row for method, band in bands.items() for row in _points(method, band))
-    points = doc.Table((doc.METHOD, *risk), doc.rows_of(rows), caption=figure.title, look="points")
-    yield doc.Box((figure, doc.Fold("Some points of these curves", (points,))))
+    for name in comparison.methods_with_curves:
+        yield doc.line_option(comparison.methods.index(name), name, is_selected=name in selected)
 
 
-def _points(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...]]:
-    """Yield a few points of a band, evenly chosen from its grid."""
-    speaks = whole(band)
-    step = max(len(band.coverage) // _POINTS, 1)
-    # From the right: full coverage is the point that everyone looks for.
+def _curve_boxes(result: MetricResult, kind: str, view: DetailView) -> Iterator[doc.Box]:
+    """Yield the figure of one kind of risk with a table of some points."""
+    methods = result.comparison.methods_with_curves
+    bands_of_data = [
+        b for b in result.comparison.bands if b.data == result.data and b.method in methods
+    ]
+    if not bands_of_data:
+        return
+    bands = {band.method: getattr(band, kind) for band in bands_of_data}
+    (figure,) = view.figures(f"{kind}-bands", result, " ".join(_band_notes(list(bands.values()))))
+    columns = (
+        doc.number_column("Coverage"),
+        doc.number_column("Risk"),
+        doc.interval_column("Pointwise"),
+        doc.interval_column("Simultaneous"),
+    )
+    rows = (row for method, band in bands.items() for row in _band_rows(method, band))
+    table = doc.Table(
+        (doc.METHOD_COLUMN, *columns), doc.single_group(rows), caption=figure.title, layout="points"
+    )
+    yield doc.Box((figure, doc.Collapsible("Table of some points", (table,))))
+
+
+def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...]]:
+    """Yield a few evenly spaced points of a risk-coverage band."""
+    has_simultaneous = has_simultaneous_band(band)
+    step = max(len(band.coverage) // _MAX_POINTS, 1)
+    # From the right, so that full coverage is included.
     for i in reversed(range(len(band.coverage) - 1, -1, -step)):
         yield (
             method,
             doc.Number(float(band.coverage[i])),
             doc.Number(float(band.risk[i])),
             doc.Range(float(band.low[i]), float(band.high[i])),
-            doc.Range(float(band.low_all[i]), float(band.high_all[i])) if speaks[i] else None,
+            doc.Range(float(band.low_all[i]), float(band.high_all[i]))
+            if has_simultaneous[i]
+            else None,
         )
 
 
-def _notes(bands: Sequence[RiskCoverageBand]) -> list[str]:
-    first = max(band.simultaneous_from for band in bands)
-    more = [f"The outer band speaks of coverages from {first:.2g} up."] if first else []
-    if not any(whole(band).any() for band in bands):
-        more = [f"It would speak of coverages from {first:.2g} up only."]
-    return [*more, *(f"{sentence(n)}." for n in unique(b.note for b in bands) if n)]
+def _band_notes(bands: Sequence[RiskCoverageBand]) -> list[str]:
+    min_coverage = max(band.simultaneous_from for band in bands)
+    notes = []
+    if not any(has_simultaneous_band(band).any() for band in bands):
+        notes.append(f"A simultaneous band needs a coverage of at least {min_coverage:.2g}.")
+    elif min_coverage:
+        notes.append(f"The simultaneous band starts at a coverage of {min_coverage:.2g}.")
+    notes += [f"{capitalize_first(note)}." for note in unique(b.note for b in bands) if note]
+    return notes
 
 
-# ---------------------------------------------------------------------------------------- words
-_WORDS = {
-    "Interval": (
-        "If the study were repeated with new samples, {level} of such intervals would hold the "
-        "true value; two intervals that overlap may still belong to methods that differ, "
-        "because both were measured on the same samples."
+# ------------------------------------------------------------------------------------- glossary
+_GLOSSARY = {
+    "Confidence interval": (
+        "If the study is repeated with new samples, {level} of such intervals contain the true "
+        "value. Intervals of two methods can overlap although their difference is significant, "
+        "because both methods were evaluated on the same samples."
     ),
     "Difference, ratio": (
-        "The value of the first method minus, or over, that of the second on the same samples."
+        "The value of the first method minus the value of the second method on the same samples, "
+        "or divided by it."
     ),
     "p": (
-        "How often chance alone would show a difference at least this large if the two methods "
-        "were equally good; it does not say how large or how likely a difference is."
+        "The p-value: the probability of a difference at least this large if the two methods are "
+        "equally good. It measures neither the size nor the probability of a difference."
     ),
     "Adjusted p": (
-        "The p-value raised for the number of pairs looked at, so that one pair found by chance "
-        "among all of them is as rare as one p-value promises; below {alpha:g} a difference "
-        "counts as found."
+        "The p-value adjusted for multiple comparisons: if all methods are equally good, the "
+        "probability that any pair has an adjusted p-value below {alpha:g} is at most {alpha:g}. A "
+        "difference is significant if its adjusted p-value is below {alpha:g}."
     ),
-    "Superiority": (
-        "If the values found were the true ones, how many of 100 studies of this size would find "
-        "the first method better, ties counted half. A lead that is chance is taken for real here, "
-        "so it is no evidence of one: that is p. Over several {blocks} it is the share of them on "
-        "which the first is better."
+    "First better": (
+        "The number of 100 simulated studies of this size in which the first method is better, if "
+        "the estimates were the true values; ties are counted half. It is not evidence of a "
+        "difference, because a difference that is due to chance is treated as real; use the "
+        "p-value. Over several {blocks}, it is the share of {blocks} on which the first method is "
+        "better."
     ),
-    "Rank chances": (
-        "If the values found were the true ones, how many of 100 studies of this size would give "
-        "the method each rank; 1 is best. The leader is flattered: of two equally good methods "
-        "the one that happens to lead comes first in more than half. They are "
-        "{ranks_note}."
+    "Rank probabilities": (
+        "The number of 100 simulated studies of this size in which a method has each rank (1 is "
+        "the best), if the estimates were the true values. The numbers are optimistic for the best "
+        "method: if two methods are equally good, the one with the better estimate ranks first in "
+        "more than half of the studies. They are {ranks_note}."
     ),
     "Within the margin": (
-        "Shown where a method worse than the reference by the margin or more would rarely come "
-        "out like this ({p_name} below {alpha:g}). Not shown does not mean worse."
+        "Shown if the test rejects the hypothesis that the method is worse than the reference by "
+        "the margin or more ({p_name} below {alpha:g}). Not shown does not mean that the method is "
+        "worse."
     ),
     "CD": (
-        "Nemenyi's critical difference: methods whose mean ranks over the {blocks} are closer "
-        "than this are not told apart (Demsar 2006). It takes the {blocks} as independent."
+        "Nemenyi's critical difference: methods whose mean ranks over the {blocks} differ by less "
+        "are not significantly different (Demsar 2006). It assumes independent {blocks}."
     ),
-    "Friedman": (
-        "A test of whether the methods rank differently at all, each of the {blocks}, taken as "
-        "independent, ranking them once."
+    "Friedman test": (
+        "A test of the hypothesis that all methods have the same mean rank. It ranks the methods "
+        "on each of the {blocks} and assumes independent {blocks}."
     ),
-    "Kendall's tau": ("How alike two rankings are: 1 the same order, 0 unrelated, −1 the reverse."),
+    "Kendall's tau": (
+        "The similarity of two rankings: 1 for the same order, 0 for unrelated orders, −1 for the "
+        "reverse order."
+    ),
     "Pointwise and simultaneous band": (
-        "The first holds the true risk at any one coverage, the second the whole true curve at "
-        "once, each at the level of {level}."
+        "With a probability of {level}, a pointwise band contains the true risk at a given "
+        "coverage, and a simultaneous band contains the complete true curve."
     ),
 }
 
 
-def _glossary(comparison: Comparison) -> doc.Section:
-    """Return the words with their meanings at the level of the comparison."""
-    level, alpha = percent(comparison.level), round(1 - comparison.level, 10)
+def _glossary_section(comparison: Comparison) -> doc.Section:
+    """Return the terms that the document uses, with the numbers of the comparison."""
+    level, alpha = format_percent(comparison.level), round(1 - comparison.level, 10)
     blocks = comparison.block_kind
-    unasked = set() if comparison.mean_ranks else {"CD", "Friedman"}
-    unasked |= set() if comparison.non_inferiority else {"Within the margin"}
-    unasked |= set() if comparison.is_adjusted else {"Adjusted p"}
+    unused = set() if comparison.mean_ranks else {"CD", "Friedman test"}
+    unused |= set() if comparison.non_inferiority else {"Within the margin"}
+    unused |= set() if comparison.is_adjusted else {"Adjusted p"}
     values = {
         "level": level,
         "alpha": alpha,
@@ -340,18 +385,18 @@ def _glossary(comparison: Comparison) -> doc.Section:
         "p_name": comparison.p_value_label,
         "ranks_note": ranks_note(is_adjusted=comparison.is_adjusted),
     }
-    words = [
-        doc.Entry(title, said.format(**values))
-        for title, said in _WORDS.items()
-        if title not in unasked
+    entries = [
+        doc.GlossaryEntry(title, meaning.format(**values))
+        for title, meaning in _GLOSSARY.items()
+        if title not in unused
     ]
-    metrics = metric_words(comparison.metrics)
-    methods = score_words(comparison.methods)
+    metrics = metric_entries(comparison.metrics)
+    methods = score_entries(comparison.methods)
     title = f"{len(metrics)} metrics and {len(methods)} methods with their sources"
     sources = doc.Section(
         "metrics",
         "Metrics and methods",
-        (doc.Fold(title, (doc.Glossary((*metrics, *methods)),)),),
+        (doc.Collapsible(title, (doc.Glossary((*metrics, *methods)),)),),
         level=3,
     )
-    return doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)), sources))
+    return doc.Section("glossary", "Glossary", (doc.Glossary(tuple(entries)), sources))

@@ -1,4 +1,4 @@
-"""Every figure of a comparison with its name, drawn when asked for."""
+"""Figures of a comparison; a figure is drawn when a renderer needs it."""
 
 import itertools
 import re
@@ -19,23 +19,24 @@ from abstain.plots import (
     SignificanceMapDisplay,
 )
 from abstain.plots.drawable import Drawable
-from abstain.plots.words import checked, sentence
+from abstain.plots.formatting import capitalize_first, check_comparison
 from abstain.report.document import Block, Box, Figure
-from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
 from abstain.tables import split_name
 from abstain.typing import Split
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
 
-#: Pairs of metrics whose rankings are drawn.
-_MOST_METRIC_PAIRS = 3
+#: Maximum number of pairs of metrics with a figure of rank changes.
+_MAX_METRIC_PAIRS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A figure that is not drawn yet, and what it is of.
+class FigureEntry:
+    """A figure that is not drawn yet, with its metric and data set.
 
-    `metric` is empty for curves, `data` None for all together, `name` that of its files.
+    `metric` is empty for curves, `data` is None for all data sets together, and `name` is the name
+    of its files.
     """
 
     kind: str
@@ -44,129 +45,141 @@ class Drawn:
     name: str
     display: Any
 
-    def block(self, key: str, more: str = "") -> Figure:
-        """Return it as a part of a document; `more` ends its caption."""
-        title, _, about = self.display.title.partition("\n")
-        said = sentence(about.removeprefix("(").removesuffix(")"))
-        if more:
-            said = f"{said}. {more}" if said else more
-            said += "" if said.endswith(".") else "."
-        return Figure(key, title, self.display, said)
+    def to_block(self, key: str, caption_suffix: str = "") -> Figure:
+        """Return the figure as a block; `caption_suffix` is the end of its caption."""
+        title, _, subtitle = self.display.title.partition("\n")
+        description = capitalize_first(subtitle.removeprefix("(").removesuffix(")"))
+        if caption_suffix:
+            description = f"{description}. {caption_suffix}" if description else caption_suffix
+            description += "" if description.endswith(".") else "."
+        return Figure(key, title, self.display, description)
 
 
-class Shown:
-    """The data sets that a document shows in detail, with their figures and those over all."""
+class DetailView:
+    """Data sets with detailed results in a document, and the figures of the comparison."""
 
     def __init__(self, comparison: Comparison, data: Sequence[Split]) -> None:
         self.comparison, self.data = comparison, data
-        found = enumerate(figures_of(comparison, data))
-        self._known = {(d.kind, d.metric, d.data): (f"figure-{i}", d) for i, d in found}
+        self._entries = {
+            (entry.kind, entry.metric, entry.data): (f"figure-{i}", entry)
+            for i, entry in enumerate(figure_entries(comparison, data))
+        }
 
-    def of(self, kind: str, place: Place, more: str = "") -> list[Figure]:
-        """Return the figure of one kind of a metric on a data set, if there is one."""
-        known = self._known.get((kind, place.metric, place.data))
-        return [known[1].block(known[0], more)] if known else []
+    def figures(self, kind: str, result: MetricResult, caption_suffix: str = "") -> list[Figure]:
+        """Return the figure of one kind for a result, or an empty list."""
+        key = (kind, result.metric, result.data)
+        if key not in self._entries:
+            return []
+        figure_key, entry = self._entries[key]
+        return [entry.to_block(figure_key, caption_suffix)]
 
-    def views(self, blocks: Callable[[Place], Iterable[Block]]) -> Iterator[Box]:
-        """Yield the blocks of each metric on each data set, seen when that is chosen."""
+    def boxes(self, blocks: Callable[[MetricResult], Iterable[Block]]) -> Iterator[Box]:
+        """Yield a box for each metric and data set, visible if these are selected."""
         for i, metric in enumerate(self.comparison.metrics):
-            for j, place in enumerate(places_of(self.comparison, [metric], self.data)):
-                yield Box(tuple(blocks(place)), tags={"metric": str(i), "data": str(j)})
+            for j, result in enumerate(metric_results(self.comparison, [metric], self.data)):
+                yield Box(tuple(blocks(result)), tags={"metric": str(i), "data": str(j)})
 
-    def changes(self) -> list[tuple[Drawn, Figure]]:
-        """Return the figures of two rankings."""
-        found = self._known.values()
-        return [(d, d.block(key)) for key, d in found if d.kind == "rank-change"]
+    def rank_changes(self) -> list[tuple[FigureEntry, Figure]]:
+        """Return the figures that compare two rankings."""
+        entries = self._entries.values()
+        return [
+            (entry, entry.to_block(key)) for key, entry in entries if entry.kind == "rank-change"
+        ]
 
 
 def comparison_figures(comparison: Comparison) -> Iterator[tuple[str, Drawable]]:
-    """Yield every figure with its name."""
-    every = figures_of(checked(comparison), comparison.data)
-    return ((drawn.name, drawn.display) for drawn in every)
+    """Return an iterator over the names and displays of all figures."""
+    entries = figure_entries(check_comparison(comparison), comparison.data)
+    return ((entry.name, entry.display) for entry in entries)
 
 
-def first_curve(comparison: Comparison) -> Iterator[Figure]:
-    """Yield the curves of the first data set, without bands."""
-    first = comparison.data[0]
-    display = RiskCoverageBandDisplay.from_comparison(
-        comparison, data=first, methods=comparison.methods_with_curves
+def first_curve_figure(comparison: Comparison) -> Iterator[Figure]:
+    """Yield the figure of the curves of the first data set, without bands."""
+    data = comparison.data[0]
+    band_display = RiskCoverageBandDisplay.from_comparison(
+        comparison, data=data, methods=comparison.methods_with_curves
     )
     lines = tuple(
         Series(method, tuple(band.coverage.tolist()), tuple(band.risk.tolist()))
-        for method, band in display.bands.items()
+        for method, band in band_display.bands.items()
     )
-    if lines:
-        axes = ("Coverage", "Selective risk")
-        drawn = SeriesDisplay(lines, "Selective risk by coverage", *axes, log_x=False)
-        place = f" of {split_name(first)}" if first else ""
-        about = f"Selective risk by coverage{place}: how wrong the accepted are."
-        yield Figure("curve", drawn.title, drawn, about)
+    if not lines:
+        return
+    axis_titles = ("Coverage", "Selective risk")
+    display = SeriesDisplay(lines, "Selective risk by coverage", *axis_titles, log_x=False)
+    data_suffix = f" on {split_name(data)}" if data else ""
+    description = f"Selective risk (mean loss of the accepted samples) by coverage{data_suffix}."
+    yield Figure("curve", display.title, display, description)
 
 
-def figures_of(comparison: Comparison, data: Sequence[Split]) -> Iterator[Drawn]:
-    """Yield the figures of the data sets given, and those over all."""
+def figure_entries(comparison: Comparison, data: Sequence[Split]) -> Iterator[FigureEntry]:
+    """Yield the figures of some data sets, and the figures over all data sets."""
     for metric in comparison.metrics:
-        for place in places_of(comparison, [metric], data):
-            yield from _of_place(place)
-        yield from _over_all(Place(comparison, metric, None))
+        for result in metric_results(comparison, [metric], data):
+            yield from _data_set_figures(result)
+        yield from _overall_figures(MetricResult(comparison, metric, None))
     for split in [*data, *([None] if len(comparison.data) > 1 else [])]:
-        yield from _rank_changes(comparison, split)
+        yield from _rank_change_figures(comparison, split)
     for split in data:
-        yield from _bands(comparison, split)
+        yield from _band_figures(comparison, split)
 
 
-def _of_place(place: Place) -> Iterator[Drawn]:
-    about = (place.comparison, place.metric)
-    yield _drawn("forest", place, ForestDisplay.from_comparison(*about, data=place.data))
-    square = SignificanceMapDisplay.from_comparison(*about, data=place.data)
-    if square.pairs:
-        yield _drawn("significance", place, square)
-    blobs = RankBlobDisplay.from_comparison(*about, data=place.data)
-    if blobs.standings:
-        yield _drawn("ranks", place, blobs)
+def _data_set_figures(result: MetricResult) -> Iterator[FigureEntry]:
+    arguments = (result.comparison, result.metric)
+    yield _figure_entry(
+        "forest", result, ForestDisplay.from_comparison(*arguments, data=result.data)
+    )
+    significance_map = SignificanceMapDisplay.from_comparison(*arguments, data=result.data)
+    if significance_map.pairs:
+        yield _figure_entry("significance", result, significance_map)
+    rank_plot = RankBlobDisplay.from_comparison(*arguments, data=result.data)
+    if rank_plot.standings:
+        yield _figure_entry("ranks", result, rank_plot)
 
 
-def _over_all(place: Place) -> Iterator[Drawn]:
-    comparison, metric = place.comparison, place.metric
+def _overall_figures(result: MetricResult) -> Iterator[FigureEntry]:
+    comparison, metric = result.comparison, result.metric
     if comparison.mean_ranks_of(metric) is not None:
         diagram = CriticalDifferenceDisplay.from_comparison(comparison, metric)
-        yield _drawn("critical-difference", place, diagram)
+        yield _figure_entry("critical-difference", result, diagram)
     if any(p.metric == metric for p in comparison.profiles):
-        yield _drawn(
-            "profile", place, PerformanceProfileDisplay.from_comparison(comparison, metric)
+        yield _figure_entry(
+            "profile", result, PerformanceProfileDisplay.from_comparison(comparison, metric)
         )
-    if len(comparison.data) > 1 and place.standings:
-        yield _drawn("ranks", place, RankBlobDisplay.from_comparison(comparison, metric))
+    if len(comparison.data) > 1 and result.standings:
+        yield _figure_entry("ranks", result, RankBlobDisplay.from_comparison(comparison, metric))
 
 
-def _rank_changes(comparison: Comparison, data: Split | None) -> Iterator[Drawn]:
+def _rank_change_figures(comparison: Comparison, data: Split | None) -> Iterator[FigureEntry]:
     pairs = itertools.combinations(comparison.metrics, 2)
-    for first, second in itertools.islice(pairs, _MOST_METRIC_PAIRS):
+    for first, second in itertools.islice(pairs, _MAX_METRIC_PAIRS):
         display = RankingChangeDisplay.from_comparison(comparison, first, second, data=data)
         if display.ranks:
-            yield _drawn("rank-change", Place(comparison, f"{first}-{second}", data), display)
+            yield _figure_entry(
+                "rank-change", MetricResult(comparison, f"{first}-{second}", data), display
+            )
 
 
-def _bands(comparison: Comparison, data: Split) -> Iterator[Drawn]:
+def _band_figures(comparison: Comparison, data: Split) -> Iterator[FigureEntry]:
     methods = comparison.methods_with_curves
     for kind in ("selective", "generalized"):
         display = RiskCoverageBandDisplay.from_comparison(
             comparison, data=data, kind=kind, methods=methods
         )
         if display.bands:
-            yield _drawn(f"{kind}-bands", Place(comparison, "", data), display)
+            yield _figure_entry(f"{kind}-bands", MetricResult(comparison, "", data), display)
 
 
-def _drawn(kind: str, place: Place, display: Drawable) -> Drawn:
-    parts = [kind, place.metric]
-    if place.data is None:
-        parts.append("all-data")
-    elif place.data:
-        # The position keeps data sets apart whose names hold nothing but odd characters.
-        number = place.comparison.data.index(place.data) + 1
-        parts.append(f"{number}-{'-'.join(value for _, value in place.data)}")
-    name = "_".join(_slug(part) for part in parts if part)
-    return Drawn(kind, place.metric, place.data, name, display)
+def _figure_entry(kind: str, result: MetricResult, display: Drawable) -> FigureEntry:
+    name_parts = [kind, result.metric]
+    if result.data is None:
+        name_parts.append("all-data")
+    elif result.data:
+        # The index makes names unique if they differ only in characters that are replaced.
+        number = result.comparison.data.index(result.data) + 1
+        name_parts.append(f"{number}-{'-'.join(value for _, value in result.data)}")
+    name = "_".join(_slug(part) for part in name_parts if part)
+    return FigureEntry(kind, result.metric, result.data, name, display)
 
 
 def _slug(text: str) -> str:

@@ -1,110 +1,117 @@
-"""The summary of a comparison."""
+"""The summary of a comparison, for a terminal or a notebook."""
 
 import math
 from collections.abc import Iterator
 
 from abstain.evaluation.comparison import Comparison, Estimate
-from abstain.plots.words import SUPPOSED, percent, ranks_note
+from abstain.plots.formatting import SIMULATION_ASSUMPTION, format_percent, ranks_note
 from abstain.report.document import (
-    METHOD,
+    METHOD_COLUMN,
     Block,
     Cell,
-    More,
     Number,
     Prose,
     Range,
+    SeeAlso,
     Table,
-    numbers,
-    rows_of,
+    number_column,
+    single_group,
 )
-from abstain.report.render.lines import narrow
-from abstain.report.subjects.comparison.across import independence_said
-from abstain.report.subjects.comparison.place import Place, places_of
-from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_lines
-from abstain.report.words import first_of
+from abstain.report.formatting import join_first
+from abstain.report.render.lines import format_narrow_number
+from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
+from abstain.report.subjects.comparison.overall import independence_caution
+from abstain.report.subjects.comparison.verdict import comparison_verdict, non_inferiority_lines
 
-#: More tables than this are lines instead.
-_TABLES = 6
+#: With more tables, each is replaced by a line.
+_MAX_TABLES = 6
 
-#: Methods named in a line before the rest is only counted.
-_NAMED = 4
+#: Maximum number of methods in a line.
+_MAX_NAMES = 4
 
 
-def summary(comparison: Comparison, *, is_complete: bool) -> Iterator[Block]:
-    """Yield the verdict, and a table or a line for each metric and data set."""
-    places = list(places_of(comparison))
-    tables = is_complete or len(places) <= _TABLES
+def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Block]:
+    """Yield the main results, and a table or a line for each metric and data set."""
+    results = list(metric_results(comparison))
+    has_tables = is_complete or len(results) <= _MAX_TABLES
     yield from map(Prose, comparison_verdict(comparison))
-    if said := independence_said(comparison):
-        yield Prose(said, "about")
-    if tables:
-        yield from map(_table, places)
+    if caution := independence_caution(comparison):
+        yield Prose(caution, "about")
+    if has_tables:
+        yield from map(_summary_table, results)
     else:
-        yield from (Prose(_line(place)) for place in places)
-        command_line = "--full prints a table of each; --out writes all of them."
-        yield More("", command_line, '.frame("standings") has each.')
-    yield from map(Prose, margin_lines(places, short=not tables))
+        yield from (Prose(_summary_line(result)) for result in results)
+        command_line = "Pass --full to print a table for each line, or --out to write all tables."
+        yield SeeAlso("", command_line, '.frame("standings") returns all numbers.')
+    yield from map(Prose, non_inferiority_lines(results, is_short=not has_tables))
     if comparison.bootstrap:
-        drawn = f"{comparison.bootstrap:,} resamples drawn."
+        resamples_note = f"{comparison.bootstrap:,} bootstrap resamples."
         if all(pair.valid for pair in comparison.pairs):
-            yield Prose(drawn, "notes")
+            yield Prose(resamples_note, "notes")
         else:
-            test = f"{drawn} The test of the literature, on the replicates, is "
-            yield More(test, "in the report only (--out).", "among the .pairs.", "notes")
-    yield Prose(_footer(comparison, tables=tables), "notes")
+            text = f"{resamples_note} The results of the test from the literature are "
+            yield SeeAlso(text, "in the report only (--out).", "in .pairs.", "notes")
+    yield Prose(_footnote(comparison, has_tables=has_tables), "notes")
 
 
-def _line(place: Place) -> str:
-    """Say in one line who leads by one metric on one data set, and who is not told from it."""
-    ranked = {e.method: place.footing[e.method] for e in place.ranked}
-    best, alike = (
-        first_of([method for method, stands in ranked.items() if stands == wanted], _NAMED)
-        for wanted in ("best", "not told apart")
-    )
+def _summary_line(result: MetricResult) -> str:
+    """Return the best methods and those that are not significantly different, in one line."""
+    methods = [estimate.method for estimate in result.ranked]
+    best = [m for m in methods if result.comparison_with_best[m] == "best"]
+    tied = [m for m in methods if result.comparison_with_best[m] == "not told apart"]
     if not best:
-        return f"{place.label}: no method leads"
-    top = place.ranked[0]
-    ends = "" if math.isnan(top.low) else f" [{narrow(top.low)}, {narrow(top.high)}]"
-    rest = f"; not told from it: {alike}" if alike else ""
-    return f"{place.label}: best {best} {narrow(top.value)}{ends}{rest}"
+        return f"{result.label}: no best method"
+    top = result.ranked[0]
+    line = f"{result.label}: best {join_first(best, _MAX_NAMES)} {format_narrow_number(top.value)}"
+    if not math.isnan(top.low):
+        line += f" [{format_narrow_number(top.low)}, {format_narrow_number(top.high)}]"
+    if tied:
+        line += f"; not significantly different: {join_first(tied, _MAX_NAMES)}"
+    return line
 
 
-def _table(place: Place) -> Table:
-    level = percent(place.comparison.level)
-    heads = ("Value", f"{level} interval", "Ranks", "p, best")
-    title = ", ".join(filter(None, [place.head, place.where]))
-    rows = (_row(place, e) for e in place.ranked)
-    return Table((METHOD, *map(numbers, heads)), rows_of(rows), title=title)
+def _summary_table(result: MetricResult) -> Table:
+    level = format_percent(result.comparison.level)
+    headers = ("Value", f"{level} interval", "Ranks", "p, best")
+    title = ", ".join(filter(None, [result.title_with_arrow, result.data_name]))
+    rows = (_row(result, estimate) for estimate in result.ranked)
+    return Table((METHOD_COLUMN, *map(number_column, headers)), single_group(rows), title=title)
 
 
-def _row(place: Place, estimate: Estimate) -> tuple[Cell, ...]:
+def _row(result: MetricResult, estimate: Estimate) -> tuple[Cell, ...]:
     method = estimate.method
-    stands, pair = place.footing[method], place.leads.get(method)
-    standing = next((s for s in place.standings if s.method == method), None)
-    p: Cell = ""
-    if pair is not None and stands != "best":
-        p = Number(pair.adjusted, form="p", stands="tie" if stands == "not told apart" else "")
+    footing = result.comparison_with_best[method]
+    pair = result.pair_with_best.get(method)
+    standing = next((s for s in result.standings if s.method == method), None)
+    p_value: Cell = ""
+    if pair is not None and footing != "best":
+        is_tied = footing == "not told apart"
+        p_value = Number(pair.adjusted, number_format="p_value", mark="tie" if is_tied else "")
+    ranks: Cell = ""
+    if standing is not None:
+        ranks = Range(standing.rank_low, standing.rank_high, number_format="rank")
     return (
         method,
-        Number(estimate.value, stands="best" if stands == "best" else ""),
+        Number(estimate.value, mark="best" if footing == "best" else ""),
         Range(estimate.low, estimate.high),
-        Range(standing.rank_low, standing.rank_high, form="rank") if standing else "",
-        p,
+        ranks,
+        p_value,
     )
 
 
-def _footer(comparison: Comparison, *, tables: bool) -> str:
-    said = comparison.describe_tests()
-    test = f" ({said})" if said else ""
-    level = percent(comparison.level)
+def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
+    test = comparison.describe_tests()
+    test_note = f" ({test})" if test else ""
+    level = format_percent(comparison.level)
     p_value = f"{comparison.p_value_label}-value"
-    if not tables:
+    if not has_tables:
         return (
-            f"In brackets: {level} intervals. Not told from it: by the {p_value}{test}. "
+            f"In brackets: {level} intervals. Significance is based on the {p_value}{test_note}. "
             "Values are fractions."
         )
     return (
-        f"Bold: best value. p, best: {p_value} against the best{test}; ≈ not told from it. "
-        f"Ranks: {level} of ranks in studies of this size, "
-        f"{SUPPOSED}; {ranks_note(is_adjusted=comparison.is_adjusted)}. Values are fractions."
+        f"Bold: best value. p, best: {p_value} of the difference to the best{test_note}; "
+        f"≈ not significantly different. Ranks: {level} range in simulated studies of this size, "
+        f"{SIMULATION_ASSUMPTION}; {ranks_note(is_adjusted=comparison.is_adjusted)}. "
+        "Values are fractions."
     )

@@ -1,13 +1,20 @@
-"""The tables of a comparison: of one metric on one data set, and as a paper prints them all."""
+"""Tables of a comparison: for one metric on one data set, and the table of a paper."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
-from abstain.evaluation.comparison import Comparison, PairedDifference, Standing
-from abstain.plots.words import SUPPOSED, checked, percent, ranks_note, sentence
+from abstain.evaluation.comparison import Comparison, PairedDifference, RelationToBest, Standing
+from abstain.plots.formatting import (
+    SIMULATION_ASSUMPTION,
+    capitalize_first,
+    check_comparison,
+    format_percent,
+    ranks_note,
+)
 from abstain.report.document import (
-    METHOD,
+    METHOD_COLUMN,
     NAN,
     Block,
     Cell,
@@ -18,319 +25,363 @@ from abstain.report.document import (
     Range,
     Span,
     Table,
-    ends,
-    numbers,
-    rows_of,
+    interval_column,
+    number_column,
+    single_group,
 )
-from abstain.report.subjects.comparison.place import Place, places_of
-from abstain.report.subjects.comparison.verdict import margin_asked, margin_caution
-from abstain.report.words import count, printed_x1000, unique
+from abstain.report.formatting import format_count, is_printed_x1000, unique
+from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
+from abstain.report.subjects.comparison.verdict import (
+    common_margin_caution,
+    non_inferiority_claim,
+)
 
-_STANDS = {
+_TEXT_BY_FOOTING: Final[dict[RelationToBest, str]] = {
     "best": "best",
-    "not told apart": "not told apart",
-    "worse": "found worse",
+    "not told apart": "not significantly different",
+    "worse": "significantly worse",
     "untested": "",
     "undefined": "",
 }
 
-#: Pairs that are seen at once.
-_PAIRS = 12
+#: Number of pairs that are visible without scrolling.
+_MAX_PAIRS_WITHOUT_SCROLLING = 12
 
-#: More pairs than this are read by nobody: the table has those of the best method.
-_MOST_PAIRS = 300
+#: With more pairs, a table contains only the pairs of the best method.
+_MAX_PAIRS = 300
 
-#: More ranks than this have no column each: the figure shows their chances.
-_RANKS = 25
+#: With more ranks, the table of rank probabilities has no column for each rank.
+_MAX_RANK_COLUMNS = 25
 
 
-def glance_table(comparison: Comparison) -> Table:
-    """Return who leads by each metric on each data set, and how surely."""
+def overview_table(comparison: Comparison) -> Table:
+    """Return the best method for each metric and data set, and how the others compare with it."""
     return Table(
         (
             Column("Metric"),
             Column("Data", "name"),
             Column("Best", "name"),
-            numbers("Value"),
-            Column("Not told from it", "name", sort=False),
-            Column("Found worse", "name", sort=False),
+            number_column("Value"),
+            Column("Not significantly different", "name", is_sortable=False),
+            Column("Significantly worse", "name", is_sortable=False),
         ),
-        rows_of(map(_glance, places_of(comparison))),
+        single_group(map(_overview_row, metric_results(comparison))),
         caption="One row for each metric and data set",
-        look="leads",
-        sortable=True,
+        layout="leads",
+        is_sortable=True,
     )
 
 
-def _glance(place: Place) -> tuple[Cell, ...]:
-    top = place.ranked[0] if place.ranked else None
-    best = ", ".join(place.those("best"))
+def _overview_row(result: MetricResult) -> tuple[Cell, ...]:
+    best = result.ranked[0] if result.ranked else None
+    best_names = ", ".join(result.methods_with("best"))
     return (
-        place.name,
-        place.where or "all samples",
-        Span(best, "best") if best else Span("none", "undefined"),
-        Number(top.value, top.low, top.high) if top else Number(float("nan")),
-        ", ".join(place.those("not told apart")) or None,
-        ", ".join(place.those("worse")) or None,
+        result.label_with_direction,
+        result.data_name or "all samples",
+        Span(best_names, "best") if best_names else Span("none", "undefined"),
+        Number(best.value, best.low, best.high) if best else Number(NAN),
+        ", ".join(result.methods_with("not told apart")) or None,
+        ", ".join(result.methods_with("worse")) or None,
     )
 
 
-def values_table(place: Place) -> Table:
-    """Return the estimates, the best first."""
-    forms = unique(e.interval for e in place.ranked)
-    failures = unique(count(e.failures) for e in place.ranked)
-    noted, several = any(e.note for e in place.ranked), len(failures) > 1
-    about = [f"{place.label}; {count(place.ranked[0].n)} samples"] if place.ranked else []
-    about += [f", {failures[0]} failures"] if len(failures) == 1 else []
-    about += [f"; {forms[0]}"] if len(forms) == 1 and forms[0] else []
+def values_table(result: MetricResult) -> Table:
+    """Return the estimates of all methods, the best first."""
+    failure_counts = unique(format_count(e.failures) for e in result.ranked)
+    has_failures = len(failure_counts) > 1
+    has_notes = any(e.note for e in result.ranked)
     columns = (
-        METHOD,
-        numbers("Value"),
-        ends(f"{percent(place.comparison.level)} interval"),
-        numbers("Standard error"),
-        Column("Against best"),
-        *([numbers("Failures")] if several else []),
-        *([Column("Note", "words", sort=False)] if noted else []),
+        METHOD_COLUMN,
+        number_column("Value"),
+        interval_column(f"{format_percent(result.comparison.level)} interval"),
+        number_column("Standard error"),
+        Column("Compared with the best"),
+        *([number_column("Failures")] if has_failures else []),
+        *([Column("Note", "words", is_sortable=False)] if has_notes else []),
     )
     rows: Iterator[tuple[Cell, ...]] = (
         (
             e.method,
-            Number(e.value, stands="best" if place.footing[e.method] == "best" else ""),
-            Range(e.low, e.high, title=e.interval),
+            Number(e.value, mark="best" if result.comparison_with_best[e.method] == "best" else ""),
+            Range(e.low, e.high, tooltip=e.interval),
             Number(e.standard_error),
-            Span(_STANDS[place.footing[e.method]], "open"),
-            *([Number(e.failures, form="count")] if several else []),
-            *([e.note] if noted else []),
+            Span(_TEXT_BY_FOOTING[result.comparison_with_best[e.method]], "open"),
+            *([Number(e.failures, number_format="count")] if has_failures else []),
+            *([e.note] if has_notes else []),
         )
-        for e in place.ranked
+        for e in result.ranked
     )
     return Table(
         columns,
-        rows_of(rows),
-        title=f"Values: {place.label}",
-        caption="".join(about) or place.label,
-        sortable=True,
+        single_group(rows),
+        title=f"Values: {result.label}",
+        caption=_values_caption(result, failure_counts),
+        is_sortable=True,
     )
+
+
+def _values_caption(result: MetricResult, failure_counts: Sequence[str]) -> str:
+    if not result.ranked:
+        return result.label
+    caption = f"{result.label}; {format_count(result.ranked[0].n)} samples"
+    if len(failure_counts) == 1:
+        caption += f", {failure_counts[0]} failures"
+    interval_methods = unique(e.interval for e in result.ranked)
+    if len(interval_methods) == 1 and interval_methods[0]:
+        caption += f"; {interval_methods[0]}"
+    return caption
 
 
 # --------------------------------------------------------------------------------------- pairs
-def tested(place: Place) -> list[list[PairedDifference]]:
-    """Return the pairs by each test, the one that decides first."""
-    comparison, own = place.comparison, (place.metric, place.data)
-    return [comparison.pairs_of(*own, test) for test in comparison.tests_of(*own)]
+def pairs_by_test(result: MetricResult) -> list[list[PairedDifference]]:
+    """Return the pairs for each test, the deciding test first."""
+    comparison, key = result.comparison, (result.metric, result.data)
+    return [comparison.pairs_of(*key, test) for test in comparison.tests_of(*key)]
 
 
-def share_of_pairs(methods: int) -> float:
-    """Return the share of the pairs of so many methods that a table has."""
-    return 1.0 if methods * (methods - 1) // 2 <= _MOST_PAIRS else 2.0 / methods
+def displayed_share_of_pairs(n_methods: int) -> float:
+    """Return the share of all pairs that a table contains."""
+    return 1.0 if n_methods * (n_methods - 1) // 2 <= _MAX_PAIRS else 2.0 / n_methods
 
 
-def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
-    """Return the pairs by one test; of many methods those of the one that leads."""
-    ahead = Label(
-        "First better, of 100 studies",
-        title=f"Of 100 studies of this size, {SUPPOSED}; no evidence by itself",
-    )
-    if place.data is None:
-        share = f"First better, % of {place.comparison.block_kind}"
-        ahead = Label(share, title="Ties counted half")
-    first, label, shared = pairs[0], place.label, shared_note(pairs)
-    shown, lead, said = pairs, place.leader, [shared] if shared else []
-    if share_of_pairs(len(place.comparison.methods)) < 1:
-        shown = [p for p in pairs if lead in {p.first, p.second}]
-        said.append(
-            f"Of {count(len(pairs))} pairs these are the {len(shown)} of “{lead}”; the table "
-            "“pairs” of the results has all"
+def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Table:
+    """Return the pairs of one test; with many methods, only the pairs of the best method."""
+    test = pairs[0]
+    common_note = shared_note(pairs)
+    notes = [common_note] if common_note else []
+    displayed = pairs
+    if displayed_share_of_pairs(len(result.comparison.methods)) < 1:
+        displayed = [p for p in pairs if result.leader in {p.first, p.second}]
+        notes.append(
+            f"The table contains only the {len(displayed)} pairs with “{result.leader}”. The "
+            f"results table “pairs” contains all {format_count(len(pairs))} pairs"
         )
-    noted = not shared and any(p.note for p in shown)
-    many = f"; {len(shown)} pairs, scroll for the rest" if len(shown) > _PAIRS else ""
-    judged = sentence(first.test_description)
+    has_notes = not common_note and any(p.note for p in displayed)
+    scroll_hint = ""
+    if len(displayed) > _MAX_PAIRS_WITHOUT_SCROLLING:
+        scroll_hint = f" Scroll to see all {len(displayed)} pairs."
     columns = (
         Column("First", "name"),
         Column("Second", "name"),
-        *map(numbers, ("Difference", "Ratio", *_p_titles(place))),
-        numbers(ahead),
-        *([Column("Found better", "name")] if first.valid else []),
-        *([Column("Note", sort=False)] if noted else []),
+        *map(number_column, ("Difference", "Ratio", *_p_value_headers(result))),
+        number_column(_superiority_label(result)),
+        *([Column("Significantly better", "name")] if test.valid else []),
+        *([Column("Note", is_sortable=False)] if has_notes else []),
     )
     return Table(
         columns,
-        rows_of(_pair(p, place, noted=noted) for p in shown),
-        title=f"Pairs: {label}, {first.test}",
-        caption=f"{judged}; {label}. Differences and ratios are first to second{many}."
-        + "".join(f" {sentence}." for sentence in said),
-        look="pairs",
-        sortable=True,
+        single_group(_pair_row(p, result, has_note=has_notes) for p in displayed),
+        title=f"Pairs: {result.label}, {test.test}",
+        caption=(
+            f"{capitalize_first(test.test_description)}; {result.label}. Differences are first "
+            f"minus second, ratios first divided by second.{scroll_hint}"
+            + "".join(f" {note}." for note in notes)
+        ),
+        layout="pairs",
+        is_sortable=True,
     )
 
 
+def _superiority_label(result: MetricResult) -> Label:
+    if result.data is None:
+        text = f"First better, % of {result.comparison.block_kind}"
+        return Label(text, tooltip="Ties are counted half")
+    tooltip = (
+        f"Number of 100 simulated studies of this size in which the first method is better, "
+        f"{SIMULATION_ASSUMPTION}. It is not evidence of a difference"
+    )
+    return Label("First better, of 100 studies", tooltip=tooltip)
+
+
 def shared_note(pairs: Sequence[PairedDifference]) -> str:
-    """Return the note of all pairs where they share one: it is said once, above them."""
+    """Return the note of all pairs if they have the same one; otherwise an empty string."""
     notes = unique(p.note for p in pairs)
-    return sentence(notes[0].rstrip(".")) if len(notes) == 1 else ""
+    return capitalize_first(notes[0].rstrip(".")) if len(notes) == 1 else ""
 
 
-def _p_titles(place: Place) -> tuple[str, ...]:
-    """Return the heads of the p-values: one if none is adjusted."""
-    return ("p", "Adjusted p") if place.comparison.is_adjusted else ("p",)
+def _p_value_headers(result: MetricResult) -> tuple[str, ...]:
+    """Return the headers of the p-values: only one without adjustment."""
+    return ("p", "Adjusted p") if result.comparison.is_adjusted else ("p",)
 
 
-def _p_values(p_value: float, adjusted: float, place: Place, *, is_best: bool) -> tuple[Cell, ...]:
-    deciding = Number(adjusted, form="p", stands="best" if is_best else "")
-    if not place.comparison.is_adjusted:
+def _p_value_cells(
+    p_value: float, adjusted: float, result: MetricResult, *, is_best: bool
+) -> tuple[Cell, ...]:
+    deciding = Number(adjusted, number_format="p_value", mark="best" if is_best else "")
+    if not result.comparison.is_adjusted:
         return (deciding,)
-    return Number(p_value, form="p"), deciding
+    return Number(p_value, number_format="p_value"), deciding
 
 
-def _pair(p: PairedDifference, place: Place, *, noted: bool) -> tuple[Cell, ...]:
+def _pair_row(p: PairedDifference, result: MetricResult, *, has_note: bool) -> tuple[Cell, ...]:
     better: Cell = Span(p.better, "strong") if p.better else Span("neither", "undefined")
     return (
         p.first,
         p.second,
         Number(p.difference, p.low, p.high),
         None if math.isnan(p.ratio) else Number(p.ratio, p.ratio_low, p.ratio_high),
-        *_p_values(p.p_value, p.adjusted, place, is_best=bool(p.better and p.valid)),
-        Number(p.superiority, form="hundred"),
+        *_p_value_cells(p.p_value, p.adjusted, result, is_best=bool(p.better and p.valid)),
+        Number(p.superiority, number_format="cases_of_100"),
         *([better] if p.valid else []),
-        *([p.note] if noted else []),
+        *([p.note] if has_note else []),
     )
 
 
-def margin_table(place: Place) -> Table | None:
-    """Return who is at most a margin worse than the reference, if that was asked."""
-    if not place.margins:
+def non_inferiority_table(result: MetricResult) -> Table | None:
+    """Return the non-inferiority tests against the reference; None without a margin."""
+    if not result.non_inferiority_rows:
         return None
-    asked = sentence(margin_asked(place.margins[0], quoted=False))
-    level = percent(place.comparison.level)
-    heads = ("Worse by", f"At most, at {level}", *_p_titles(place))
+    claim = non_inferiority_claim(result.non_inferiority_rows[0], has_quotes=False)
+    level = format_percent(result.comparison.level)
+    headers = ("Worse by", f"{level} upper bound", *_p_value_headers(result))
     rows = (
         (
-            n.method,
-            Number(n.worse_by),
-            Number(n.bound),
-            *_p_values(n.p_value, n.adjusted, place, is_best=n.non_inferior),
-            Span("shown", "strong") if n.non_inferior else "not shown",
+            row.method,
+            Number(row.worse_by),
+            Number(row.bound),
+            *_p_value_cells(row.p_value, row.adjusted, result, is_best=row.non_inferior),
+            Span("shown", "strong") if row.non_inferior else "not shown",
         )
-        for n in place.margins
+        for row in result.non_inferiority_rows
     )
+    caution = common_margin_caution(result.comparison)
     return Table(
-        (METHOD, *map(numbers, heads), Column("Within the margin")),
-        rows_of(rows),
-        title=f"Non-inferiority: {place.label}",
-        caption=f"{asked}? {place.label}. {margin_caution(place.comparison)}".rstrip(),
-        sortable=True,
+        (METHOD_COLUMN, *map(number_column, headers), Column("Within the margin")),
+        single_group(rows),
+        title=f"Non-inferiority: {result.label}",
+        caption=f"{result.label}: {claim}. {caution}".rstrip(),
+        is_sortable=True,
     )
 
 
 # --------------------------------------------------------------------------------------- ranks
-def chances_tables(place: Place) -> list[Table]:
-    """Return the chances of each rank, a table for each way in which they were found."""
-    own = (place.metric, place.data)
-    sources = unique(s.source for s in place.comparison.standings if (s.metric, s.data) == own)
+def rank_probability_tables(result: MetricResult) -> list[Table]:
+    """Return a table of rank probabilities for each method of computing them."""
+    key = (result.metric, result.data)
+    sources = unique(s.source for s in result.comparison.standings if (s.metric, s.data) == key)
     return [
-        _chances_table(place, place.comparison.standings_of(*own, source)) for source in sources
+        _rank_probability_table(result, result.comparison.standings_of(*key, source))
+        for source in sources
     ]
 
 
-def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
-    source = found[0].source
-    # Over all data sets the mean of the ranks on each is not the mean of the rank over all.
-    each = place.data is None and "rank then aggregate" in source
-    ranks = max(len(s.rank_probabilities) for s in found)
-    ranks = ranks if ranks <= _RANKS else 0
+def _rank_probability_table(result: MetricResult, standings: Sequence[Standing]) -> Table:
+    source = standings[0].source
+    # Over all data sets, the mean of the ranks per data set differs from the mean overall rank.
+    is_mean_of_ranks = result.data is None and "rank then aggregate" in source
+    n_ranks = max(len(s.rank_probabilities) for s in standings)
+    n_columns = n_ranks if n_ranks <= _MAX_RANK_COLUMNS else 0
+    level = format_percent(result.comparison.level)
     columns = (
-        METHOD,
-        numbers("Rank"),
-        numbers("Mean rank per data set" if each else "Mean rank"),
-        ends(f"{percent(place.comparison.level)} of ranks"),
-        *(numbers(str(rank + 1)) for rank in range(ranks)),
+        METHOD_COLUMN,
+        number_column("Rank"),
+        number_column("Mean rank per data set" if is_mean_of_ranks else "Mean rank"),
+        interval_column(f"{level} range"),
+        *(number_column(str(rank + 1)) for rank in range(n_columns)),
     )
     rows: Iterator[tuple[Cell, ...]] = (
         (
             s.method,
-            Number(s.rank, form="rank"),
-            Number(s.mean_rank, form="two"),
-            Range(s.rank_low, s.rank_high, form="rank"),
-            *(Number(chance, form="hundred") for chance in s.rank_probabilities[:ranks]),
+            Number(s.rank, number_format="rank"),
+            Number(s.mean_rank, number_format="two_decimals"),
+            Range(s.rank_low, s.rank_high, number_format="rank"),
+            *(
+                Number(probability, number_format="cases_of_100")
+                for probability in s.rank_probabilities[:n_columns]
+            ),
         )
-        for s in found
+        for s in standings
     )
+    adjustment = ranks_note(is_adjusted=result.comparison.is_adjusted)
     return Table(
         columns,
-        rows_of(rows),
-        title=f"Chances of ranks: {place.label}, {source}",
+        single_group(rows),
+        title=f"Rank probabilities: {result.label}, {source}",
         caption=(
-            f"{_asked_of_ranks(ranks)}, {SUPPOSED}; {place.label} ({source}). Ranks and chances "
-            f"are {ranks_note(is_adjusted=place.comparison.is_adjusted)}."
+            f"{_rank_caption(has_columns=n_columns > 0)}, {SIMULATION_ASSUMPTION}; {result.label} "
+            f"({source}). Ranks and probabilities are {adjustment}."
         ),
-        look="ranks",
-        sortable=True,
+        layout="ranks",
+        is_sortable=True,
     )
 
 
-def _asked_of_ranks(columns: int) -> str:
-    """Say what the table of ranks holds, with a column for each or without."""
-    if columns:
-        return "Of 100 studies of this size, how many would give a method each rank"
+def _rank_caption(*, has_columns: bool) -> str:
+    """Return the description of the table of ranks, with or without a column for each rank."""
+    if has_columns:
+        return "Number of 100 simulated studies of this size in which a method has each rank"
     return (
-        "Where a method would stand in studies of this size (the figure shows how likely each rank "
-        "is, the table “standings” of the results has the numbers)"
+        "Ranks of the methods in simulated studies of this size (the figure shows the probability "
+        "of each rank, and the results table “standings” contains the numbers)"
     )
 
 
 # --------------------------------------------------------------------------------------- a paper
-def matrix(
-    comparison: Comparison, metrics: Sequence[str] | None, *, thousand: bool, intervals: bool
+def paper_table(
+    comparison: Comparison, metrics: Sequence[str] | None, *, times_1000: bool, intervals: bool
 ) -> list[Block]:
-    """Return the table of the metrics asked for, or of all, and what explains its marks."""
-    checked(comparison)
-    wanted = comparison.metrics if metrics is None else metrics
-    names = [comparison.metric_or_first(name, "metrics") for name in wanted]
-    places = list(places_of(comparison, names))
-    several = any(place.where for place in places)
-    heads = [_head(place, thousand=thousand) for place in places]
-    known = list(zip(places, heads, strict=True))
+    """Return a table of the requested metrics, or of all metrics, with a footnote."""
+    check_comparison(comparison)
+    requested = comparison.metrics if metrics is None else metrics
+    names = [comparison.metric_or_first(name, "metrics") for name in requested]
+    results = list(metric_results(comparison, names))
+    labels = [_metric_label(result, times_1000=times_1000) for result in results]
     rows = (
-        (method, *(_cell(place, head, method, intervals=intervals) for place, head in known))
+        (
+            method,
+            *(
+                _cell(result, method, scale=label.scale, intervals=intervals)
+                for result, label in zip(results, labels, strict=True)
+            ),
+        )
         for method in comparison.methods
     )
-    many = len(comparison.data)
+    headers: list[str | Label] = list(labels)
+    column_groups: tuple[tuple[Label, int], ...] = ()
+    if any(result.data_name for result in results):
+        n_data_sets = len(comparison.data)
+        headers = [result.data_name for result in results]
+        column_groups = tuple((label, n_data_sets) for label in labels[::n_data_sets])
     table = Table(
-        (METHOD, *map(numbers, [place.where for place in places] if several else heads)),
-        rows_of(rows),
-        spans=tuple((head, many) for head in heads[::many]) if several else (),
+        (METHOD_COLUMN, *map(number_column, headers)),
+        single_group(rows),
+        column_groups=column_groups,
     )
-    scaled = any(head.scale > 1 for head in heads)
-    return [table, Prose(_footnote(places, scaled=scaled, intervals=intervals), "notes")]
+    is_scaled = any(label.scale > 1 for label in labels)
+    return [table, Prose(_footnote(results, is_scaled=is_scaled, intervals=intervals), "notes")]
 
 
-def _head(place: Place, *, thousand: bool) -> Label:
-    return replace(place.name, scale=1000 if thousand and printed_x1000(place.metric) else 1)
+def _metric_label(result: MetricResult, *, times_1000: bool) -> Label:
+    scale = 1000 if times_1000 and is_printed_x1000(result.metric) else 1
+    return replace(result.label_with_direction, scale=scale)
 
 
-def _cell(place: Place, head: Label, method: str, *, intervals: bool) -> Cell:
-    number = place.numbers.get(method)
+def _cell(result: MetricResult, method: str, *, scale: int, intervals: bool) -> Cell:
+    number = result.numbers.get(method)
     if number is None:
         return None
-    shown = number if intervals else replace(number, low=NAN, high=NAN)
-    return replace(shown, scale=head.scale, note="")
+    displayed = number if intervals else replace(number, low=NAN, high=NAN)
+    return replace(displayed, scale=scale, tooltip="")
 
 
-def _footnote(places: Sequence[Place], *, scaled: bool, intervals: bool) -> str:
-    """Return the sentences under the table."""
-    comparison = places[0].comparison
-    sentences = ["Arrows point to where better is; bold marks the best value."]
-    if scaled:
-        sentences.append("Columns marked so are times 1000; other values are fractions.")
+def _footnote(results: Sequence[MetricResult], *, is_scaled: bool, intervals: bool) -> str:
+    """Return the sentences below the table."""
+    comparison = results[0].comparison
+    sentences = ["Arrows point to better values; bold marks the best value."]
+    if is_scaled:
+        sentences.append("Columns with × 1000 are multiplied by 1000; other values are fractions.")
     else:
         sentences.append("Values are fractions.")
-    if any(place.those("not told apart") for place in places):
-        alpha = percent(round(1 - comparison.level, 10))
-        test = comparison.describe_tests(unique(place.metric for place in places))
+    if any(result.methods_with("not told apart") for result in results):
+        alpha = format_percent(round(1 - comparison.level, 10))
+        test = comparison.describe_tests(unique(result.metric for result in results))
         sentences.append(
-            f"†: not told from the best at {alpha} ({test}; the pairs of a column together)."
+            f"†: not significantly different from the best at {alpha} ({test} over all pairs of a "
+            "column)."
         )
     if intervals:
-        sentences.append(f"In brackets: {percent(comparison.level)} intervals.")
-    notes = unique(e.note for place in places for e in place.estimates if e.note)
-    return " ".join([*sentences, *([f"Notes: {'; '.join(notes)}."] if notes else [])])
+        sentences.append(f"In brackets: {format_percent(comparison.level)} intervals.")
+    notes = unique(e.note for result in results for e in result.estimates if e.note)
+    if notes:
+        sentences.append(f"Notes: {'; '.join(notes)}.")
+    return " ".join(sentences)

@@ -1,256 +1,289 @@
-"""What a comparison says, in plain words, for someone who never read a paper on it."""
+"""Main results of a comparison in plain sentences."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 
 from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, pairs_with_best
-from abstain.plots.words import SUPPOSED, metric_title, p_value, percent, said_of_p, sentence
-from abstain.report.subjects.comparison.place import Place, places_of
-from abstain.report.words import between, listed, number, of_hundred
+from abstain.plots.formatting import (
+    SIMULATION_ASSUMPTION,
+    capitalize_first,
+    format_p_equation,
+    format_p_value,
+    format_percent,
+    metric_title,
+)
+from abstain.report.formatting import (
+    format_cases_of_100,
+    format_interval,
+    format_number,
+    join_quoted,
+)
+from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
 
-#: Metrics that get sentences of their own.
-_METRICS = 3
+#: Maximum number of metrics with sentences.
+_MAX_METRICS = 3
 
-#: Methods of which it is said on how many data sets a lead over them, or a margin, is found.
-_SOMEWHERE = 4
+#: Maximum number of methods for which the number of data sets with a significant result is given.
+_MAX_METHODS_WITH_COUNTS = 4
 
-#: Methods beside the first of which it is said on how many data sets they lead.
-_NAMED = 3
+#: Maximum number of further methods for which the number of data sets with the best value is given.
+_MAX_WINNERS = 3
 
-#: From this Kendall's tau on two rankings are called much alike.
-_ALIKE = 0.8
+#: Two rankings with at least this Kendall's tau are called similar.
+_MIN_TAU_SIMILAR = 0.8
 
 
 def comparison_verdict(comparison: Comparison) -> list[str]:
-    """Return a few sentences; each is left out when the numbers behind it are not there."""
-    metrics = comparison.metrics[:_METRICS]
-    everywhere = [list(places_of(comparison, [metric])) for metric in metrics]
-    sentences = [
-        *(_on_many(places) if len(places) > 1 else _on_one(places[0]) for places in everywhere),
-        *map(margin_verdict, everywhere),
-        margin_caution(comparison),
-        *(_agreement(comparison, metric) for metric in metrics[1:]),
-    ]
+    """Return a few sentences; sentences without the required numbers are omitted."""
+    metrics = comparison.metrics[:_MAX_METRICS]
+    results_by_metric = [list(metric_results(comparison, [metric])) for metric in metrics]
+    sentences = []
+    for results in results_by_metric:
+        has_several_data_sets = len(results) > 1
+        sentences.append(
+            _several_data_sets_sentences(results)
+            if has_several_data_sets
+            else _one_data_set_sentences(results[0])
+        )
+    sentences += map(non_inferiority_sentence, results_by_metric)
+    sentences.append(common_margin_caution(comparison))
+    sentences += [_agreement_sentence(comparison, metric) for metric in metrics[1:]]
     return [sentence for sentence in sentences if sentence]
 
 
 # ------------------------------------------------------------------------------ one data set
-def _on_one(place: Place) -> str:
-    if not place.best:
-        return _no_best(place.title, place.estimates)
-    top = place.ranked[0]
-    span = between(top.low, top.high)
-    level = percent(top.level)
-    shown = f"{number(top.value)}, {level} interval {span}" if span else number(top.value)
-    extreme = "lowest" if top.lower_is_better else "highest"
-    verb = "has" if len(place.best) == 1 else "share"
-    lead = (
-        f"Of {len(place.estimates)} methods, {listed(place.best)} {verb} the {extreme} "
-        f"{place.title} ({shown})."
-    )
-    worse, alike = place.those("worse"), place.those("not told apart")
+def _one_data_set_sentences(result: MetricResult) -> str:
+    if not result.best_methods:
+        return _no_best_sentence(result.title, result.estimates)
+    best = result.ranked[0]
+    value = format_number(best.value)
+    interval = format_interval(best.low, best.high)
+    if interval:
+        value += f", {format_percent(best.level)} interval {interval}"
+    extreme = "lowest" if best.lower_is_better else "highest"
+    verb = "has" if len(result.best_methods) == 1 else "have"
+    names = join_quoted(result.best_methods)
     sentences = [
-        lead,
-        f"Its lead over {listed(worse)} is more than chance ({_p_values(place, worse)})."
-        if worse
-        else "",
-        f"{listed(alike)} cannot be told from it ({_p_values(place, alike)})." if alike else "",
-        _first(place),
+        (
+            f"Of {len(result.estimates)} methods, {names} {verb} the {extreme} {result.title} "
+            f"({value})."
+        )
     ]
+    if worse := result.methods_with("worse"):
+        sentences.append(
+            f"The difference to {join_quoted(worse)} is significant "
+            f"({_p_value_range(result, worse)})."
+        )
+    if tied := result.methods_with("not told apart"):
+        sentences.append(
+            f"The difference to {join_quoted(tied)} is not significant "
+            f"({_p_value_range(result, tied)})."
+        )
+    sentences.append(_first_rank_sentence(result))
     return " ".join(filter(None, sentences))
 
 
-def _no_best(title: str, estimates: Sequence[Estimate]) -> str:
-    """Say why no method leads."""
-    known = [e.method for e in estimates if not math.isnan(e.value)]
-    if not known:
-        return f"{title} is undefined here."
-    if len(set(known)) == 1:
-        return f"Only {listed(known[:1])} has a value of {title}."
-    return f"By {title}, all methods are equal."
+def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
+    """Return the reason why no method is best."""
+    methods = [e.method for e in estimates if not math.isnan(e.value)]
+    if not methods:
+        return f"{title} is undefined for all methods."
+    if len(set(methods)) == 1:
+        return f"{title} is defined only for {join_quoted(methods[:1])}."
+    return f"All methods have the same {title}."
 
 
-def _p_values(place: Place, others: Sequence[str]) -> str:
-    """Write one of the p-values that decide, or the range of several."""
-    name = place.comparison.p_value_label
-    values = sorted(place.leads[other].adjusted for other in others if other in place.leads)
-    low, high = p_value(values[0]), p_value(values[-1])
+def _p_value_range(result: MetricResult, competitors: Sequence[str]) -> str:
+    """Format the deciding p-value of one method, or the range for several methods."""
+    name = result.comparison.p_value_label
+    values = sorted(
+        result.pair_with_best[method].adjusted
+        for method in competitors
+        if method in result.pair_with_best
+    )
+    low, high = format_p_value(values[0]), format_p_value(values[-1])
     if low == high:
-        return said_of_p(values[0], name)
+        return format_p_equation(values[0], name)
     return f"{name} {low} to {high}"
 
 
-def _first(place: Place) -> str:
-    """Say how often the best would come first."""
-    own = next((s for s in place.standings if s.method == place.best[0]), None)
-    if own is None or not own.rank_probabilities or math.isnan(own.rank_probabilities[0]):
+def _first_rank_sentence(result: MetricResult) -> str:
+    """Return the probability that the best method ranks first."""
+    best = result.best_methods[0]
+    standing = next((s for s in result.standings if s.method == best), None)
+    if (
+        standing is None
+        or not standing.rank_probabilities
+        or math.isnan(standing.rank_probabilities[0])
+    ):
         return ""
-    count = of_hundred(own.rank_probabilities[0])
-    supposed = sentence(SUPPOSED)
-    return f"{supposed}, it would come first in {count} of 100 studies of this size."
+    n_studies = format_cases_of_100(standing.rank_probabilities[0])
+    assumption = capitalize_first(SIMULATION_ASSUMPTION)
+    return f"{assumption}, it would rank first in {n_studies} of 100 studies of this size."
 
 
 # -------------------------------------------------------------------------- several data sets
-def _on_many(places: Sequence[Place]) -> str:
-    wins = Counter(method for place in places for method in place.best)
-    title, known = places[0].title, [e for place in places for e in place.estimates]
-    if not wins:
-        return _no_best(title, known)
-    extreme = "lowest" if known[0].lower_is_better else "highest"
-    (best, count), *rest = wins.most_common()
-    nobody = sum(not place.best for place in places)
-    others = [
-        *(f"“{method}” on {count}" for method, count in rest[:_NAMED]),
-        f"{len(rest) - _NAMED} more on others" if len(rest) > _NAMED else "",
-        f"no method leads on {nobody}" if nobody else "",
-    ]
-    on = ", ".join([f"{count} of {len(places)} data sets", *filter(None, others)])
-    lead = f"“{best}” has the {extreme} {title} on {on}."
-    return " ".join(filter(None, [lead, _leads(places, best), _friedman(places[0])]))
+def _several_data_sets_sentences(results: Sequence[MetricResult]) -> str:
+    n_best = Counter(method for result in results for method in result.best_methods)
+    title = results[0].title
+    estimates = [estimate for result in results for estimate in result.estimates]
+    if not n_best:
+        return _no_best_sentence(title, estimates)
+    extreme = "lowest" if estimates[0].lower_is_better else "highest"
+    (leader, n_data_sets), *remaining = n_best.most_common()
+    counts = [f"{n_data_sets} of {len(results)} data sets"]
+    counts += [f"“{method}” on {count}" for method, count in remaining[:_MAX_WINNERS]]
+    if len(remaining) > _MAX_WINNERS:
+        counts.append(f"{len(remaining) - _MAX_WINNERS} more methods on others")
+    if n_without_best := sum(not result.best_methods for result in results):
+        counts.append(f"no method on {n_without_best}")
+    lead = f"“{leader}” has the {extreme} {title} on {', '.join(counts)}."
+    sentences = [lead, _significance_sentence(results, leader), _friedman_sentence(results[0])]
+    return " ".join(filter(None, sentences))
 
 
-def _leads(places: Sequence[Place], best: str) -> str:
-    """Say over whom the lead is found on all, some and none of the data sets."""
-    everywhere, somewhere, nowhere = [], [], []
-    known = [pairs_with_best(place.pairs, best) for place in places]
-    for other in places[0].comparison.methods:
-        pairs = [leads[other] for leads in known if other in leads]
+def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
+    """Return the number of data sets on which the leader is significantly better than others."""
+    on_all, on_some, on_none = [], [], []
+    pairs_with_leader = [pairs_with_best(result.pairs, leader) for result in results]
+    for competitor in results[0].comparison.methods:
+        pairs = [pairs[competitor] for pairs in pairs_with_leader if competitor in pairs]
         tested = [pair for pair in pairs if not math.isnan(pair.adjusted)]
-        found = sum(pair.better == best for pair in tested)
-        if tested and found == len(places):
-            everywhere.append(other)
-        elif found:
-            somewhere.append(f"“{other}” on {found}")
+        n_significant = sum(pair.better == leader for pair in tested)
+        if tested and n_significant == len(results):
+            on_all.append(competitor)
+        elif n_significant:
+            on_some.append(f"“{competitor}” on {n_significant}")
         elif tested:
-            nowhere.append(other)
-    parts = [
-        f"{listed(everywhere)} on all of them" if everywhere else "",
-        *somewhere[:_SOMEWHERE],
-        f"{len(somewhere) - _SOMEWHERE} more on some" if len(somewhere) > _SOMEWHERE else "",
-        f"{listed(nowhere)} on none" if nowhere else "",
-    ]
-    said = ", than ".join(filter(None, parts))
-    return f"By more than chance it is better than {said}." if said else ""
+            on_none.append(competitor)
+    clauses = [f"{join_quoted(on_all)} on all data sets"] if on_all else []
+    clauses += on_some[:_MAX_METHODS_WITH_COUNTS]
+    if len(on_some) > _MAX_METHODS_WITH_COUNTS:
+        clauses.append(f"{len(on_some) - _MAX_METHODS_WITH_COUNTS} more methods on some data sets")
+    if on_none:
+        clauses.append(f"{join_quoted(on_none)} on no data set")
+    return f"It is significantly better than {', than '.join(clauses)}." if clauses else ""
 
 
-def _friedman(place: Place) -> str:
-    across = place.comparison.mean_ranks_of(place.metric)
+def _friedman_sentence(result: MetricResult) -> str:
+    across = result.comparison.mean_ranks_of(result.metric)
     if across is None or math.isnan(across.p_value):
         return ""
-    found = across.p_value < 1 - across.level
-    than = "by more than chance" if found else "no more than chance explains"
-    return f"Over all, the mean ranks differ {than} (Friedman {said_of_p(across.p_value)})."
+    is_significant = across.p_value < 1 - across.level
+    verb = "differ significantly" if is_significant else "do not differ significantly"
+    return f"The mean ranks {verb} (Friedman test, {format_p_equation(across.p_value)})."
 
 
 # -------------------------------------------------------------------------------- two metrics
-def _agreement(comparison: Comparison, second: str) -> str:
-    first = comparison.metrics[0]
-    wanted = None if len(comparison.data) > 1 else comparison.data[0]
+def _agreement_sentence(comparison: Comparison, metric: str) -> str:
+    reference = comparison.metrics[0]
+    data = None if len(comparison.data) > 1 else comparison.data[0]
     taus = [
         a.tau
         for a in comparison.agreements
-        if {a.first, a.second} == {first, second} and a.data == wanted and not math.isnan(a.tau)
+        if {a.first, a.second} == {reference, metric} and a.data == data and not math.isnan(a.tau)
     ]
     if not taus:
         return ""
-    alike = "much alike" if taus[0] >= _ALIKE else "differently"
-    how = "in the same order" if taus[0] > 1 - 1e-9 else alike
-    names = f"{metric_title(first)} and {metric_title(second)}"
-    return f"{names} rank the methods {how} (Kendall's tau {taus[0]:.2f})."
+    if taus[0] > 1 - 1e-9:
+        manner = "in the same order"
+    elif taus[0] >= _MIN_TAU_SIMILAR:
+        manner = "similarly"
+    else:
+        manner = "differently"
+    names = f"{metric_title(reference)} and {metric_title(metric)}"
+    tau = f"{taus[0]:.2f}".replace("-", "\u2212")
+    return f"{names} rank the methods {manner} (Kendall's tau {tau})."
 
 
-# ---------------------------------------------------------------------------------- the margin
-def margin_asked(found: NonInferiorityRow, *, quoted: bool = True) -> str:
-    """Write what is asked of a method: at most so much worse than the reference."""
-    reference = f"“{found.reference}”" if quoted else found.reference
-    return f"at most {found.margin:g} worse than {reference}"
+# ------------------------------------------------------------------------------ non-inferiority
+def non_inferiority_claim(row: NonInferiorityRow, *, has_quotes: bool = True) -> str:
+    """Return the tested claim: at most by the margin worse than the reference."""
+    reference = f"“{row.reference}”" if has_quotes else row.reference
+    return f"at most {row.margin:g} worse than {reference}"
 
 
-def margin_line(found: NonInferiorityRow, p_name: str = "adjusted p") -> str:
-    """Say of one method how much worse it is, how much at most, and what that shows.
+def non_inferiority_line(row: NonInferiorityRow, p_name: str = "adjusted p") -> str:
+    """Describe the test of one method: difference, bound, p-value and conclusion.
 
     Examples
     --------
-    >>> one = NonInferiorityRow(
+    >>> row = NonInferiorityRow(
     ...     "augrc", (), "pe", "msr", 0.002, 0.0012, 0.0031, 0.2, 0.4, non_inferior=False
     ... )
-    >>> print(margin_line(one))
+    >>> print(non_inferiority_line(row))
     pe: worse than msr by 0.001200, at most 0.003100 (margin 0.002, adjusted p = 0.4): not shown to
     be within the margin
     """
-    name, reference, margin = found.method, found.reference, f"{found.margin:g}"
-    if math.isnan(found.worse_by):
-        return f"{name}: undefined (margin {margin})"
-    how = "better" if found.worse_by < 0 else "worse"
-    p = said_of_p(found.adjusted, p_name)
-    shown = "within the margin" if found.non_inferior else "not shown to be within the margin"
+    if math.isnan(row.worse_by):
+        return f"{row.method}: undefined (margin {row.margin:g})"
+    comparative = "better" if row.worse_by < 0 else "worse"
+    p_equation = format_p_equation(row.adjusted, p_name)
+    conclusion = "within the margin" if row.non_inferior else "not shown to be within the margin"
+    difference = format_number(abs(row.worse_by))
     return (
-        f"{name}: {how} than {reference} by {number(abs(found.worse_by))}, {_bound(found)} "
-        f"(margin {margin}, {p}): {shown}"
+        f"{row.method}: {comparative} than {row.reference} by {difference}, {_bound_text(row)} "
+        f"(margin {row.margin:g}, {p_equation}): {conclusion}"
     )
 
 
-def _bound(found: NonInferiorityRow) -> str:
-    if math.isnan(found.bound):
+def _bound_text(row: NonInferiorityRow) -> str:
+    if math.isnan(row.bound):
         return "no bound"
-    if found.bound < 0:
-        return f"at least {number(-found.bound)}"
-    return f"at most {number(found.bound)}{' worse' if found.worse_by < 0 else ''}"
+    if row.bound < 0:
+        return f"at least {format_number(-row.bound)}"
+    return f"at most {format_number(row.bound)}{' worse' if row.worse_by < 0 else ''}"
 
 
-def margin_lines(places: Sequence[Place], *, short: bool) -> list[str]:
-    """Return a line for each method held against the reference, or for each place."""
+def non_inferiority_lines(results: Sequence[MetricResult], *, is_short: bool) -> list[str]:
+    """Return a line for each method compared with the reference, or one for each result."""
     lines = []
-    for place in places:
-        if not place.margins:
+    for result in results:
+        rows = result.non_inferiority_rows
+        if not rows:
             continue
-        asked = f"{place.label}, {margin_asked(place.margins[0], quoted=False)}?"
-        within = [n.method for n in place.margins if n.non_inferior]
-        others = [n.method for n in place.margins if not n.non_inferior]
-        said = [
-            f"shown for {', '.join(within)}" if within else "",
-            f"not shown for {', '.join(others)}" if others else "",
-        ]
-        if short:
-            lines.append(f"{asked} {sentence('; '.join(filter(None, said)))}.")
-        else:
-            lines += [asked, *_margin_lines_of(place)]
+        claim = f"{result.label}, {non_inferiority_claim(rows[0], has_quotes=False)}"
+        if not is_short:
+            p_name = result.comparison.p_value_label
+            lines += [f"{claim}:", *(f"  {non_inferiority_line(row, p_name)}" for row in rows)]
+            continue
+        shown = [row.method for row in rows if row.non_inferior]
+        not_shown = [row.method for row in rows if not row.non_inferior]
+        conclusions = [f"shown for {', '.join(shown)}"] if shown else []
+        if not_shown:
+            conclusions.append(f"not shown for {', '.join(not_shown)}")
+        lines.append(f"{claim}: {'; '.join(conclusions)}.")
     return lines
 
 
-def _margin_lines_of(place: Place) -> list[str]:
-    return [f"  {margin_line(row, place.comparison.p_value_label)}" for row in place.margins]
-
-
-def margin_verdict(places: Sequence[Place]) -> str:
-    """Return the sentence of the headline on one metric; empty when no margin was asked."""
-    found = [n for place in places for n in place.margins]
-    if not found:
+def non_inferiority_sentence(results: Sequence[MetricResult]) -> str:
+    """Return the conclusion of the non-inferiority tests of one metric; empty without tests."""
+    rows = [row for result in results for row in result.non_inferiority_rows]
+    if not rows:
         return ""
-    counts = {
-        method: sum(n.non_inferior for n in found if n.method == method)
-        for method in dict.fromkeys(n.method for n in found)
-    }
-    many = len(places)
-    everywhere = [m for m, count in counts.items() if count == many]
-    some = [f"for “{m}” on {n} of {many}" for m, n in counts.items() if 0 < n < many]
-    nowhere = [m for m, count in counts.items() if count == 0]
-    on_all, on_none = (" on all data sets", " on any") if many > 1 else ("", "")
-    parts = [
-        f"for {listed(everywhere)}{on_all}" if everywhere else "",
-        *some[:_SOMEWHERE],
-        f"for {len(some) - _SOMEWHERE} more on some" if len(some) > _SOMEWHERE else "",
+    n_data_sets = len(results)
+    n_shown = Counter({row.method: 0 for row in rows})
+    n_shown.update(row.method for row in rows if row.non_inferior)
+    on_all = [method for method, n in n_shown.items() if n == n_data_sets]
+    on_some = [
+        f"for “{m}” on {n} of {n_data_sets}" for m, n in n_shown.items() if 0 < n < n_data_sets
     ]
-    shown = ", ".join(filter(None, parts))
-    others = f"not shown for {listed(nowhere)}{on_none}" if nowhere else ""
-    said = "; ".join(filter(None, [f"shown {shown}" if shown else "", others]))
-    return f"By {places[0].title}, {margin_asked(found[0])}: {said}."
+    on_none = [method for method, n in n_shown.items() if n == 0]
+    all_suffix, none_suffix = (" on all data sets", " on any") if n_data_sets > 1 else ("", "")
+    clauses = [f"for {join_quoted(on_all)}{all_suffix}"] if on_all else []
+    clauses += on_some[:_MAX_METHODS_WITH_COUNTS]
+    if len(on_some) > _MAX_METHODS_WITH_COUNTS:
+        clauses.append(f"for {len(on_some) - _MAX_METHODS_WITH_COUNTS} more on some")
+    conclusions = [f"shown {', '.join(clauses)}"] if clauses else []
+    if on_none:
+        conclusions.append(f"not shown for {join_quoted(on_none)}{none_suffix}")
+    return f"{results[0].title} {non_inferiority_claim(rows[0])}: {'; '.join(conclusions)}."
 
 
-def margin_caution(comparison: Comparison) -> str:
-    """Say that one margin is for all metrics; empty when there is one metric or no margin."""
-    if len({n.metric for n in comparison.non_inferiority}) < 2:
+def common_margin_caution(comparison: Comparison) -> str:
+    """Return a caution that all metrics have the same margin; empty if it does not apply."""
+    if len({row.metric for row in comparison.non_inferiority}) < 2:
         return ""
     margin = f"{comparison.non_inferiority[0].margin:g}"
-    return f"One margin, {margin}, is applied to every metric named, whatever its scale."
+    return f"The same margin, {margin}, is used for all metrics, whatever their scale."

@@ -1,4 +1,4 @@
-"""The charts of an evaluation: what they draw, and their Vega-Lite specifications."""
+"""Charts of an evaluation: their data and their Vega-Lite specifications."""
 
 import math
 from collections.abc import Sequence
@@ -13,183 +13,194 @@ from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import ScoreCurves
-from abstain.plots.style import BINS, dash, variable
-from abstain.plots.words import percent
-from abstain.report.subjects.evaluation.lookup import Pivot
+from abstain.plots.formatting import format_percent
+from abstain.plots.style import RELIABILITY_TITLES, css_variable, dash_pattern
+from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.typing import Array
 
-#: What JSON holds under a name.
+#: A JSON object.
 Json = dict[str, Any]
 
-#: Vertices of one curve at most, and of all curves of a page together.
-_VERTICES = 400
-_PAGE_BUDGET = 30_000
-_FEWEST = 60
+#: Maximum number of vertices of a curve and of all curves of a page; minimum for a curve.
+_MAX_VERTICES = 400
+_MAX_PAGE_VERTICES = 30_000
+_MIN_VERTICES = 60
 
-#: Coverages of all bands of a page together, and of one band at least.
-_BANDS_BUDGET = 12_000
-_FEWEST_OF_BAND = 20
+#: Maximum number of points of all bands of a page; minimum for a band.
+_MAX_PAGE_BAND_POINTS = 12_000
+_MIN_BAND_POINTS = 20
 _BAND_DIGITS = 4
 
-#: Numbers about the groups of all cases of a page together.
-_GROUPS_BUDGET = 300_000
+#: Maximum number of values for the groups of all cases of a page.
+_MAX_PAGE_GROUP_NUMBERS = 300_000
 
-# Drawing needs no more digits; thresholds near 1 are told apart by theirs.
+# Significant digits. Thresholds have more, because thresholds near 1 are close to each other.
 _DIGITS = 6
 _THRESHOLD_DIGITS = 9
 
 
-def chart_data(pivot: Pivot) -> dict[str, Any]:
-    """Return the curves of every split and score, thinned, keyed by position."""
-    vertices = max(_FEWEST, min(_VERTICES, _PAGE_BUDGET // max(len(pivot.cases), 1)))
-    cases = [_case(case, pivot, vertices) for case in pivot.cases.values()]
+def chart_data(lookup: ResultLookup) -> dict[str, Any]:
+    """Return the thinned curves of every split and score; the cases refer to these by index."""
+    n_vertices = max(
+        _MIN_VERTICES, min(_MAX_VERTICES, _MAX_PAGE_VERTICES // max(len(lookup.cases), 1))
+    )
+    cases = [_case_data(case, lookup, n_vertices) for case in lookup.cases.values()]
     level = ""
-    coverages = max(_FEWEST_OF_BAND, _BANDS_BUDGET // max(len(pivot.cases), 1))
-    for case, drawn in zip(pivot.cases.values(), cases, strict=True):
+    n_band_points = max(_MIN_BAND_POINTS, _MAX_PAGE_BAND_POINTS // max(len(lookup.cases), 1))
+    for case, data in zip(lookup.cases.values(), cases, strict=True):
         if case.band is not None and np.isfinite(case.band.low).all():
-            drawn["band"] = _band(case.band, coverages)
-            level = percent(case.band.level)
-    return {"scores": pivot.scores, "level": level, "cases": cases}
+            data["band"] = _band_data(case.band, n_band_points)
+            level = format_percent(case.band.level)
+    return {"scores": lookup.scores, "level": level, "cases": cases}
 
 
-def _case(case: ScoreCurves, pivot: Pivot, vertices: int) -> dict[str, Any]:
-    drawn: dict[str, Any] = {
-        "split": pivot.split_place[case.split],
-        "score": pivot.score_place[case.score],
-        "risk": _rounded(case.risk, _DIGITS),
-        "curve": _risk_coverage(case.selective, case.generalized, vertices),
+def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "split": lookup.split_index[case.split],
+        "score": lookup.score_index[case.score],
+        "risk": _round_significant(case.risk, _DIGITS),
+        "curve": _risk_coverage_data(case.selective, case.generalized, n_vertices),
     }
     if case.reliability is not None:
-        drawn["reliability"] = _reliability(case.reliability)
-    most = _GROUPS_BUDGET // (2 * vertices * len(pivot.cases))
-    if case.group_curves and most:
-        at = np.array(drawn["curve"]["threshold"], dtype=float)
-        drawn["groups"] = [_group(n, c, at) for n, c in [*case.group_curves.items()][:most]]
+        data["reliability"] = _reliability_data(case.reliability)
+    max_groups = _MAX_PAGE_GROUP_NUMBERS // (2 * n_vertices * len(lookup.cases))
+    if case.group_curves and max_groups:
+        thresholds = np.array(data["curve"]["threshold"], dtype=float)
+        data["groups"] = [
+            _group_data(n, c, thresholds) for n, c in [*case.group_curves.items()][:max_groups]
+        ]
     for name, curve in (("cwsa", case.cwsa), ("cwsa_plus", case.cwsa_plus)):
         if curve is not None:
-            drawn[name] = _metric_coverage(curve)
-    return drawn
+            data[name] = _metric_coverage_data(curve)
+    return data
 
 
-def _risk_coverage(
-    selective: RiskCoverageCurve, generalized: RiskCoverageCurve, vertices: int
+def _risk_coverage_data(
+    selective: RiskCoverageCurve, generalized: RiskCoverageCurve, n_vertices: int
 ) -> dict[str, list[Any]]:
-    """Put both risks on the vertices that the selective curve keeps; both have the same ones."""
-    drawn = thin(selective, vertices=vertices)
-    kept = np.isin(generalized.thresholds, drawn.thresholds)
+    """Return both risks at the vertices of the thinned selective risk curve."""
+    thinned = thin(selective, vertices=n_vertices)
+    is_vertex = np.isin(generalized.thresholds, thinned.thresholds)
     return {
-        "threshold": _column(drawn.thresholds, _THRESHOLD_DIGITS),
-        "coverage": _column(drawn.coverage),
-        "selective": _column(drawn.risk),
-        "generalized": _column(generalized.risk[kept]),
-        "accepted": [int(v) for v in drawn.accepted],
-        "failures": _column(drawn.failures),
-        "usable": [int(v) for v in drawn.usable],
+        "threshold": _rounded_list(thinned.thresholds, _THRESHOLD_DIGITS),
+        "coverage": _rounded_list(thinned.coverage),
+        "selective": _rounded_list(thinned.risk),
+        "generalized": _rounded_list(generalized.risk[is_vertex]),
+        "accepted": [int(v) for v in thinned.accepted],
+        "failures": _rounded_list(thinned.failures),
+        "usable": [int(v) for v in thinned.usable],
     }
 
 
-def _group(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[str, Any]:
-    """Return how many of a group are accepted at each threshold, and the loss of these."""
-    # Thresholds as they are written: rounded, as those of the group are.
-    own = np.array(_column(curve.thresholds, _THRESHOLD_DIGITS), dtype=float)
-    place = np.searchsorted(-own, -thresholds, side="right")
+def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[str, Any]:
+    """Return the number of accepted samples of a group and their loss at each threshold."""
+    # Both thresholds are rounded in the same way, so that they can be compared.
+    group_thresholds = np.array(_rounded_list(curve.thresholds, _THRESHOLD_DIGITS), dtype=float)
+    index = np.searchsorted(-group_thresholds, -thresholds, side="right")
     accepted, failures = (
         np.append(0, to_numpy(x, "curve")) for x in (curve.accepted, curve.failures)
     )
     return {
         "name": name,
         "n": int(accepted[-1]),
-        "accepted": [int(v) for v in accepted[place]],
-        "failures": _column(failures[place]),
+        "accepted": [int(v) for v in accepted[index]],
+        "failures": _rounded_list(failures[index]),
     }
 
 
-def _band(band: RiskCoverageBand, most: int) -> dict[str, list[Any]]:
-    """Return the band of the selective risk; that of the generalized risk is coverage times it."""
+def _band_data(band: RiskCoverageBand, max_points: int) -> dict[str, list[Any]]:
+    """Return the band of the selective risk; for the generalized risk, multiply it by coverage."""
     size = band.coverage.size
-    kept = np.linspace(0, size - 1, min(most, size)).round().astype(np.int64)
-    speaks = band.coverage[kept] >= band.simultaneous_from
+    indices = np.linspace(0, size - 1, min(max_points, size)).round().astype(np.int64)
+    has_simultaneous = band.coverage[indices] >= band.simultaneous_from
     return {
-        "coverage": _column(band.coverage[kept], _BAND_DIGITS),
-        "risk": _column(band.risk[kept], _BAND_DIGITS),
-        "low": _column(band.low[kept], _BAND_DIGITS),
-        "high": _column(band.high[kept], _BAND_DIGITS),
-        "low_all": _column(np.where(speaks, band.low_all[kept], np.nan), _BAND_DIGITS),
-        "high_all": _column(np.where(speaks, band.high_all[kept], np.nan), _BAND_DIGITS),
+        "coverage": _rounded_list(band.coverage[indices], _BAND_DIGITS),
+        "risk": _rounded_list(band.risk[indices], _BAND_DIGITS),
+        "low": _rounded_list(band.low[indices], _BAND_DIGITS),
+        "high": _rounded_list(band.high[indices], _BAND_DIGITS),
+        "low_all": _rounded_list(
+            np.where(has_simultaneous, band.low_all[indices], np.nan), _BAND_DIGITS
+        ),
+        "high_all": _rounded_list(
+            np.where(has_simultaneous, band.high_all[indices], np.nan), _BAND_DIGITS
+        ),
     }
 
 
-def _reliability(curve: ReliabilityCurve) -> dict[str, list[Any]]:
-    filled = np.flatnonzero(curve.count > 0)
+def _reliability_data(curve: ReliabilityCurve) -> dict[str, list[Any]]:
+    is_nonempty = np.flatnonzero(curve.count > 0)
     return {
-        "confidence": _column(curve.confidence[filled]),
-        "accuracy": _column(curve.accuracy[filled]),
-        "count": [int(v) for v in curve.count[filled]],
+        "confidence": _rounded_list(curve.confidence[is_nonempty]),
+        "accuracy": _rounded_list(curve.accuracy[is_nonempty]),
+        "count": [int(v) for v in curve.count[is_nonempty]],
     }
 
 
-def _metric_coverage(curve: MetricCoverageCurve) -> dict[str, list[Any]]:
-    defined = np.flatnonzero(np.isfinite(curve.value))
+def _metric_coverage_data(curve: MetricCoverageCurve) -> dict[str, list[Any]]:
+    is_defined = np.flatnonzero(np.isfinite(curve.value))
     return {
-        "threshold": _column(curve.thresholds[defined], _THRESHOLD_DIGITS),
-        "coverage": _column(curve.coverage[defined]),
-        "value": _column(curve.value[defined]),
+        "threshold": _rounded_list(curve.thresholds[is_defined], _THRESHOLD_DIGITS),
+        "coverage": _rounded_list(curve.coverage[is_defined]),
+        "value": _rounded_list(curve.value[is_defined]),
     }
 
 
-def _column(values: Array, digits: int = _DIGITS) -> list[float | None]:
-    return [_rounded(float(v), digits) for v in values]
+def _rounded_list(values: Array, digits: int = _DIGITS) -> list[float | None]:
+    return [_round_significant(float(v), digits) for v in values]
 
 
-def _rounded(value: float, digits: int) -> float | int | None:
-    """Shorten a number for JSON, which has no NaN and no infinities."""
+def _round_significant(value: float, digits: int) -> float | int | None:
+    """Round a number for JSON; NaN and infinite values are None."""
     if not math.isfinite(value):
         return None
-    short = float(f"{value:.{digits}g}")
-    return int(short) if short.is_integer() else short
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 # ------------------------------------------------------------------------------- specifications
-# Vega-Lite as plain JSON: https://vega.github.io/vega-lite/docs. The tests hold each of them to its
-# schema. Colors are the CSS variables of the page, so one drawing serves the light and the dark
-# scheme and paper.
+# Vega-Lite as plain JSON: https://vega.github.io/vega-lite/docs. The tests validate the
+# specifications against the schema. Colors are CSS variables of the page, so a chart works with the
+# light and the dark color scheme and in print.
 _HEIGHT = 340
-_COVERAGE = "Coverage: share of samples accepted"
+_COVERAGE = "Coverage: share of accepted samples"
 _INK, _MUTED, _GRID = "var(--ink)", "var(--muted)", "var(--grid)"
-_UNIT: Final[Json] = {"domain": [0, 1], "nice": False}
-# `top` is set by the page: a spike at the first few accepted samples would flatten the rest.
-_FROM_ZERO: Final[Json] = {"zero": True, "nice": True, "domainMax": {"expr": "top"}}
-_SQUARE: Final[Json] = {"domain": [-0.03, 1.03], "nice": False}  # room for the dots at 0 and 1
+_UNIT_SCALE: Final[Json] = {"domain": [0, 1], "nice": False}
+# The page sets `top`: a high risk of the first few accepted samples would flatten the curve.
+_RISK_SCALE: Final[Json] = {"zero": True, "nice": True, "domainMax": {"expr": "top"}}
+_RELIABILITY_SCALE: Final[Json] = {
+    "domain": [-0.03, 1.03],
+    "nice": False,
+}  # margin for the dots at 0 and 1
 
-#: The name of the layer that the pointer is about, which the two selections belong to.
-_DOTS = "dots"
+#: Name of the layer with the point next to the pointer, to which both selections belong.
+_POINTER_LAYER = "dots"
 
-# A wheel without Ctrl scrolls the page, and a finger scrolls it too: a chart that catches
-# either is a trap. The buttons under the chart zoom without both.
+# Without Ctrl, the wheel scrolls the page, and so does a finger: a chart must not capture these
+# gestures. The buttons below the chart are an alternative.
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
 
 
-def _number(field: str, **said: Any) -> Json:
-    """Return a channel of numbers."""
-    return {"field": field, "type": "quantitative", **said}
+def _quantitative_channel(field: str, **options: Any) -> Json:
+    """Return an encoding channel for numbers."""
+    return {"field": field, "type": "quantitative", **options}
 
 
-def _name(field: str, **said: Any) -> Json:
-    """Return a channel of names."""
-    return {"field": field, "type": "nominal", **said}
+def _nominal_channel(field: str, **options: Any) -> Json:
+    """Return an encoding channel for names."""
+    return {"field": field, "type": "nominal", **options}
 
 
-def _mark(kind: str, **look: Any) -> Json:
-    """Return a mark that ends where the axes end."""
-    return {"type": kind, "clip": True, **look}
+def _clipped_mark(kind: str, **style: Any) -> Json:
+    """Return a mark that is clipped at the axes."""
+    return {"type": kind, "clip": True, **style}
 
 
 @dataclass(frozen=True)
 class _Axes:
-    """What the layers of a chart share: two axes, and a color and dashes for each score.
+    """Encodings that the layers of a chart share: axes, and color and dashes of each score.
 
-    A dataset of the page has the fields of `x` and `y`, and the name of the score.
+    The datasets of the page contain the fields of `x` and `y` and the name of the score.
     """
 
     scores: list[str]
@@ -198,83 +209,98 @@ class _Axes:
     data: str = "curves"
 
     def layer(self, mark: Json, *, data: str = "", **channels: Json | list[Json]) -> Json:
-        """Draw a dataset in the colors of its scores; channels named here replace the shared."""
+        """Return a layer that draws a dataset; `channels` override the shared encodings."""
         encoding = {"x": self.x, "y": self.y, "color": self.color, **channels}
         return {"data": {"name": data or self.data}, "mark": mark, "encoding": encoding}
 
-    def line(self, **look: Any) -> Json:
-        """Join the points of each score from left to right."""
-        order = _number(self.x["field"])
-        return self.layer(_mark("line", **look), strokeDash=self.dashes, order=order)
+    def line(self, **style: Any) -> Json:
+        """Return a layer that connects the points of each score from left to right."""
+        order = _quantitative_channel(self.x["field"])
+        return self.layer(_clipped_mark("line", **style), strokeDash=self.dashes, order=order)
 
     def dots(self, fields: tuple[tuple[str, str, str], ...]) -> Json:
-        """Draw the dot next to the pointer, with what is said of it."""
-        said = [_number(field, title=title, format=form) for field, title, form in fields]
-        near = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
-        tooltip = [_name("score", title="score"), *said]
-        layer = self.layer(_mark("point", filled=True, size=70), opacity=near, tooltip=tooltip)
-        return {"name": _DOTS, **layer}
+        """Return a layer with the point next to the pointer and its tooltip."""
+        channels = [
+            _quantitative_channel(field, title=title, format=form) for field, title, form in fields
+        ]
+        opacity = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
+        tooltip = [_nominal_channel("score", title="score"), *channels]
+        layer = self.layer(
+            _clipped_mark("point", filled=True, size=70), opacity=opacity, tooltip=tooltip
+        )
+        return {"name": _POINTER_LAYER, **layer}
 
     def reference(self) -> Json:
-        """Draw the dotted line of what is known without looking; it shares titles and scales."""
-        x, y = (_number(n, title=axis["title"]) for n, axis in (("x", self.x), ("y", self.y)))
-        mark = _mark("line", color=_MUTED, strokeWidth=1, strokeDash=[2, 4])
+        """Return a layer with the dotted reference line."""
+        x, y = (
+            _quantitative_channel(n, title=axis["title"])
+            for n, axis in (("x", self.x), ("y", self.y))
+        )
+        mark = _clipped_mark("line", color=_MUTED, strokeWidth=1, strokeDash=[2, 4])
         return {"data": {"name": "reference"}, "mark": mark, "encoding": {"x": x, "y": y}}
 
     @property
     def color(self) -> Json:
-        """The colors of the scores."""
-        return self._by_score([variable(i) for i in range(len(self.scores))])
+        """Colors of the scores."""
+        return self._score_channel([css_variable(i) for i in range(len(self.scores))])
 
     @property
     def dashes(self) -> Json:
-        """The dashes of the scores."""
-        return self._by_score([dash(i) for i in range(len(self.scores))])
+        """Dashes of the scores."""
+        return self._score_channel([dash_pattern(i) for i in range(len(self.scores))])
 
-    def _by_score(self, looks: Sequence[str | list[int]]) -> Json:
-        return _name("score", legend=None, scale={"domain": self.scores, "range": looks})
+    def _score_channel(self, styles: Sequence[str | list[int]]) -> Json:
+        return _nominal_channel(
+            "score", legend=None, scale={"domain": self.scores, "range": styles}
+        )
 
 
-def risk_coverage(scores: list[str], *, kind: str, zero_one: bool, level: str = "") -> Json:
-    """Return the selective or the generalized risk-coverage chart.
+def risk_coverage_chart(scores: list[str], *, kind: str, zero_one: bool, level: str = "") -> Json:
+    """Return the chart of the selective or the generalized risk by coverage.
 
     The page sets the datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable,
-    score), ``reference`` (coverage, risk: what accepting everything costs) and ``chosen``
-    (coverage, risk, score: the working point that its reader has chosen); with bands, whose `level`
-    is in words, also ``bands`` (coverage, risk_low, risk_high, score) and ``edges`` (coverage,
-    risk, end, score: the band of the whole curve).
+    score), ``reference`` (x, y: the risk of a random confidence score) and ``selected`` (coverage,
+    risk, score: the working point of the slider). If there are bands with the confidence `level`
+    (such as "95%"), it also sets ``bands`` (coverage, risk_low, risk_high, score; pointwise) and
+    ``edges`` (coverage, risk, end, score; simultaneous).
     """
-    y = _number("risk", title=_RISK_TITLES[kind, zero_one], scale=_FROM_ZERO)
-    axes = _Axes(scores, _number("coverage", title=_COVERAGE, scale=_UNIT), y)
-    points = axes.layer(_mark("point", filled=True, shape="circle", size=14, opacity=0.6))
+    y = _quantitative_channel("risk", title=_RISK_TITLES[kind, zero_one], scale=_RISK_SCALE)
+    axes = _Axes(scores, _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE), y)
+    points = axes.layer(_clipped_mark("point", filled=True, shape="circle", size=14, opacity=0.6))
     layers = [
         axes.reference(),
         axes.line(strokeWidth=2, strokeJoin="round"),
         {**points, "transform": [{"filter": "datum.usable"}]},
-        *_chosen(axes),
+        *_working_point_layers(axes),
         axes.dots(_TOOLTIPS[kind]),
     ]
-    said = _DESCRIPTIONS[kind]
+    description = _DESCRIPTIONS[kind]
     if not level:
-        return _chart(layers, said)
-    return _chart([*_bands(axes), *layers], f"{said} The light areas are {level} bands.")
+        return _chart(layers, description)
+    return _chart(
+        [*_band_layers(axes), *layers],
+        f"{description} The light areas are {level} confidence bands.",
+    )
 
 
-def _chosen(axes: _Axes) -> list[Json]:
-    """Draw the working point that the reader has chosen: its coverage, and its place."""
+def _working_point_layers(axes: _Axes) -> list[Json]:
+    """Return the layers of the working point: a vertical line and a point."""
     rule = {
-        "data": {"name": "chosen"},
-        "mark": _mark("rule", color=_INK, strokeWidth=1, opacity=0.6),
+        "data": {"name": "selected"},
+        "mark": _clipped_mark("rule", color=_INK, strokeWidth=1, opacity=0.6),
         "encoding": {"x": axes.x},
     }
-    return [rule, axes.layer(_mark("point", size=110, strokeWidth=2, color=_INK), data="chosen")]
+    return [
+        rule,
+        axes.layer(_clipped_mark("point", size=110, strokeWidth=2, color=_INK), data="selected"),
+    ]
 
 
-def _bands(axes: _Axes) -> list[Json]:
-    """Draw the band at each coverage as a light area, that of the whole curve by its edges."""
+def _band_layers(axes: _Axes) -> list[Json]:
+    """Return the layers of the pointwise band (an area) and the simultaneous band (edges)."""
     area = {
         "data": {"name": "bands"},
-        "mark": _mark("area", opacity={"expr": "veil"}),
+        "mark": _clipped_mark("area", opacity={"expr": "band_opacity"}),
         "encoding": {
             "x": axes.x,
             "y": {**axes.y, "field": "risk_low"},
@@ -282,67 +308,74 @@ def _bands(axes: _Axes) -> list[Json]:
             "fill": axes.color,
         },
     }
-    look = _mark("line", strokeWidth=1, opacity=0.7, strokeDash=[1, 3], strokeCap="round")
+    edge_mark = _clipped_mark(
+        "line", strokeWidth=1, opacity=0.7, strokeDash=[1, 3], strokeCap="round"
+    )
     return [
         area,
-        axes.layer(look, data="edges", detail=_name("end"), order=_number("coverage")),
+        axes.layer(
+            edge_mark,
+            data="edges",
+            detail=_nominal_channel("end"),
+            order=_quantitative_channel("coverage"),
+        ),
     ]
 
 
-def reliability(scores: list[str]) -> Json:
-    """Return the reliability diagram: observed accuracy against mean confidence, by bin."""
+def reliability_chart(scores: list[str]) -> Json:
+    """Return the reliability diagram: accuracy by mean confidence, for each bin."""
     x, y = (
-        _number(field, title=title, scale=_SQUARE)
-        for field, title in zip(("confidence", "accuracy"), BINS, strict=True)
+        _quantitative_channel(field, title=title, scale=_RELIABILITY_SCALE)
+        for field, title in zip(("confidence", "accuracy"), RELIABILITY_TITLES, strict=True)
     )
     axes = _Axes(scores, x, y, data="reliability")
-    size = _number("count", legend=None, scale={"range": [14, 220]})
+    size = _quantitative_channel("count", legend=None, scale={"range": [14, 220]})
     layers = [
         axes.reference(),
-        # Bins of a few samples jump about: the dots carry the message, the lines only join them.
+        # Lines are thin, because the accuracy in small bins varies strongly.
         axes.line(strokeWidth=1.5, opacity=0.45),
-        axes.layer(_mark("circle", opacity=0.9), size=size),
+        axes.layer(_clipped_mark("circle", opacity=0.9), size=size),
         axes.dots(_TOOLTIPS["reliability"]),
     ]
     return _chart(layers, _DESCRIPTIONS["reliability"])
 
 
-def metric_coverage(scores: list[str], *, title: str) -> Json:
-    """Return a chart of a threshold metric (CWSA, CWSA+) against the coverage it leaves."""
-    x = _number("coverage", title=_COVERAGE, scale=_UNIT)
-    axes = _Axes(scores, x, _number("value", title=title, scale={"zero": False}))
+def metric_coverage_chart(scores: list[str], *, title: str) -> Json:
+    """Return the chart of a metric with a threshold (CWSA, CWSA+) by coverage."""
+    x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
+    axes = _Axes(scores, x, _quantitative_channel("value", title=title, scale={"zero": False}))
     layers = [axes.line(strokeWidth=2), axes.dots(_TOOLTIPS["metric"])]
-    return _chart(layers, f"{title} against coverage, one line for each score.")
+    return _chart(layers, f"{title} by coverage, one line for each score.")
 
 
 _RISK_TITLES = {
-    ("selective", True): "Selective risk: share wrong of the accepted",
-    ("selective", False): "Selective risk: mean loss of the accepted",
-    ("generalized", True): "Generalized risk: share accepted and wrong",
+    ("selective", True): "Selective risk: share of wrong accepted answers",
+    ("selective", False): "Selective risk: mean loss of accepted samples",
+    ("generalized", True): "Generalized risk: share of samples accepted and wrong",
     ("generalized", False): "Generalized risk: accepted loss per sample",
 }
 
 _DESCRIPTIONS = {
-    "selective": "Selective risk against coverage, one line for each score. Lower is better.",
-    "generalized": "Generalized risk against coverage, one line for each score. Lower is better.",
-    "reliability": "Share right against mean confidence, one line for each score. "
-    "On the diagonal, confidence means what it says.",
+    "selective": "Selective risk by coverage, one line for each score. Lower is better.",
+    "generalized": "Generalized risk by coverage, one line for each score. Lower is better.",
+    "reliability": "Accuracy by mean confidence, one line for each score. "
+    "A calibrated score lies on the diagonal.",
 }
 
-# (field, name read by people, number format)
+# (field, title, number format)
 _RISK_FIELDS = (
     ("threshold", "accept when confidence ≥", ".6~g"),
     ("coverage", "coverage", ".4f"),
     ("risk", "risk", ".5f"),
     ("accepted", "accepted", ","),
-    ("failures", "failures among them", ",.6~g"),
+    ("failures", "failures among accepted", ",.6~g"),
 )
 _TOOLTIPS = {
     "selective": _RISK_FIELDS,
     "generalized": _RISK_FIELDS,
     "reliability": (
         ("confidence", "mean confidence", ".4f"),
-        ("accuracy", "share right", ".4f"),
+        ("accuracy", "accuracy", ".4f"),
         ("count", "samples", ","),
     ),
     "metric": (
@@ -354,20 +387,25 @@ _TOOLTIPS = {
 
 
 def _chart(layers: list[Json], description: str) -> Json:
-    """Return the chart of some layers, the last of which is what the pointer is about."""
-    near = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
-    zoom = {"type": "interval", "zoom": _ZOOM, "translate": _PAN}
+    """Return the chart of some layers; the last one is the point next to the pointer."""
+    pointer_selection = {
+        "type": "point",
+        "on": "pointerover",
+        "clear": "pointerout",
+        "nearest": True,
+    }
+    zoom_selection = {"type": "interval", "zoom": _ZOOM, "translate": _PAN}
     return {
         "description": description,
         "width": "container",
         "height": _HEIGHT,
         "layer": layers,
         "params": [
-            {"name": "near", "select": near, "views": [_DOTS]},
-            {"name": "zoom", "select": zoom, "bind": "scales", "views": [_DOTS]},
-            # Set by the page: where the axis ends, and how much one band covers of another.
+            {"name": "near", "select": pointer_selection, "views": [_POINTER_LAYER]},
+            {"name": "zoom", "select": zoom_selection, "bind": "scales", "views": [_POINTER_LAYER]},
+            # Set by the page: upper limit of the risk axis and opacity of the bands.
             {"name": "top", "value": 1},
-            {"name": "veil", "value": 0.16},
+            {"name": "band_opacity", "value": 0.16},
         ],
         "config": _CONFIG,
     }

@@ -1,4 +1,4 @@
-"""Samples worth looking at, and where the silent failures come from."""
+"""Extreme samples, and contributions of classes and groups to the AUGRC."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,144 +8,163 @@ from typing import Final
 
 from abstain.evaluation.records import Contribution, ExtremeSample, ScoreCurves
 from abstain.report import document as doc
-from abstain.report.pictures import Pictures
-from abstain.report.subjects.evaluation.lookup import Pivot
-from abstain.report.subjects.evaluation.verdict import leading_score
-from abstain.report.words import number, unique
+from abstain.report.formatting import format_number, unique
+from abstain.report.images import SampleImages
+from abstain.report.subjects.evaluation.lookup import ResultLookup
+from abstain.report.subjects.evaluation.verdict import find_best_score
 from abstain.tables import split_name
 
-#: Rows of a table of parts.
-_SHOWN = 8
-#: What a class is to a sample, and how many classes there are to choose from at most.
+#: Maximum number of rows of a table of contributions.
+_MAX_ROWS = 8
+#: Class roles of a sample with their labels, and the maximum number of classes in a menu.
 _ROLES: Final = {"label": "Label", "prediction": "Predicted"}
-_MOST: Final = 100
+_MAX_CLASSES: Final = 100
 
 _LEAD = (
-    "Confident failures pass any threshold: they are wrong labels, unusual inputs or blind spots. "
-    "Unsure successes are what abstaining costs. The parts of classes and groups add up to the "
-    "AUGRC; bold where a part is larger than its number of samples explains."
+    "Confident failures are accepted at most thresholds. Typical causes are wrong labels, unusual "
+    "inputs and systematic errors of the model. Successes with a low confidence are the first "
+    "correct answers that abstention rejects. The contributions of all classes or groups add up to "
+    "the AUGRC. A share of the AUGRC is bold if it is larger than the share of the samples."
 )
 
 
 @dataclass(frozen=True)
 class SampleBrowser:
-    """The samples of every score and split, and what they can be chosen by."""
+    """Section with the extreme samples of every score and split, and menus to filter them."""
 
-    found: Pivot
-    pictures: Pictures
+    lookup: ResultLookup
+    images: SampleImages
 
     @cached_property
-    def names(self) -> dict[str, tuple[str, ...]]:
-        """The classes that samples have, by what they are to them: "label" or "prediction"."""
-        samples = [*chain.from_iterable(map(_samples_of, self.found.cases.values()))]
+    def class_names(self) -> dict[str, tuple[str, ...]]:
+        """Classes of the samples for the menus, by role: "label" or "prediction"."""
+        samples = [*chain.from_iterable(map(_extreme_samples, self.lookup.cases.values()))]
         known = {role: unique(getattr(one, role) for one in samples) for role in _ROLES}
-        few = {role: tuple(names) for role, names in known.items() if 1 < len(names) <= _MOST}
+        few = {
+            role: tuple(names) for role, names in known.items() if 1 < len(names) <= _MAX_CLASSES
+        }
         return few if all(known.values()) else {}
 
     def section(self) -> doc.Section:
-        """Return the samples, those of one score shown at a time."""
+        """Return the section, in which the samples of one score are visible."""
         blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
-        if self.pictures.reason:
-            blocks.append(doc.Prose(f"{self.pictures.reason}.", "about"))
+        if self.images.reason:
+            blocks.append(doc.Prose(f"{self.images.reason}.", "about"))
         if choices := tuple(self._choices()):
             blocks.append(doc.Controls(choices, role="interactive"))
-        blocks += [self._box(case) for case in self.found.cases.values()]
+        blocks += [self._box(case) for case in self.lookup.cases.values()]
         return doc.Section(
-            "samples", "Samples worth looking at", tuple(blocks), nav="Samples", role="interactive"
+            "samples",
+            "Extreme samples",
+            tuple(blocks),
+            nav_title="Samples",
+            role="interactive",
         )
 
     def _choices(self) -> Iterator[doc.Choice]:
-        found = self.found
-        if len(found.scores) > 1:
-            leader = found.score_place[leading_score(found, found.splits[0])]
-            options = tuple(doc.Option(str(i), name) for i, name in enumerate(found.scores))
-            yield doc.Choice("by", "By score", options, chosen=str(leader))
-        for role, names in self.names.items():
+        lookup = self.lookup
+        if len(lookup.scores) > 1:
+            best_index = lookup.score_index[find_best_score(lookup, lookup.splits[0])]
+            options = tuple(doc.Option(str(i), name) for i, name in enumerate(lookup.scores))
+            yield doc.Choice("by", "By score", options, selected=str(best_index))
+        for role, names in self.class_names.items():
             options = tuple(doc.Option(str(i), name) for i, name in enumerate(names))
             yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
 
     def _box(self, case: ScoreCurves) -> doc.Box:
         tags = {
-            "split": str(self.found.split_place[case.split]),
-            "by": str(self.found.score_place[case.score]),
+            "split": str(self.lookup.split_index[case.split]),
+            "by": str(self.lookup.score_index[case.score]),
         }
-        split = f", {split_name(case.split)}" if self.found.several else ""
-        where = f"{case.score}{split}"
-        shown = (
-            self._table(case.overconfident, f"Most confident failures ({where})"),
-            self._table(case.underconfident, f"Least confident successes ({where})"),
-            *parts(case, where),
+        split = f", {split_name(case.split)}" if self.lookup.has_several_splits else ""
+        case_name = f"{case.score}{split}"
+        tables = (
+            self._table(case.overconfident, f"Most confident failures ({case_name})"),
+            self._table(case.underconfident, f"Least confident successes ({case_name})"),
+            *contribution_tables(case, case_name),
         )
-        return doc.Box(shown, "pair", tags)
+        return doc.Box(tables, "pair", tags)
 
     def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
-        seen = any(sample.id in self.pictures.sources for sample in samples)
-        named = any(sample.prediction for sample in samples)
+        has_images = any(sample.id in self.images.sources for sample in samples)
+        has_classes = any(sample.prediction for sample in samples)
         columns = (
             doc.Column("Sample"),
-            *((doc.Column("Picture", sort=False),) if seen else ()),
-            *((doc.Column("Label"), doc.Column("Predicted")) if named else ()),
-            doc.numbers("Confidence"),
-            *(() if self.found.evaluation.is_binary else (doc.numbers("Loss"),)),
+            *((doc.Column("Image", is_sortable=False),) if has_images else ()),
+            *((doc.Column("Label"), doc.Column("Predicted")) if has_classes else ()),
+            doc.number_column("Confidence"),
+            *(() if self.lookup.evaluation.is_binary else (doc.number_column("Loss"),)),
         )
         rows = [
-            doc.Row(tuple(self._cells(one, seen=seen, named=named)), tags=self._tags(one))
+            doc.Row(
+                tuple(self._cells(one, has_images=has_images, has_classes=has_classes)),
+                tags=self._tags(one),
+            )
             for one in samples
         ]
         return doc.Table(
             columns,
-            doc.rows_of(rows),
+            doc.single_group(rows),
             caption=caption,
-            look="samples",
-            sortable=True,
-            rest="" if rows else "None.",
+            layout="samples",
+            is_sortable=True,
+            footer="" if rows else "None.",
         )
 
     def _tags(self, sample: ExtremeSample) -> dict[str, str]:
-        return {role: str(names.index(getattr(sample, role))) for role, names in self.names.items()}
+        return {
+            role: str(names.index(getattr(sample, role)))
+            for role, names in self.class_names.items()
+        }
 
-    def _cells(self, sample: ExtremeSample, *, seen: bool, named: bool) -> Iterator[doc.Cell]:
+    def _cells(
+        self, sample: ExtremeSample, *, has_images: bool, has_classes: bool
+    ) -> Iterator[doc.Cell]:
         yield sample.id
-        if seen:
-            source = self.pictures.sources.get(sample.id, "")
-            yield doc.Shot(source, f"The picture {sample.id}", "") if source else None
-        if named:
+        if has_images:
+            source = self.images.sources.get(sample.id, "")
+            yield doc.Thumbnail(source, f"Image of sample {sample.id}", "") if source else None
+        if has_classes:
             yield from (sample.label, sample.prediction)
-        yield doc.Number(sample.confidence, form="six")
-        if not self.found.evaluation.is_binary:
+        yield doc.Number(sample.confidence, number_format="six_digits")
+        if not self.lookup.evaluation.is_binary:
             yield doc.Number(sample.loss)
 
 
-def _samples_of(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
+def _extreme_samples(case: ScoreCurves) -> tuple[ExtremeSample, ...]:
     return (*case.overconfident, *case.underconfident)
 
 
-def parts(case: ScoreCurves, where: str) -> Iterator[doc.Table]:
-    """Yield a table for the classes and one for the groups, where there are several of them."""
-    for kind, found in (("class", case.by_class), ("group", case.by_group)):
-        if len(found) > 1 and case.failures:
-            yield _parts(kind, found, where)
+def contribution_tables(case: ScoreCurves, case_name: str) -> Iterator[doc.Table]:
+    """Yield the contributions of classes and of groups, if there are several of them."""
+    for kind, subsets in (("class", case.by_class), ("group", case.by_group)):
+        if len(subsets) > 1 and case.failures:
+            yield _contribution_table(kind, subsets, case_name)
 
 
-def _parts(kind: str, found: tuple[Contribution, ...], where: str) -> doc.Table:
-    heads = ("Samples", "Share of samples", "Share of AUGRC", "Part of AUGRC")
-    more = len(found) - _SHOWN
+def _contribution_table(kind: str, subsets: tuple[Contribution, ...], case_name: str) -> doc.Table:
+    headers = ("Samples", "Share of samples", "Share of AUGRC", "Contribution to AUGRC")
+    n_remaining = len(subsets) - _MAX_ROWS
     return doc.Table(
-        (doc.Column(kind.capitalize()), *map(doc.numbers, heads)),
-        doc.rows_of(map(_part, found[:_SHOWN])),
-        caption=f"AUGRC by {kind}, largest part first ({where})",
-        rest=f"and {more} more" if more > 0 else "",
+        (doc.Column(kind.capitalize()), *map(doc.number_column, headers)),
+        doc.single_group(map(_contribution_row, subsets[:_MAX_ROWS])),
+        caption=f"Contributions to the AUGRC by {kind}, largest first ({case_name})",
+        footer=f"{n_remaining} more" if n_remaining > 0 else "",
     )
 
 
-def _part(part: Contribution) -> tuple[doc.Cell, ...]:
-    # Worth a mark: more silent failures than the size of the part explains.
-    above = part.share > part.sample_share
-    share = doc.Span(number(part.share), "strong") if above else doc.Number(part.share)
+def _contribution_row(subset: Contribution) -> tuple[doc.Cell, ...]:
+    # More silent failures than expected from the number of samples.
+    is_overrepresented = subset.share > subset.sample_share
+    share = (
+        doc.Span(format_number(subset.share), "strong")
+        if is_overrepresented
+        else doc.Number(subset.share)
+    )
     return (
-        part.name,
-        doc.Number(part.n, form="count"),
-        doc.Number(part.sample_share),
+        subset.name,
+        doc.Number(subset.n, number_format="count"),
+        doc.Number(subset.sample_share),
         share,
-        doc.Number(part.contribution),
+        doc.Number(subset.contribution),
     )

@@ -1,125 +1,129 @@
-"""The verdict: what the numbers say, in plain words, for someone who never read a paper on them."""
+"""Main results of an evaluation in plain sentences."""
 
 import math
 
 from abstain.evaluation.records import ScoreCurves
 from abstain.metrics import METRICS, metric_named
 from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
-from abstain.plots.words import percent
-from abstain.report.subjects.evaluation.lookup import Pivot, said_with
-from abstain.report.words import number, of_thousand
+from abstain.plots.formatting import format_percent
+from abstain.report.formatting import format_number, format_share
+from abstain.report.subjects.evaluation.lookup import ResultLookup, interval_clause
 from abstain.tables import split_name
 from abstain.typing import Split
 
-_MANY_SPLITS = 3
+_MIN_SPLITS_FOR_RANGE = 3
 
 
-def verdict(pivot: Pivot) -> list[str]:
-    """Return a few sentences; each is skipped when the number behind it is not there."""
-    if not pivot.cases:
+def evaluation_verdict(lookup: ResultLookup) -> list[str]:
+    """Return a few sentences; sentences without the required numbers are omitted."""
+    if not lookup.cases:
         return []
-    split = pivot.splits[0]
-    leader = leading_score(pivot, split)
-    case = pivot.cases.get((split, leader))
+    split = lookup.splits[0]
+    best_score = find_best_score(lookup, split)
+    case = lookup.cases.get((split, best_score))
     sentences = [
-        _where(pivot, split) + _without_abstention(pivot, case),
-        _best_score(pivot, split),
-        _at_a_coverage(pivot, split, leader, case),
-        _elsewhere(pivot),
+        _split_prefix(lookup, split) + _full_coverage_sentence(lookup, case),
+        _augrc_sentence(lookup, split),
+        _coverage_sentence(lookup, split, best_score, case),
+        _split_range_sentence(lookup),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
-def leading_score(pivot: Pivot, split: Split) -> str:
-    """Return the score with the best AUGRC, or the first one when none leads."""
-    leaders = pivot.leaders(split, DEFAULT_METRIC)
-    return leaders[0] if leaders else pivot.scores[0]
+def find_best_score(lookup: ResultLookup, split: Split) -> str:
+    """Return the score with the best AUGRC, or the first score if none is best."""
+    best_scores = lookup.best_scores(split, DEFAULT_METRIC)
+    return best_scores[0] if best_scores else lookup.scores[0]
 
 
-def _where(pivot: Pivot, split: Split) -> str:
-    return f"On {split_name(split)}: " if pivot.several else ""
+def _split_prefix(lookup: ResultLookup, split: Split) -> str:
+    return f"On {split_name(split)}: " if lookup.has_several_splits else ""
 
 
-def _without_abstention(pivot: Pivot, case: ScoreCurves | None) -> str:
+def _full_coverage_sentence(lookup: ResultLookup, case: ScoreCurves | None) -> str:
     if case is None:
         return ""
-    if not pivot.evaluation.is_binary:
-        return f"Accepting every answer, the mean loss is {number(case.risk)}."
-    right = pivot.value(case.split, case.score, CLASSIFIER_METRIC)
-    tail = "" if math.isnan(right) else f" ({METRICS[CLASSIFIER_METRIC].title} {number(right)})"
+    if not lookup.evaluation.is_binary:
+        return f"Without abstention, the mean loss is {format_number(case.risk)}."
     if case.risk == 0:
-        return "Accepting every answer, none is wrong: there is nothing to abstain from."
-    return f"Accepting every answer, {of_thousand(case.risk)} of 1000 are wrong{tail}."
+        return "Without abstention, no answer is wrong, so abstention cannot reduce the risk."
+    accuracy = lookup.value(case.split, case.score, CLASSIFIER_METRIC)
+    title = METRICS[CLASSIFIER_METRIC].title
+    suffix = "" if math.isnan(accuracy) else f" ({title} {format_number(accuracy)})"
+    return f"Without abstention, {format_share(case.risk)} of the answers are wrong{suffix}."
 
 
-def _best_score(pivot: Pivot, split: Split) -> str:
-    if len(pivot.scores) == 1:
-        value = pivot.value(split, pivot.scores[0], DEFAULT_METRIC)
+def _augrc_sentence(lookup: ResultLookup, split: Split) -> str:
+    risk = "risk of a silent failure" if lookup.evaluation.is_binary else "generalized risk"
+    if len(lookup.scores) == 1:
+        score = lookup.scores[0]
+        value = lookup.value(split, score, DEFAULT_METRIC)
         if math.isnan(value):
             return ""
-        let = (
-            "a silent failure through with a risk of"
-            if pivot.evaluation.is_binary
-            else "through a mean loss of"
-        )
-        interval = _interval(pivot, split, pivot.scores[0])
         return (
-            f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} "
-            f"(AUGRC{interval})."
+            f"The {risk} of “{score}”, averaged over all coverages, is {format_number(value)} "
+            f"(AUGRC{_augrc_interval(lookup, split, score)})."
         )
-    leaders = pivot.leaders(split, DEFAULT_METRIC)
-    if not leaders:
-        return "By AUGRC, the overall risk of silent failures, no score is ahead of the others."
-    named = " and ".join(f"“{score}”" for score in leaders)
-    verb = "has" if len(leaders) == 1 else "share"
-    shown = number(pivot.value(split, leaders[0], DEFAULT_METRIC))
-    interval = _interval(pivot, split, leaders[0])
+    best_scores = lookup.best_scores(split, DEFAULT_METRIC)
+    if not best_scores:
+        return f"No score has a lower AUGRC (the average {risk}) than the others."
+    names = " and ".join(f"“{score}”" for score in best_scores)
+    verb = "has" if len(best_scores) == 1 else "have"
+    value = lookup.value(split, best_scores[0], DEFAULT_METRIC)
+    interval = _augrc_interval(lookup, split, best_scores[0])
     return (
-        f"Of {len(pivot.scores)} scores, {named} {verb} the lowest risk of silent failures "
-        f"(AUGRC {shown}{interval}). Whether that lead is more than chance, abstain compare tells."
+        f"Of {len(lookup.scores)} scores, {names} {verb} the lowest {risk}, averaged over all "
+        f"coverages (AUGRC {format_number(value)}{interval}). Run abstain compare to test whether "
+        "the difference is significant."
     )
 
 
-def _interval(pivot: Pivot, split: Split, score: str) -> str:
-    result = pivot.results.get((split, score, DEFAULT_METRIC))
-    return said_with(result) if result else ""
+def _augrc_interval(lookup: ResultLookup, split: Split, score: str) -> str:
+    result = lookup.results.get((split, score, DEFAULT_METRIC))
+    return interval_clause(result) if result else ""
 
 
-def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: ScoreCurves | None) -> str:
-    """Say what the first of the headline metrics that keeps a coverage is."""
-    kept = {name: metric_named(name).measurement.at_coverage for name in pivot.headline}
-    name, coverage = next(((name, x) for name, x in kept.items() if x is not None), ("", 0.0))
-    risk, share = pivot.value(split, score, name), percent(coverage)
-    if math.isnan(risk) or case is None or case.risk == 0:
+def _coverage_sentence(
+    lookup: ResultLookup, split: Split, score: str, case: ScoreCurves | None
+) -> str:
+    """Compare the risk at the coverage of the first headline metric that has a coverage."""
+    if case is None or case.risk == 0:
         return ""
-    lead = f"Keeping at least the most confident {share} by “{score}”"
-    if not pivot.evaluation.is_binary:
-        return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
+    for metric in lookup.headline_metrics:
+        coverage = metric_named(metric).measurement.at_coverage
+        if coverage is not None:
+            risk = lookup.value(split, score, metric)
+            break
+    else:
+        return ""
+    if math.isnan(risk):
+        return ""
+    lead = f"At {format_percent(coverage)} coverage, selected by “{score}”"
+    if not lookup.evaluation.is_binary:
+        return (
+            f"{lead}, the mean loss is {format_number(risk)} instead of {format_number(case.risk)}."
+        )
     if risk >= case.risk:
-        return f"No threshold that keeps {share} by “{score}” makes the accepted answers better."
+        return f"{lead}, the share of wrong answers is not lower than without abstention."
     return (
-        f"{lead}, {of_thousand(risk)} of 1000 accepted answers are wrong "
-        f"instead of {of_thousand(case.risk)}."
+        f"{lead}, {format_share(risk)} of the accepted answers are wrong instead of "
+        f"{format_share(case.risk)}."
     )
 
 
-def _elsewhere(pivot: Pivot) -> str:
-    """Name the easiest and the hardest split when there are several."""
-    risks = dict.fromkeys(pivot.splits, math.nan)
-    # The same whatever the score is: that of the first.
-    risks |= {split: case.risk for (split, _), case in reversed(pivot.cases.items())}
-    if len(risks) < _MANY_SPLITS or len(set(risks.values())) == 1:
+def _split_range_sentence(lookup: ResultLookup) -> str:
+    """Name the splits with the lowest and the highest risk, if there are several."""
+    risks = dict.fromkeys(lookup.splits, math.nan)
+    # The risk without abstention does not depend on the score, so use the first score of a split.
+    risks |= {split: case.risk for (split, _), case in reversed(lookup.cases.items())}
+    if len(risks) < _MIN_SPLITS_FOR_RANGE or len(set(risks.values())) == 1:
         return ""
-    low = min(risks, key=lambda split: risks[split])
-    high = max(risks, key=lambda split: risks[split])
-    if pivot.evaluation.is_binary:
-        easy, hard = of_thousand(risks[low]), of_thousand(risks[high])
-        return (
-            f"Across the {len(risks)} splits, answers wrong without abstention go from {easy} "
-            f"of 1000 ({split_name(low)}) to {hard} of 1000 ({split_name(high)})."
-        )
-    easy, hard = number(risks[low]), number(risks[high])
+    easiest = min(risks, key=lambda split: risks[split])
+    hardest = max(risks, key=lambda split: risks[split])
+    quantity = "share of wrong answers" if lookup.evaluation.is_binary else "mean loss"
+    format_risk = format_share if lookup.evaluation.is_binary else format_number
     return (
-        f"Across the {len(risks)} splits, the mean loss without abstention goes from {easy} "
-        f"({split_name(low)}) to {hard} ({split_name(high)})."
+        f"Without abstention, the {quantity} on the {len(risks)} splits ranges from "
+        f"{format_risk(risks[easiest])} ({split_name(easiest)}) to {format_risk(risks[hardest])} "
+        f"({split_name(hardest)})."
     )

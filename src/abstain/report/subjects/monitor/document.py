@@ -1,4 +1,4 @@
-"""How a rule in use stands, as a document."""
+"""The document of a monitor of a decision rule in production."""
 
 import math
 from collections.abc import Iterator
@@ -8,207 +8,232 @@ from typing import Any, Final
 from abstain.errors import InputError
 from abstain.monitoring import Monitor
 from abstain.plots import Series, SeriesDisplay
-from abstain.plots.words import percent
+from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
-from abstain.report.words import count
+from abstain.report.formatting import format_count
 
-TITLE: Final = "A rule in use"
-_TITLES: Final = {"coverage": "Coverage", "confidence": "Confidences", "risk": "Risk"}
-_KINDS: Final[dict[str, Any]] = {"quiet": "good", "alarm": "bad", "off": "muted"}
-_OFF: Final = {
-    "coverage": "no calibration samples are recorded in the rule, and no limits were given",
-    "confidence": "the calibration data were not given",
-    "risk": "the rule promises no risk, and none was given",
+DEFAULT_TITLE: Final = "Monitoring of a decision rule"
+_TITLE_BY_TEST: Final = {"coverage": "Coverage", "confidence": "Confidences", "risk": "Risk"}
+_SPAN_KIND_BY_STATE: Final[dict[str, Any]] = {"quiet": "good", "alarm": "bad", "off": "muted"}
+_REASON_BY_UNUSED_TEST: Final = {
+    "coverage": "the rule contains no calibration samples, and no limits were specified",
+    "confidence": "no calibration data were specified",
+    "risk": "the rule guarantees no risk, and no maximum risk was specified",
 }
-_ABOUT: Final = {
-    "coverage": "The share answered since the watch began, with what it may be at every moment at "
-    "once; between the dashed lines it is as on calibration.",
-    "risk": "The mean loss of the answers whose labels are known, with what it may be at every "
-    "moment at once, whenever one looks. The dotted line is what is promised.",
-    "evidence": "What the bets of each watch own, on a logarithmic axis on which the start is 0 "
-    "and the alarm 1. While nothing changes it reaches 1 with the chance of a false alarm alone.",
+_DESCRIPTION_BY_FIGURE: Final = {
+    "coverage": (
+        "Coverage since the start of monitoring, with a confidence band that is valid at all times "
+        "simultaneously. The dashed lines are the limits from the calibration data."
+    ),
+    "risk": (
+        "Mean loss of the answers with labels, with a confidence band that is valid at all times "
+        "simultaneously. The dotted line is the guaranteed maximum."
+    ),
+    "evidence": (
+        "Logarithm of the wealth of the betting process of each test, scaled so that it is 0 at "
+        "the start and 1 at an alarm. If nothing has changed, the probability that it ever "
+        "reaches 1 is at most the probability of a false alarm."
+    ),
 }
 
 
-def monitor_document(monitor: Monitor, origin: doc.Origin) -> doc.Document:
-    """Say how a rule in use stands."""
-    known = _checked(monitor)
-    first, *rest = _sentences(known)
+def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Document:
+    """Return the document of a monitor."""
+    monitor = _check_monitor(monitor)
+    first_sentence, *further_sentences = _alarm_sentences(monitor)
     return doc.Document(
-        origin.title or TITLE,
+        options.title or DEFAULT_TITLE,
         "Monitoring",
-        partial(_blocks, known, origin.command),
-        verdict=(doc.Span(first, "strong"), *rest),
-        facts=tuple(_facts(known, origin.source)),
-        findings=tuple(doc.Remark("note", said) for said in (*_remarks(known), *origin.notes)),
-        alarm=bool(known.standing),
+        partial(_blocks, monitor, options.command),
+        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        facts=tuple(_facts(monitor, options.source)),
+        findings=tuple(doc.Remark("note", text) for text in (*_notes(monitor), *options.notes)),
+        is_alarm=bool(monitor.active_alarms),
     )
 
 
-def _checked(monitor: object) -> Monitor:
+def _check_monitor(monitor: object) -> Monitor:
     if not isinstance(monitor, Monitor):
         raise InputError(f"`result` must be a Monitor; got {type(monitor).__name__}")
     return monitor
 
 
-def _sentences(monitor: Monitor) -> Iterator[str]:
-    standing = monitor.standing
+def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
+    standing = monitor.active_alarms
     if not standing:
         yield (
-            f"No alarm: {_predictions(monitor.predictions)} "
-            f"{'gives' if monitor.predictions == 1 else 'give'} no evidence that the rule has "
-            "stopped keeping its promise."
+            f"No alarm after {_format_predictions(monitor.predictions)}: there is no significant "
+            "evidence that the rule violates its guarantee."
         )
     for alarm in standing:
-        yield f"Alarm after {_predictions(alarm.at)}: {alarm.reason}."
+        yield f"Alarm after {_format_predictions(alarm.n_predictions)}: {alarm.reason}."
 
 
-def _predictions(number: int) -> str:
-    return f"{count(number)} prediction{'s' if number != 1 else ''}"
+def _format_predictions(number: int) -> str:
+    return f"{format_count(number)} prediction{'s' if number != 1 else ''}"
 
 
 def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
-    plan, seen = monitor.plan, monitor.seen
-    yield "Rule", f"answer from {plan.rule.threshold:.6g} on"
+    plan, observations = monitor.plan, monitor.state
+    yield "Rule", f"answer if the confidence is at least {plan.rule.threshold:.6g}"
     yield "Stream", source
-    yield "Predictions", count(monitor.predictions)
-    yield "Watched", ", ".join(plan.watched)
-    yield "False alarms", f"at most {percent(plan.delta)} of all streams ever give one"
-    yield "Calibration", "" if plan.reference is None else f"{count(plan.reference.n)} samples"
+    yield "Predictions", format_count(monitor.predictions)
+    yield "Tests", ", ".join(plan.watched)
+    yield (
+        "False alarms",
+        f"at most {format_percent(plan.delta)} of all streams without changes have one",
+    )
+    yield (
+        "Calibration",
+        "" if plan.reference is None else f"{format_count(plan.reference.n)} samples",
+    )
     if plan.label_share is not None:
-        yield "Labels asked for", f"{percent(plan.label_share)} of the answers"
-        yield "Labels awaited", count(seen.requests.waiting)
+        yield "Requested labels", f"{format_percent(plan.label_share)} of the answers"
+        yield "Pending labels", format_count(observations.requests.n_waiting)
 
 
-def _remarks(monitor: Monitor) -> Iterator[str]:
-    """Yield what was only counted, where it matters."""
-    counts, plan = monitor.seen.counts, monitor.plan
-    for name, said in _OFF.items():
+def _notes(monitor: Monitor) -> Iterator[str]:
+    """Yield notes on unused tests and on ignored predictions and labels."""
+    counts, plan = monitor.state.counts, monitor.plan
+    for name, reason in _REASON_BY_UNUSED_TEST.items():
         if name not in plan.watched:
-            yield f"The {_TITLES[name].lower()} watch is off: {said}."
-    told = {
-        "predictions were sent again and not counted again": counts.replayed,
-        "labels were of a prediction that had one": counts.repeated,
-        "labels were not asked for, and were not taken": counts.unasked,
-        "labels were of predictions that were not answered": counts.abstained,
-        "labels came before their predictions, or these are forgotten": len(monitor.seen.early),
-        "labels were asked for and given up: the watch takes these answers as right, the estimates "
-        "take those that came for all": monitor.seen.requests.missing,
+            yield f"The {_TITLE_BY_TEST[name].lower()} test is off: {reason}."
+    count_by_text = {
+        "repeated predictions were ignored": counts.replayed,
+        "labels of predictions that already had a label were ignored": counts.repeated,
+        "labels that were not requested were ignored": counts.unasked,
+        "labels of rejected samples were ignored": counts.abstained,
+        "labels have no prediction: they arrived too early, or it was removed": len(
+            monitor.state.early
+        ),
+        "requested labels are missing: the test counts these answers as correct, and the estimates "
+        "use only the received labels": monitor.state.requests.missing,
     }
-    yield from (f"{count(n)} {said}." for said, n in told.items() if n)
+    yield from (f"{format_count(n)} {text}." for text, n in count_by_text.items() if n)
     if plan.label_share is None and monitor.watches[2].tally.n:
         yield (
-            "Labels came by themselves: the risk is that of all answers, and its alarm as rare as "
-            "said, if which labels come has nothing to do with who was right, nor with the "
-            "confidence."
+            "No labels were requested. The estimated risk and the false alarm rate of its test are "
+            "valid only if the availability of a label does not depend on the correctness of the "
+            "answer or on its confidence."
         )
 
 
 # ---------------------------------------------------------------------------------- the tables
-def _table(monitor: Monitor) -> doc.Table:
+def _tests_table(monitor: Monitor) -> doc.Table:
     columns = (
-        doc.Column("Watch", "name"),
-        doc.Column(doc.Label("Seen", short="n"), "number"),
-        doc.Column("So far", "number"),
-        doc.Column("Lately", "number"),
-        doc.Column("Held to", "number"),
+        doc.Column("Test", "name"),
+        doc.Column(doc.Label("Samples", short_text="n"), "number"),
+        doc.Column("Overall", "number"),
+        doc.Column("Recent", "number"),
+        doc.Column("Limit", "number"),
         doc.Column("Evidence", "number"),
         doc.Column("State"),
     )
     return doc.Table(
         columns,
-        doc.rows_of(map(_row, monitor.rows())),
-        title="The watches",
+        doc.single_group(map(_row, monitor.rows())),
+        title="Tests",
         caption=(
-            "Small: where the truth lies, at every moment at once. Lately: over about 200 "
-            "values. Of the confidences the mean rank among those of calibration. Evidence: 0 at "
-            "the start, 1 is the alarm. Values are fractions."
+            "Small print: confidence intervals that are valid at all times simultaneously. Recent: "
+            "mean over about the last 200 values. For the confidences, the value is the mean rank "
+            "among the calibration confidences. Evidence: 0 at the start, 1 at an alarm. Values "
+            "are fractions."
         ),
-        look="leads",
+        layout="leads",
         role="key",
     )
 
 
 def _row(row: dict[str, Any]) -> doc.Row:
-    evidence = math.log(row["capital"]) / math.log(row["bar"]) if row["capital"] > 0 else math.nan
+    evidence = (
+        math.log(row["capital"]) / math.log(row["alarm_capital"])
+        if row["capital"] > 0
+        else math.nan
+    )
     cells = (
-        _TITLES[row["watch"]],
-        doc.Number(row["n"], form="count"),
-        _number(row["value"], row["low"], row["high"]),
-        _number(row["lately"]),
-        _held(row),
-        None if math.isnan(evidence) else doc.Number(evidence, form="two"),
-        doc.Span(row["state"], _KINDS[row["state"]]),
+        _TITLE_BY_TEST[row["watch"]],
+        doc.Number(row["n"], number_format="count"),
+        _optional_number(row["value"], row["low"], row["high"]),
+        _optional_number(row["recent"]),
+        _limits_text(row),
+        None if math.isnan(evidence) else doc.Number(evidence, number_format="two_decimals"),
+        doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]]),
     )
     return doc.Row(cells)
 
 
-def _held(row: dict[str, Any]) -> str:
-    least, most = row["least"], row["most"]
-    if math.isnan(most):
+def _limits_text(row: dict[str, Any]) -> str:
+    lower, upper = row["allowed_low"], row["allowed_high"]
+    if math.isnan(upper):
         return ""
-    if math.isnan(least):
-        return f"\u2264 {most:.4g}"
-    return f"{most:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
+    if math.isnan(lower):
+        return f"\u2264 {upper:.4g}"
+    return f"{upper:.4g}" if lower == upper else f"{lower:.4g} to {upper:.4g}"
 
 
-def _number(value: float, low: float = doc.NAN, high: float = doc.NAN) -> doc.Number | None:
-    return None if math.isnan(value) else doc.Number(value, low, high, form="four")
+def _optional_number(
+    value: float, low: float = doc.NAN, high: float = doc.NAN
+) -> doc.Number | None:
+    return (
+        None if math.isnan(value) else doc.Number(value, low, high, number_format="four_decimals")
+    )
 
 
-def _estimates(monitor: Monitor) -> Iterator[doc.Block]:
-    found = monitor.estimate()
-    if found is None:
+def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
+    estimates = monitor.estimate()
+    if estimates is None:
         return
     rows = (
-        ("labels and predictions", found.value, found.interval),
-        ("labels alone", found.labels_only, found.labels_only_interval),
+        ("labels and confidences", estimates.value, estimates.interval),
+        ("labels only", estimates.labels_only, estimates.labels_only_interval),
     )
     yield doc.Table(
-        (doc.Column("Risk by", "name"), doc.Column("Estimate", "number")),
-        doc.rows_of(doc.Row((name, _number(v, i.low, i.high))) for name, v, i in rows),
-        title="The risk by the labels that were asked for",
-        caption=(
-            f"{count(found.n_labeled)} labels of {count(found.n_samples)} answers. Small: 95 % "
-            "intervals for one look, by the normal distribution; that of the watch holds at every "
-            "look."
+        (doc.Column("Estimated from", "name"), doc.Column("Estimate", "number")),
+        doc.single_group(
+            doc.Row((name, _optional_number(v, i.low, i.high))) for name, v, i in rows
         ),
-        look="leads",
+        title="Risk estimated from requested labels",
+        caption=(
+            f"{format_count(estimates.n_labeled)} labels of {format_count(estimates.n_samples)} "
+            "answers. Small print: 95% confidence intervals (normal approximation) that are valid "
+            "at one time only, in contrast to the intervals of the tests."
+        ),
+        layout="leads",
         role="key",
     )
 
 
-def _alarms(monitor: Monitor) -> Iterator[doc.Block]:
+def _alarm_blocks(monitor: Monitor) -> Iterator[doc.Block]:
     if not monitor.alarms:
-        yield doc.Prose("No alarm was given.")
+        yield doc.Prose("There was no alarm.")
         return
     rows = (
         (
-            doc.Number(a.at, form="count"),
-            _TITLES[a.watch],
-            doc.Span("reset", "muted") if a.acknowledged else doc.Span("stands", "bad"),
+            doc.Number(a.n_predictions, number_format="count"),
+            _TITLE_BY_TEST[a.watch],
+            doc.Span("reset", "muted") if a.acknowledged else doc.Span("active", "bad"),
             a.reason,
         )
         for a in monitor.alarms
     )
     yield doc.Table(
         (
-            doc.Column("After", "number"),
-            doc.Column("Watch"),
+            doc.Column("Predictions", "number"),
+            doc.Column("Test"),
             doc.Column("State"),
             doc.Column("Reason", "text"),
         ),
-        doc.rows_of(map(doc.Row, rows)),
+        doc.single_group(map(doc.Row, rows)),
         title="Alarms",
-        look="leads",
+        layout="leads",
     )
 
 
 # ---------------------------------------------------------------------------------- the figures
 def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
-    """Return the figures that have something to show, each with its name."""
-    known = _checked(monitor)
-    rows, plan = known.points(), known.plan
+    """Return the names and displays of the figures for which there are data."""
+    monitor = _check_monitor(monitor)
+    rows, plan = monitor.points(), monitor.plan
     if len(rows) < 2:
         return []
     limits = (
@@ -219,85 +244,93 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
             for at in plan.coverage
         )
     )
-    found = [
+    figures = [
         (
             "coverage",
-            _display((_banded(rows, "coverage"), *limits), "Coverage over time", "Coverage"),
+            _display(
+                (_series_with_band(rows, "coverage"), *limits), "Coverage over time", "Coverage"
+            ),
         )
     ]
-    if known.watches[2].tally.n:
-        held = {} if plan.max_risk is None else {"": plan.max_risk}
-        drawn = _display(
-            (_banded(rows, "risk"),), "The risk against the promise", "Risk", held, "promised"
+    if monitor.watches[2].tally.n:
+        level = {} if plan.max_risk is None else {"": plan.max_risk}
+        risk_display = _display(
+            (_series_with_band(rows, "risk"),), "Risk over time", "Risk", level, "guaranteed"
         )
-        found.append(("risk", drawn))
+        figures.append(("risk", risk_display))
     lines = tuple(
-        Series(_TITLES[name].lower(), *_line(rows, f"{name}_evidence")) for name in plan.watched
+        Series(_TITLE_BY_TEST[name].lower(), *_points(rows, f"{name}_evidence"))
+        for name in plan.watched
     )
-    title = "How close each watch is to its alarm"
-    return [*found, ("evidence", _display(lines, title, "Evidence", {"": 1.0}, "alarm"))]
+    title = "Evidence of each test"
+    return [*figures, ("evidence", _display(lines, title, "Evidence", {"": 1.0}, "alarm"))]
 
 
 def _display(
     series: tuple[Series, ...],
     title: str,
-    y: str,
+    y_title: str,
     level: dict[str, float] | None = None,
-    said: str = "",
+    level_name: str = "",
 ) -> SeriesDisplay:
     return SeriesDisplay(
         series,
         title,
-        "Predictions and labels seen",
-        y,
+        "Predictions and labels",
+        y_title,
         log_x=False,
         level=level or {},
-        level_name=said,
+        level_name=level_name,
     )
 
 
-def _line(rows: list[dict[str, float]], name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _points(rows: list[dict[str, float]], name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(row["events"] for row in rows), tuple(row[name] for row in rows)
 
 
-def _banded(rows: list[dict[str, float]], name: str) -> Series:
+def _series_with_band(rows: list[dict[str, float]], name: str) -> Series:
     low, high = (tuple(row[f"{name}_{end}"] for row in rows) for end in ("low", "high"))
-    return Series("so far", *_line(rows, name), low, high)
+    return Series("overall", *_points(rows, name), low, high)
 
 
 # ---------------------------------------------------------------------------------- the page
 def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
     figures = tuple(
-        doc.Figure(key, display.title, display, _ABOUT[key], role="" if i else "key")
+        doc.Figure(
+            key, display.title, display, _DESCRIPTION_BY_FIGURE[key], role="" if i else "key"
+        )
         for i, (key, display) in enumerate(monitor_figures(monitor))
     )
-    drawn = doc.Section("figures", "Over time", (doc.Box(figures, "figures"),), nav="Figures")
+    figures_section = doc.Section(
+        "figures", "Over time", (doc.Box(figures, "figures"),), nav_title="Figures"
+    )
     return [
-        *doc.answer(_sentences(monitor), alarm=bool(monitor.standing)),
-        doc.Section("watches", "The watches", (_table(monitor), *_estimates(monitor))),
-        doc.Section("alarms", "Alarms", tuple(_alarms(monitor))),
-        *([drawn] if figures else []),
-        doc.Section("rule", "The rule", (doc.Prose(str(monitor.plan.rule)),)),
-        doc.Section("glossary", "Glossary", (doc.Glossary(_words(monitor)),)),
-        doc.reproduce(command),
+        *doc.summary_paragraphs(_alarm_sentences(monitor), is_alarm=bool(monitor.active_alarms)),
+        doc.Section("tests", "Tests", (_tests_table(monitor), *_risk_estimates_table(monitor))),
+        doc.Section("alarms", "Alarms", tuple(_alarm_blocks(monitor))),
+        *([figures_section] if figures else []),
+        doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
+        doc.Section("glossary", "Glossary", (doc.Glossary(_glossary_entries(monitor)),)),
+        doc.reproduce_section(command),
     ]
 
 
-def _words(monitor: Monitor) -> tuple[doc.Entry, ...]:
-    risk = "its mean loss over the answers"
-    if monitor.plan.kind == "generalized risk":
-        risk = "the loss of the answers per prediction, answered or not"
+def _glossary_entries(monitor: Monitor) -> tuple[doc.GlossaryEntry, ...]:
+    risk = "the mean loss of the answers"
+    if monitor.plan.risk_kind == "generalized risk":
+        risk = "the total loss of the answers, divided by the number of all predictions"
     return (
-        doc.Entry("Coverage", "The share of the predictions that the rule answers."),
-        doc.Entry("Risk", f"The {monitor.plan.kind}: {risk}."),
-        doc.Entry(
+        doc.GlossaryEntry("Coverage", "The share of the predictions that the rule accepts."),
+        doc.GlossaryEntry("Risk", f"The {monitor.plan.risk_kind}: {risk}."),
+        doc.GlossaryEntry(
             "Evidence",
-            "What bets against the promise won. However often one looks, it passes 1 by chance "
-            "alone in at most the said share of all streams.",
+            "The logarithm of the wealth of a betting process against the guarantee, scaled so "
+            "that an alarm is at 1. If nothing has changed, the probability that it ever reaches "
+            "1 is at most the probability of a false alarm, however often the monitor is checked.",
         ),
-        doc.Entry(
+        doc.GlossaryEntry(
             "Prediction-powered",
-            "An estimate from what the confidences say of all answers, corrected by the few whose "
-            "labels were asked for with known chances.",
+            "An estimate from the confidences of all answers, corrected with the answers whose "
+            "labels were requested with known probabilities.",
         ),
     )

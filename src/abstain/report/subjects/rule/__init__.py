@@ -1,1 +1,1 @@
-"""A decision rule, what it promises, and what came of it elsewhere."""
+"""Report of a decision rule: its guarantee and its checks on other data."""

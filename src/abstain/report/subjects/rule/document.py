@@ -1,4 +1,4 @@
-"""A decision rule and what it keeps elsewhere, as a document."""
+"""The document of a decision rule and its checks on other data."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,140 +7,147 @@ from typing import Any, Final
 
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots.verdicts import checked_rule
-from abstain.plots.words import percent
+from abstain.plots.formatting import format_percent
+from abstain.plots.verdicts import check_rule_checks
 from abstain.report import document as doc
-from abstain.report.subjects.rule.sets import (
-    apart_section,
-    apart_table,
+from abstain.report.formatting import build_remarks, format_count
+from abstain.report.subjects.rule.groups import (
+    disparity_section,
+    disparity_table,
     parts_section,
-    parts_shown,
+    parts_summary,
 )
-from abstain.report.subjects.rule.words import (
+from abstain.report.subjects.rule.sentences import (
     checks_sentences,
     facts,
-    row_number,
+    glossary_entries,
+    interval_scope,
+    keep_worst_groups,
+    row_estimate,
     rule_sentences,
     rule_title,
-    rule_words,
-    together_said,
     verdict_span,
-    worst_groups,
 )
-from abstain.report.words import count, remarks
 from abstain.thresholds import DecisionRule
 
-TITLE = "A threshold and what it keeps"
-#: Letters of a name that a column has room for.
-_LONGEST = 26
-#: So many groups of a data set are printed on a terminal.
-_MOST_GROUPS = 20
-_USE: Final = """\
+DEFAULT_TITLE = "Decision rule and its checks"
+#: Maximum width of a column of names, in characters.
+_MAX_NAME_WIDTH = 26
+#: Maximum number of groups per data set in a terminal.
+_MAX_GROUPS = 20
+_USAGE_CODE: Final = """\
 import abstain as ab
 
 rule = ab.tables.load("rule.json")
-answer = rule.apply(predictions)  # or logits=..., or confidences{beside}
+answer = rule.apply(predictions)  # or logits=..., or confidences{group_argument}
 # True: answer, False: abstain"""
-_ABOUT = {
+_DESCRIPTION_BY_FIGURE = {
     "decision-rule": (
-        "The diamond is the point chosen, its bar reaches to what is certified; the dotted line is "
-        "the target. Other data stand where the same threshold puts them."
+        "The diamond is the selected working point, and its bar extends to the certified bound. "
+        "The dotted line is the target. The other points are the working points of the same "
+        "threshold on other data."
     ),
     "risk-excess": (
-        "Discs keep to the target, crosses break it, hollow discs leave it open. In the order "
-        "given; a gray line joins one shift at several severities."
+        "Filled circles: the target holds; crosses: it is violated; hollow circles: inconclusive. "
+        "The data sets are in input order. A gray line connects the severities of one shift."
     ),
 }
 
 
-def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
-    """Say a rule, its promise and what came of it."""
-    known = checked_rule(checks)
-    first, *rest = (*rule_sentences(known), *checks_sentences(known))
+def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Document:
+    """Return the document of a decision rule and its checks."""
+    checks = check_rule_checks(checks)
+    first_sentence, *further_sentences = (*rule_sentences(checks), *checks_sentences(checks))
     return doc.Document(
-        origin.title or TITLE,
+        options.title or DEFAULT_TITLE,
         "Decision rule",
         lambda: (
-            doc.BlocksOfRole(partial(_summary, known), role="summary"),
-            *_sections(known, origin.command),
+            doc.DeferredBlocks(partial(_summary_blocks, checks), role="summary"),
+            *_sections(checks, options.command),
         ),
-        verdict=(doc.Span(first, "strong"), *rest),
-        facts=(("Calibration data", origin.source), *facts(known.rule)),
-        findings=remarks(known.notes, origin.notes, lambda _: ""),
-        alarm=not known.rule.attainable,
-        longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
+        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        facts=(("Calibration data", options.source), *facts(checks.rule)),
+        findings=build_remarks(checks.notes, options.notes, lambda _: ""),
+        is_alarm=not checks.rule.attainable,
+        name_width=min(
+            max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
+        ),
     )
 
 
 def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
     figures = tuple(
-        doc.Figure(key, display.title, display, _ABOUT[key])
+        doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
         for key, display in rule_figures(checks)
     )
     return [
         *parts_section(checks.rule),
-        doc.Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
-        *apart_section(checks),
-        *(
-            [doc.Section("figures", "The picture", (doc.Box(figures, "figures"),), nav="Figures")]
-            * bool(figures)
+        doc.Section(
+            "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
         ),
-        doc.Section("rule", "Use the rule", tuple(_use(checks.rule))),
-        doc.Section("glossary", "Glossary", (doc.Glossary(rule_words(checks)),)),
-        doc.reproduce(command),
+        *disparity_section(checks),
+        *([doc.Section("figures", "Figures", (doc.Box(figures, "figures"),))] * bool(figures)),
+        doc.Section("rule", "Use the rule", tuple(_usage_blocks(checks.rule))),
+        doc.Section("glossary", "Glossary", (doc.Glossary(glossary_entries(checks)),)),
+        doc.reproduce_section(command),
     ]
 
 
-def _results(checks: RuleChecks) -> Iterator[doc.Block]:
+def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     if checks.rule.guarantee != "none":
-        whom = checks.rule.promised_for or "data like the calibration data"
+        population = checks.rule.population or "data like the calibration data"
         yield doc.Prose(
-            f"The guarantee is about {whom}. Where other data have shifted, this table says "
-            "whether it still held.",
+            f"The guarantee applies to {population}. The table shows whether it also holds on "
+            "other data, which may be shifted.",
             "lead",
         )
     else:
-        yield doc.Prose("What the threshold gives on each data set, beside its target.", "lead")
+        yield doc.Prose(
+            "Results of the threshold on each data set, compared with its target.", "lead"
+        )
     rows = checks.rows()
     if not rows:
-        yield doc.Prose("The rule was not checked on any data.")
+        yield doc.Prose("The rule was not checked on other data.")
         return
-    yield _table(checks, rows)
+    yield _results_table(checks, rows)
 
 
-def _table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
-    """Return a row for each data set and group; the risk without a target is a detail."""
+def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
+    """Return a row for each data set and group; a risk without a target is a detail."""
     generalized = checks.rule.quantity == "generalized risk"
-    risks = {"Selective risk": not generalized, "Generalized risk": generalized}
+    is_detail_by_risk = {"Selective risk": not generalized, "Generalized risk": generalized}
     columns = (
         doc.Column("Data", "name"),
-        doc.Column(doc.Label("Samples", short="n"), "number"),
-        doc.Column("Answered", "number", detail="column"),
+        doc.Column(doc.Label("Samples", short_text="n"), "number"),
+        doc.Column("Accepted", "number", detail_level="column"),
         doc.Column("Coverage", "number"),
-        *(doc.Column(n, "number", detail="" if s else "column") for n, s in risks.items()),
-        doc.Column("Excess", "number", detail="intervals"),
-        doc.Column("Verdict"),
+        *(
+            doc.Column(n, "number", detail_level="" if s else "column")
+            for n, s in is_detail_by_risk.items()
+        ),
+        doc.Column("Excess", "number", detail_level="intervals"),
+        doc.Column("Result"),
     )
-    level = percent(checks.level)
+    level = format_percent(checks.level)
     return doc.Table(
         columns,
-        doc.rows_of(map(_row, rows)),
-        title="What it keeps",
+        doc.single_group(map(_row, rows)),
+        title="Results on other data",
         caption=(
-            f"Small: {level} intervals, {together_said(checks)}. Excess: above 0 is worse than "
-            "the target. Values are fractions."
+            f"Small print: {level} confidence intervals, {interval_scope(checks)}. Excess: values "
+            "above 0 are worse than the target. Values are fractions."
         ),
-        look="leads",
+        layout="leads",
     )
 
 
 def _row(row: dict[str, Any]) -> doc.Row:
     cells = (
         row["subgroup"] or row["name"],
-        doc.Number(row["n"], form="count"),
-        doc.Number(row["accepted"], form="count"),
-        *(row_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
-        row_number(row, "excess", "signed"),
+        doc.Number(row["n"], number_format="count"),
+        doc.Number(row["accepted"], number_format="count"),
+        *(row_estimate(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
+        row_estimate(row, "excess", "signed"),
         verdict_span(row),
     )
     if row["subgroup"]:
@@ -151,57 +158,58 @@ def _row(row: dict[str, Any]) -> doc.Row:
 def rule_figures(
     checks: RuleChecks,
 ) -> list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]]:
-    """Return the figures that have something to show, each with its name."""
-    found: list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]] = []
-    rule = DecisionRuleDisplay.from_checks(checks)
+    """Return the names and displays of the figures for which there are data."""
+    figures: list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]] = []
+    rule_display = DecisionRuleDisplay.from_checks(checks)
     if checks.curve is not None or (checks.rule.attainable and checks.rows()):
-        found.append(("decision-rule", rule))
+        figures.append(("decision-rule", rule_display))
     if checks.checks and checks.rule.attainable and checks.rule.quantity:
-        found.append(("risk-excess", RiskExcessDisplay.from_checks(checks)))
-    return found
+        figures.append(("risk-excess", RiskExcessDisplay.from_checks(checks)))
+    return figures
 
 
-def _use(rule: DecisionRule) -> Iterator[doc.Block]:
+def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
     if rule.attainable:
-        score = f"\u201c{rule.score}\u201d" if rule.score else "the same one"
+        score = f"\u201c{rule.score}\u201d" if rule.score else "the same score"
         grouped = bool(rule.per)
-        own = " of its group" if grouped else ""
+        group_suffix = " of its group" if grouped else ""
         yield doc.Prose(
-            f"Answer where the confidence is at least the threshold{own}, abstain elsewhere. The "
-            f"confidence must be {score}, computed as on the calibration data. Fit and use compare "
-            "alike, with \u2265.",
+            f"The rule answers if the confidence is at least the threshold{group_suffix}, and "
+            f"abstains otherwise. The confidence must be {score}, computed in the same way as for "
+            "the calibration data.",
             "lead",
         )
-        yield doc.Code(_USE.format(beside=", with group=..." if grouped else ""))
+        yield doc.Code(_USAGE_CODE.format(group_argument=", with group=..." if grouped else ""))
     else:
-        yield doc.Prose("This rule has no threshold: it answers nothing.", "lead")
-    yield doc.Fold("The rule as JSON", (doc.Code(rule.to_json()),))
+        yield doc.Prose("This rule has no threshold, so it rejects all samples.", "lead")
+    yield doc.Collapsible("The rule as JSON", (doc.Code(rule.to_json()),))
 
 
-def _summary(checks: RuleChecks) -> Iterator[doc.Block]:
+def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     sentences = (*rule_sentences(checks), " ".join(checks_sentences(checks)))
-    yield from doc.answer(sentences, alarm=not checks.rule.attainable)
+    yield from doc.summary_paragraphs(sentences, is_alarm=not checks.rule.attainable)
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
     if checks.rule.parts:
-        yield from parts_shown(checks.rule)
-    rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
+        yield from parts_summary(checks.rule)
+    rows, n_omitted = keep_worst_groups(checks.rows(), _MAX_GROUPS)
     if rows:
-        yield replace(_table(checks, rows), title="")
-        if left:
-            more = f"{count(left)} more groups, none surer to be worse: all rows are in "
-            yield doc.More(more, "the results of --out.", ".frame().")
-    if (apart := apart_table(checks)) is not None:
-        yield replace(apart, title="")
+        yield replace(_results_table(checks, rows), title="")
+        if n_omitted:
+            groups = f"{format_count(n_omitted)} groups"
+            text = f"{groups} with a lower excess are omitted. All rows are in "
+            yield doc.SeeAlso(text, "the files of --out.", ".frame().")
+    if (disparities := disparity_table(checks)) is not None:
+        yield replace(disparities, title="")
     if checks.checks:
-        level = percent(checks.level)
-        worse = {
+        level = format_percent(checks.level)
+        excess_meaning = {
             "coverage": "target minus coverage",
-            "cost": "mean cost minus that of abstaining on everything",
+            "cost": "mean cost minus the cost of abstaining on all samples",
         }.get(checks.rule.quantity, "risk minus target")
         yield doc.Prose(
-            f"In brackets: {level} intervals, {together_said(checks)}. Excess: {worse}; above 0 "
-            "is worse. Values are fractions.",
+            f"In brackets: {level} confidence intervals, {interval_scope(checks)}. Excess: "
+            f"{excess_meaning}; values above 0 are worse. Values are fractions.",
             "notes",
         )
     for key, display in rule_figures(checks)[:1]:
-        yield doc.Figure(key, display.title, display, _ABOUT[key])
+        yield doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])

@@ -1,16 +1,16 @@
-// Draws the charts of a page as a browser with its policy would: no text may become code.
-// Called as `node --disallow-code-generation-from-strings draws_charts.js PAGE [plain]`; prints the
-// length of each picture. The document is a stub that swallows everything.
+// Draw the charts of a page under its content security policy, which forbids eval.
+// Usage: `node --disallow-code-generation-from-strings draw_charts.js PAGE [plain]`. The script prints
+// the length of the SVG of each chart. The document is a stub that accepts every call.
 const fs = require("node:fs");
 const vm = require("node:vm");
 const page = fs.readFileSync(process.argv[2], "utf8");
 const specs = JSON.parse(page.split('id="abstain-specs">')[1].split("</script>")[0]);
 const library = page.split("<script>")[1].split("</script>")[0];
-const known = (key) => ({ then: undefined, childNodes: [], children: [], nodeType: 1 })[key];
+const defaultValue = (key) => ({ then: undefined, childNodes: [], children: [], nodeType: 1 })[key];
 const stub = () => new Proxy(function swallow() {}, {
   get: (target, key) => {
     if (key === Symbol.toPrimitive) return () => "0";
-    if (!(key in target)) target[key] = ["then", "childNodes", "children", "nodeType"].includes(key) ? known(key) : stub();
+    if (!(key in target)) target[key] = ["then", "childNodes", "children", "nodeType"].includes(key) ? defaultValue(key) : stub();
     return target[key];
   },
   set: (target, key, value) => { target[key] = value; return true; },

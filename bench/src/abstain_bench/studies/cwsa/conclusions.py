@@ -1,0 +1,150 @@
+"""Conclusions of the study."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies.cwsa.claims import FAILS, HOLDS, OPEN, PARTLY, Claim, verdict_by_claim
+from abstain_bench.studies.cwsa.experiments import (
+    COMPARISON,
+    SHARPENING,
+    SHIFT,
+    best_temperatures,
+)
+from abstain_bench.studies.cwsa.models import (
+    CALIBRATED,
+    OVERCONFIDENT,
+    OVERCONFIDENT_TEXT,
+    PERFECT_TEXT,
+    QUANTITIES,
+    SimulatedModel,
+    population_auc_mcc,
+)
+
+
+def conclude(
+    claims: Sequence[Claim],
+    models: Sequence[SimulatedModel],
+    experiment_rows: Mapping[str, Sequence[Row]],
+) -> Iterator[str]:
+    """Yield the conclusions, the most important first."""
+    for data, rows in group_rows(experiment_rows[SHARPENING], "data").items():
+        yield _conclude_temperatures(data, rows)
+    yield _INCENTIVE
+    yield _count_verdicts(claims)
+    yield from _conclude_ranking({model.name: model for model in models})
+    yield _compare_with_closed_forms(models)
+    if experiment_rows[SHIFT]:
+        yield _conclude_shift(experiment_rows[SHIFT])
+    if experiment_rows[COMPARISON]:
+        yield _conclude_comparison(experiment_rows[COMPARISON])
+
+
+_INCENTIVE: Final = (
+    "A sample that is correct with probability q adds (2q - 1) times its weight to CWSA in "
+    "expectation, so a confidence of 1 is optimal if q is above 1/2."
+)
+
+
+def _count_verdicts(claims: Sequence[Claim]) -> str:
+    """Count the claims by verdict, each once for all its readings and data sets."""
+    verdicts = list(verdict_by_claim(claims).values())
+    counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, PARTLY, FAILS, OPEN)}
+    undecided = f"; {counts[OPEN]} cannot be decided with these data" if counts[OPEN] else ""
+    return (
+        f"Of {len(verdicts)} claims, {counts[HOLDS]} hold, {counts[PARTLY]} hold in part (in some "
+        f"readings, at some thresholds or on some data) and {counts[FAILS]} fail{undecided}."
+    )
+
+
+def _conclude_temperatures(data: str, rows: Sequence[Row]) -> str:
+    temperatures = list(best_temperatures(rows))
+    n = len(temperatures)
+    best_by_brier = temperatures[0][2]
+    n_cwsa = sum(cwsa < best_by_brier for cwsa, _, _ in temperatures)
+    n_plus = sum(cwsa_plus < best_by_brier for _, cwsa_plus, _ in temperatures)
+    effect = "rewards overconfidence" if 2 * n_cwsa > n else "does not reward overconfidence"
+    return (
+        f"On {data}, CWSA {effect}: for the same predictions, the best temperature by CWSA is "
+        f"below the best temperature by the Brier score ({best_by_brier:g}) at {n_cwsa} of {n} "
+        f"thresholds, and by CWSA+ at {n_plus}."
+    )
+
+
+def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
+    calibrated = models[CALIBRATED].expected
+    overconfident = models[OVERCONFIDENT_TEXT].expected
+    n = calibrated["cwsa"].size
+    n_cwsa, n_plus = (
+        int((overconfident[name] > calibrated[name]).sum()) for name in ("cwsa", "cwsa_plus")
+    )
+    released = models[OVERCONFIDENT].expected
+    n_released = int((released["cwsa"] > calibrated["cwsa"]).sum())
+    yield (
+        "Of two simulated models with equal accuracy, the one called overconfident has the higher "
+        f"expected CWSA at {n_cwsa} of {n} thresholds and the higher CWSA+ at {n_plus}. It is "
+        f"better calibrated: its ECE is {models[OVERCONFIDENT_TEXT].ece:.4f}, that of the model "
+        f"called calibrated {models[CALIBRATED].ece:.4f}. The overconfident model of the released "
+        f"code, with an accuracy of 80%, has the higher CWSA at {n_released}."
+    )
+    certain = models[PERFECT_TEXT].expected
+    certain_area = population_auc_mcc(certain["cwsa_plus"], certain["coverage"])
+    calibrated_area = population_auc_mcc(calibrated["cwsa_plus"], calibrated["coverage"])
+    yield (
+        f"The AUC-MCC of CWSA+ is {certain_area:.3f} for a model that is always correct and "
+        f"certain, and {calibrated_area:.3f} for the calibrated one. It includes only the "
+        "coverages between those of the first and the last threshold, so it cannot compare models."
+    )
+
+
+def _compare_with_closed_forms(models: Sequence[SimulatedModel]) -> str:
+    """Compare the means of repeated samples with the exact values."""
+    distances: list[float] = []
+    for model in models:
+        for name in QUANTITIES:
+            values = model.sampled[name]
+            errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            varies = np.isfinite(errors) & (errors > 1e-12)
+            differences = np.abs(values.mean(axis=0) - model.expected[name])
+            distances += (differences[varies] / errors[varies]).tolist()
+    if not distances:
+        return "No number of the simulated models varies."
+    return (
+        f"The means of repeated samples agree with the closed forms within {max(distances):.1f} "
+        f"standard errors, for {len(distances)} numbers."
+    )
+
+
+#: Columns of the comparison of data sets.
+_COMPARED: Final = {
+    "accuracy": "accuracy",
+    "selective accuracy": "selective_accuracy",
+    "CWSA": "cwsa",
+    "CWSA+": "cwsa_plus",
+}
+
+
+def _conclude_shift(rows: Sequence[Row]) -> str:
+    """Compare the first row, the reference, with the shift of the lowest accuracy."""
+    reference, *shifts = (row for row in rows if row["score"] == rows[0]["score"])
+    worst = min(shifts, key=lambda row: row["accuracy"])
+    changes = [
+        f"{title} {reference[column]:.3f} to {worst[column]:.3f}"
+        for title, column in _COMPARED.items()
+        if reference[column] is not None and worst[column] is not None
+    ]
+    return f"From {reference['data']} to {worst['data']}: {', '.join(changes)}."
+
+
+def _conclude_comparison(rows: Sequence[Row]) -> str:
+    """List the values of data sets without a reference."""
+    texts = []
+    for row in rows:
+        values = [f"{t} {row[c]:.3f}" for t, c in _COMPARED.items() if row[c] is not None]
+        texts.append(f"{row['data']}: {', '.join(values)}")
+    return (
+        f"{'; '.join(texts)}. If the model was developed for one of these data sets, pass its name "
+        "to --reference: all others are then reported as shifts of it."
+    )

@@ -1,0 +1,285 @@
+"""Figures of methods over several data sets or runs: mean ranks and performance profiles."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from abstain.errors import InputError
+from abstain.evaluation.comparison import Comparison, MeanRanks, Profile
+from abstain.plots import formatting
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import (
+    add_curve_legend,
+    draw_text,
+    hide_frame,
+    label_width,
+    legend_height,
+    unique_labels,
+)
+from abstain.plots.style import CURVE_ID, INK, LIGHT, MUTED, line_style, style_axes
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+# Vertical distances: rows of names, bars, and the gap between them.
+_ROW_STEP, _BAR_STEP, _NAME_GAP = 1.0, 0.5, 0.9
+
+
+@dataclass(eq=False)
+class CriticalDifferenceDisplay(Titled):
+    """Mean ranks on an axis, with bars that connect methods without significant differences.
+
+    `plot` passes additional options to ``Axes.plot`` for each bar that connects methods (color,
+    linewidth).
+
+    Attributes
+    ----------
+    mean_ranks : MeanRanks
+        Mean ranks, Friedman's test and Nemenyi's critical difference.
+    ranking_unit : str
+        Units on which the methods are ranked: "data sets" or "runs".
+
+    Examples
+    --------
+    >>> from abstain.evaluation.comparison import MeanRanks
+    >>> from abstain.plots import CriticalDifferenceDisplay
+    >>> across = MeanRanks(
+    ...     "augrc",
+    ...     9,
+    ...     ("pe", "msr", "mls"),
+    ...     (1.2, 1.9, 2.9),
+    ...     12.0,
+    ...     0.002,
+    ...     1.1,
+    ...     (("pe", "msr"), ("msr", "mls")),
+    ...     0.95,
+    ... )
+    >>> CriticalDifferenceDisplay(across).frame().rows()
+    [('pe', 1.2, '1'), ('msr', 1.9, '1, 2'), ('mls', 2.9, '2')]
+    """
+
+    mean_ranks: MeanRanks
+    ranking_unit: str = "data sets or runs"
+
+    @classmethod
+    def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
+        """Create a display of the ranking over all data sets by one metric.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            Result of `compare` for several data sets or runs.
+        metric : str, optional
+            Name of the metric; the default is the first metric.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            Display that is not drawn yet; call `plot`.
+
+        Raises
+        ------
+        InputError
+            If there is only one data set and run.
+        """
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
+        across = comparison.mean_ranks_of(name)
+        if across is None:
+            raise InputError(
+                "a critical difference needs several data sets or runs; the comparison has one "
+                "of each, for which SignificanceMapDisplay shows the differences"
+            )
+        return cls(across, comparison.block_kind)
+
+    @property
+    def title(self) -> str:
+        """Title of the figure."""
+        a = self.mean_ranks
+        return (
+            f"Mean ranks by {formatting.metric_title(a.metric)} over {a.blocks} "
+            f"{self.ranking_unit}\n(Friedman test: {formatting.format_p_equation(a.p_value)}; bars "
+            "connect methods that do not differ significantly by Nemenyi's test)"
+        )
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the plotted data as a Polars table with one row per method, the best first."""
+        import polars as pl
+
+        a = self.mean_ranks
+        groups = [
+            ", ".join(str(i) for i, clique in enumerate(a.cliques, 1) if method in clique)
+            for method in a.methods
+        ]
+        columns = {
+            "method": a.methods,
+            "mean_rank": a.mean_ranks,
+            "not_significantly_different": groups,
+        }
+        return pl.DataFrame(columns)
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        k = max(len(self.mean_ranks.methods), 2)
+        self._draw_axis(axes, k)
+        self._draw_critical_difference(axes, k)
+        top = self._draw_cliques(axes, kwargs)
+        bottom = self._draw_names(axes, k, top)
+        axes.set(xlim=(0.9, k + 0.1), ylim=(bottom + 0.4, -2.6), xticks=[], yticks=[])
+        hide_frame(axes)
+
+    def _draw_axis(self, ax: "Axes", k: int) -> None:
+        ax.plot([1, k], [0, 0], color=INK, linewidth=1.2)
+        for rank in range(1, k + 1):
+            ax.plot([rank, rank], [0, -0.22], color=INK, linewidth=1.0)
+            draw_text(ax, rank, -0.35, str(rank), ha="center", va="bottom", fontsize=8, color=MUTED)
+
+    def _draw_critical_difference(self, ax: "Axes", k: int) -> None:
+        """Draw the critical difference as a bar above the axis."""
+        distance = self.mean_ranks.critical_difference
+        if not distance > 0:  # also when it is NaN
+            return
+        end, y = min(1 + distance, k), -1.75
+        ax.plot([1, end], [y, y], color=INK, linewidth=1.6)
+        for x in (1, end):
+            ax.plot([x, x], [y - 0.15, y + 0.15], color=INK, linewidth=1.6)
+        suffix = " exceeds the axis, so no difference is significant" if 1 + distance > k else ""
+        draw_text(ax, 1, y - 0.25, f"CD {distance:.2f}{suffix}", fontsize=8, va="bottom")
+
+    def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
+        """Draw the bars at levels without overlap; return the y position below them."""
+        rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
+        level_ends: list[float] = []
+        spans = sorted(
+            (min(rank_by_method[m] for m in c), max(rank_by_method[m] for m in c))
+            for c in self.mean_ranks.cliques
+        )
+        for low, high in spans:
+            level = next(
+                (i for i, end in enumerate(level_ends) if low > end + 0.15), len(level_ends)
+            )
+            level_ends[level : level + 1] = [high]
+            y = 0.55 + _BAR_STEP * level
+            bar = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
+            ax.plot([low - 0.03, high + 0.03], [y, y], **{**bar, **kwargs})
+        return 0.55 + _BAR_STEP * len(level_ends)
+
+    def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
+        """Draw the names of the better half at the left, and the others at the right."""
+        ranked_methods = list(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
+        label_by_method = unique_labels(self.mean_ranks.methods)
+        half = (len(ranked_methods) + 1) // 2
+        sides = (
+            (ranked_methods[:half], 0.9, "right"),
+            (ranked_methods[half:][::-1], k + 0.1, "left"),
+        )
+        for members, edge, align in sides:
+            for row, (method, rank) in enumerate(members):
+                y = top + _NAME_GAP + _ROW_STEP * row
+                ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
+                name, rank_text = label_by_method[method], f"{rank:.2f}"
+                text = f"{name}  {rank_text} " if align == "right" else f" {rank_text}  {name}"
+                draw_text(ax, edge, y, text, ha=align, va="center", fontsize=9)
+        return top + _NAME_GAP + _ROW_STEP * (half - 1)
+
+    def _size(self) -> tuple[float, float]:
+        k = len(self.mean_ranks.methods)
+        rows = 3.4 + (k + 1) // 2 + _BAR_STEP * len(self.mean_ranks.cliques)
+        return 5.4 + 2 * label_width(self.mean_ranks.methods), 0.7 + 0.27 * rows
+
+
+@dataclass(eq=False)
+class PerformanceProfileDisplay(Titled):
+    """Share of runs and data sets whose metric is at least as good as a threshold.
+
+    A method whose line is above the line of another method everywhere is better at every quantile,
+    not only in the mean.
+
+    `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
+
+    Attributes
+    ----------
+    profiles : tuple of Profile
+        Profile of each method, for one metric.
+    unit : str
+        Units that the shares count: "runs", "data sets" or both.
+
+    Examples
+    --------
+    >>> from abstain.evaluation.comparison import Profile
+    >>> from abstain.plots import PerformanceProfileDisplay
+    >>> profile = Profile("augrc", "pe", (0.01, 0.02), (0.4, 1.0), (0.2, 0.8), (0.6, 1.0))
+    >>> PerformanceProfileDisplay((profile,)).frame()["share"].to_list()
+    [0.4, 1.0]
+    """
+
+    profiles: tuple[Profile, ...]
+    unit: str = "runs and data sets"
+
+    @classmethod
+    def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
+        """Create a display of the profiles of one metric.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            Result of `compare` for several data sets or runs.
+        metric : str, optional
+            Name of the metric; the default is the first metric.
+
+        Returns
+        -------
+        PerformanceProfileDisplay
+            Display that is not drawn yet; call `plot`.
+
+        Raises
+        ------
+        InputError
+            If there is only one data set and run.
+        """
+        name = formatting.check_comparison(comparison).metric_or_first(metric)
+        profiles = tuple(p for p in comparison.profiles if p.metric == name)
+        if not profiles:
+            raise InputError(
+                "a performance profile needs several data sets or runs; the comparison has none"
+            )
+        return cls(profiles, comparison.aggregated_over)
+
+    @property
+    def title(self) -> str:
+        """Title of the figure."""
+        metric = formatting.metric_title(self.profiles[0].metric)
+        return f"Share of {self.unit} at least as good as a threshold of {metric}"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the plotted data as a Polars table; the first column is the method."""
+        import polars as pl
+
+        columns = ("threshold", "share", "low", "high")
+        tables = [
+            pl.DataFrame({c: [float(v) for v in getattr(p, c)] for c in columns}).select(
+                pl.lit(p.method).alias("method"), pl.all()
+            )
+            for p in self.profiles
+        ]
+        return pl.concat(tables)
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        label_by_method = unique_labels([p.method for p in self.profiles])
+        for index, profile in enumerate(self.profiles):
+            style = {
+                **line_style(index),
+                "label": label_by_method[profile.method],
+                **kwargs,
+                "gid": CURVE_ID,
+            }
+            band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
+            axes.fill_between(profile.threshold, profile.low, profile.high, **band)
+            axes.plot(profile.threshold, profile.share, **style)
+        metric = formatting.metric_title(self.profiles[0].metric)
+        axes.set_xlabel(f"Threshold of {metric}", parse_math=False)
+        axes.set(ylabel="Share at least as good", ylim=(-0.02, 1.02))
+        style_axes(axes)
+        add_curve_legend(axes)
+
+    def _size(self) -> tuple[float, float]:
+        width, height = super()._size()
+        return width, height + legend_height((p.method for p in self.profiles), width)

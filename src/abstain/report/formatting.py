@@ -1,0 +1,333 @@
+"""Formatting of numbers, names, notes and splits, the same in all output formats."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain._foundation.notes import READING_KINDS, Note
+from abstain.errors import UnknownNameError
+from abstain.evaluation.records import Result
+from abstain.metrics import Metric, metric_named
+from abstain.plots.formatting import format_p_value, metric_title
+from abstain.predictions import LOSSES
+from abstain.report.document import Number, NumberFormat, Remark, Span
+from abstain.tables import split_name
+
+#: Printed for a metric that has no value on these data.
+UNDEFINED = "undefined"
+
+#: Smaller absolute values are rounding errors of sums and are printed as 0.
+_ROUNDING_ERROR = 1e-15
+
+
+def format_number(value: float) -> str:
+    """Format a number with four significant digits; NaN is "undefined".
+
+    Examples
+    --------
+    >>> format_number(0.5), format_number(0.0123456), format_number(0.0000123)
+    ('0.5000', '0.01235', '1.23e-05')
+    >>> format_number(float("nan")), format_number(-3e-17), format_number(1234567.0)
+    ('undefined', '0', '1,234,567')
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    if abs(value) < _ROUNDING_ERROR:
+        return "0"
+    size = abs(float(f"{value:.4g}"))  # rounded first: 0.99999 has the decimals of 1
+    if not math.isfinite(value):
+        return f"{value:g}"
+    if size < 1e-4:
+        return f"{value:.2e}"
+    decimals = 3 - math.floor(math.log10(size))
+    return f"{value:,.{max(decimals, 0)}f}"
+
+
+def format_count(value: float) -> str:
+    """Format a count with commas between thousands."""
+    return f"{value:,.0f}"
+
+
+def format_cases_of_100(probability: float) -> str:
+    """Format a probability as a number of cases in 100; only 0 is printed as 0.
+
+    Examples
+    --------
+    >>> [format_cases_of_100(probability) for probability in (0.714, 0.001, 0.0, 0.9999)]
+    ['71', '< 1', '0', '> 99']
+    """
+    if 0 < probability < 0.005:
+        return "< 1"
+    if 0.995 <= probability < 1:
+        return "> 99"
+    return f"{100 * probability:.0f}"
+
+
+def _format_four_decimals(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
+
+
+def _use_minus_sign(text: str) -> str:
+    """Replace the hyphen of a negative number; exponents keep theirs."""
+    return f"\u2212{text[1:]}" if text.startswith("-") else text
+
+
+def format_standard_error(value: float) -> str:
+    """Format a standard error or deviation with two significant digits.
+
+    Examples
+    --------
+    >>> [format_standard_error(value) for value in (166.0, 2.04, 0.0321, 0.0000123)]
+    ['170', '2', '0.032', '1.20e-05']
+    """
+    rounded = float(f"{value:.2g}")
+    if rounded < 1e-4:
+        return format_number(rounded)
+    # Without an exponent, because the estimate has none.
+    return f"{rounded:.0f}" if rounded >= 10 else f"{rounded:g}"
+
+
+#: Functions that format a number, by format.
+_FORMATTERS: Final[Mapping[NumberFormat, Callable[[float], str]]] = {
+    "number": format_number,
+    "count": format_count,
+    "p_value": format_p_value,
+    "cases_of_100": format_cases_of_100,
+    "rank": lambda value: f"{value:g}",
+    "two_decimals": lambda value: f"{value:.2f}",
+    "four_decimals": _format_four_decimals,
+    "six_digits": lambda value: f"{value:.6g}",
+    "signed": lambda value: ("" if value < 0 else "+") + _format_four_decimals(value),
+}
+
+
+def format_value(value: float, number_format: NumberFormat = "number", *, scale: int = 1) -> str:
+    """Format a number in one of the number formats of a document.
+
+    Examples
+    --------
+    >>> format_value(0.0123456), format_value(0.0123456, scale=1000), format_value(float("nan"))
+    ('0.01235', '12.35', 'undefined')
+    >>> format_value(0.0371234, "four_decimals"), format_value(0.0123, "p_value")
+    ('0.0371', '0.012')
+    >>> print(format_value(-0.3, "signed"))
+    −0.3000
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    return _use_minus_sign(_FORMATTERS[number_format](scale * value))
+
+
+def format_interval(
+    low: float, high: float, number_format: NumberFormat = "number", *, scale: int = 1
+) -> str:
+    """Format an interval; empty if a bound is NaN.
+
+    Examples
+    --------
+    >>> format_interval(0.01, 0.02), format_interval(float("nan"), 0.02)
+    ('0.01000 to 0.02000', '')
+    >>> format_interval(2, 2, "rank")
+    '2'
+    """
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    lower = format_value(low, number_format, scale=scale)
+    upper = format_value(high, number_format, scale=scale)
+    # A range of ranks with equal bounds is one rank.
+    return lower if number_format == "rank" and lower == upper else f"{lower} to {upper}"
+
+
+def number_annotations(cell: Number) -> list[str]:
+    """Return the small print after a number: interval in brackets, standard error, text."""
+    annotations = []
+    interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
+    if interval:
+        annotations.append(f"[{interval.replace(' to ', ', ')}]")
+    if not math.isnan(cell.standard_error):
+        annotations.append(f"± {format_standard_error(cell.standard_error)}")
+    if cell.small_text:
+        annotations.append(cell.small_text)
+    return annotations
+
+
+def number_text(cell: Number) -> str:
+    """Format the number of a cell without its annotations."""
+    return cell.display_text or format_value(cell.value, cell.number_format, scale=cell.scale)
+
+
+class _MeaningNumber(float):
+    """A number in a sentence about a metric: formatted as in tables by default."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        """Format with `format_number` unless the sentence specifies a format."""
+        if not spec or math.isnan(self):
+            return format_number(float(self))
+        return float(self).__format__(spec)
+
+
+def format_share(fraction: float) -> str:
+    """Format a fraction as a percentage with three significant digits.
+
+    Examples
+    --------
+    >>> format_share(0.01234), format_share(0.25), format_share(0.0), format_share(1.0)
+    ('1.23%', '25%', '0%', '100%')
+    """
+    return f"{100 * fraction:.3g}%"
+
+
+def is_printed_x1000(metric: str) -> bool:
+    """Return whether the literature prints a metric times 1000."""
+    entry = find_metric(metric)
+    return entry is not None and entry.display.per_thousand
+
+
+def loss_label(name: str) -> str:
+    """Return the name and the definition of a loss.
+
+    Examples
+    --------
+    >>> loss_label("zero_one")
+    '0/1 error: 1 when the predicted class is wrong'
+    """
+    loss = LOSSES.get(name)
+    return f"{loss.title}: {loss.meaning}" if loss else name
+
+
+def find_metric(name: str) -> Metric | None:
+    """Return the metric with this name, which can contain a number; None for an unknown name."""
+    try:
+        return metric_named(name)
+    except UnknownNameError:
+        return None
+
+
+def short_title(name: str) -> str:
+    """Return a metric name that fits a column header."""
+    metric = find_metric(name)
+    return (metric.display.short_title if metric else "") or metric_title(name)
+
+
+def narrow_title(name: str) -> str:
+    """Return a metric name that fits a column header in a terminal."""
+    metric = find_metric(name)
+    return (metric.display.narrow_title if metric else "") or short_title(name)
+
+
+def headline_metrics(names: Iterable[str]) -> list[str]:
+    """Return the headline metrics among some metrics, in their order of importance."""
+    order = {
+        name: metric.display.headline
+        for name in names
+        if (metric := find_metric(name)) and metric.display.headline is not None
+    }
+    return sorted(order, key=order.__getitem__)
+
+
+def result_meaning(result: Result) -> str:
+    """Return a sentence that explains the value of a result, or why it is undefined."""
+    if result.reason:
+        return f"Undefined: {result.reason}."
+    return result.metric.identity.meaning.format(value=_MeaningNumber(result.value))
+
+
+def note_location(note: Note) -> str:
+    """Return the score and the split that a note is about."""
+    split = split_name(note.split) if note.split else ""
+    return ", ".join(name for name in (note.score, split) if name)
+
+
+def unique(values: Iterable[str]) -> list[str]:
+    """Return the distinct values in the order in which they first appear."""
+    return list(dict.fromkeys(values))
+
+
+def join_first(names: Sequence[str], limit: int) -> str:
+    """Join the first names with commas and add the number of remaining names."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"{', '.join(names[:limit])}{more}"
+
+
+#: Maximum number of names in a sentence.
+_MAX_NAMES = 4
+
+
+def join_quoted(names: Sequence[str]) -> str:
+    """Join names in quotation marks for a sentence.
+
+    Examples
+    --------
+    >>> print(join_quoted(["a", "b"]))
+    “a” and “b”
+    >>> print(join_quoted(["a", "b", "c", "d", "e", "f", "g"]))
+    “a”, “b”, “c”, “d” and 3 more
+    """
+    quoted = [f"“{name}”" for name in names[:_MAX_NAMES]]
+    if len(names) > _MAX_NAMES:
+        return f"{', '.join(quoted)} and {len(names) - _MAX_NAMES} more"
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration.
+
+    Examples
+    --------
+    >>> [format_duration(seconds) for seconds in (0.031, 12.34, 125.0, 7384.0)]
+    ['0.03 s', '12 s', '2 min 5 s', '2 h 3 min']
+    """
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    if seconds < 99.5:
+        return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes, remaining_seconds = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {remaining_seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+_LINK: Final = re.compile(r"https://[^\s,;]+")
+
+
+def split_links(source: str) -> tuple[str | Span, ...]:
+    """Split a reference into text and links.
+
+    Examples
+    --------
+    >>> split_links("eq. 3, https://arxiv.org/abs/2407.01032")[1].link
+    'https://arxiv.org/abs/2407.01032'
+    """
+    pieces: list[str | Span] = []
+    end = 0
+    for match in _LINK.finditer(source):
+        pieces.append(source[end : match.start()])
+        pieces.append(Span(match.group().removeprefix("https://"), link=match.group()))
+        end = match.end()
+    pieces.append(source[end:])
+    return tuple(piece for piece in pieces if piece)
+
+
+def build_remarks(
+    findings: Sequence[Note],
+    notes: Sequence[str] = (),
+    locate: Callable[[Note], str] = note_location,
+) -> tuple[Remark, ...]:
+    """Group findings by level and kind, warnings first, and append the notes.
+
+    `locate` returns the text for the location of a finding.
+    """
+    groups: dict[tuple[str, str, str], list[Remark]] = {}
+    for finding in findings:
+        remark = Remark(finding.level, finding.message, locate(finding))
+        # Notes on the reading of a file differ although their kind is the same.
+        message = finding.message if finding.kind in READING_KINDS else ""
+        groups.setdefault((finding.level, finding.kind, message), []).append(remark)
+    grouped = [replace(first, similar=tuple(similar)) for first, *similar in groups.values()]
+    warnings = [remark for remark in grouped if remark.level == "warning"]
+    others = [remark for remark in grouped if remark.level != "warning"]
+    return (*warnings, *others, *(Remark("note", note) for note in notes))

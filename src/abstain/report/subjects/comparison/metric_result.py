@@ -1,0 +1,150 @@
+"""Results of a comparison for one metric on one data set."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from abstain.evaluation.comparison import (
+    Comparison,
+    Estimate,
+    NonInferiorityRow,
+    PairedDifference,
+    RelationToBest,
+    Standing,
+    best_methods,
+    compute_relations_to_best,
+    pairs_with_best,
+    sort_best_first,
+)
+from abstain.plots.formatting import metric_title
+from abstain.report.document import Label, Number
+from abstain.tables import split_name
+from abstain.typing import Split
+
+
+@dataclass(frozen=True, eq=False)
+class MetricResult:
+    """Results for one metric on one data set, or over all data sets if `data` is None."""
+
+    comparison: Comparison
+    metric: str
+    data: Split | None
+
+    @cached_property
+    def estimates(self) -> list[Estimate]:
+        """Estimates in the order of the methods."""
+        if self.data is None:
+            return []
+        return self.comparison.estimates_of(self.metric, self.data)
+
+    @cached_property
+    def ranked(self) -> list[Estimate]:
+        """Estimates sorted by value, the best first."""
+        return sort_best_first(self.estimates)
+
+    @cached_property
+    def best_methods(self) -> list[str]:
+        """Methods with the best value; empty if all values are equal or undefined."""
+        return best_methods(self.estimates)
+
+    @cached_property
+    def pairs(self) -> list[PairedDifference]:
+        """Pairs of methods with the deciding test."""
+        return self.comparison.pairs_of(self.metric, self.data)
+
+    @cached_property
+    def comparison_with_best(self) -> dict[str, RelationToBest]:
+        """Result of the comparison of each method with the best one."""
+        return compute_relations_to_best(self.estimates, self.pairs)
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """Estimates as table cells, with marks for the best value and for ties."""
+        marks: dict[RelationToBest, Literal["best", "tie"]] = {
+            "best": "best",
+            "not told apart": "tie",
+        }
+        return {
+            e.method: Number(
+                e.value,
+                e.low,
+                e.high,
+                mark=marks.get(self.comparison_with_best[e.method], ""),
+                tooltip=e.note,
+            )
+            for e in self.estimates
+        }
+
+    def methods_with(self, footing: RelationToBest) -> list[str]:
+        """Return the methods for which the comparison with the best one has this result."""
+        return [
+            method
+            for method, method_footing in self.comparison_with_best.items()
+            if method_footing == footing
+        ]
+
+    @cached_property
+    def pair_with_best(self) -> dict[str, PairedDifference]:
+        """Pair of each method and the best method; empty if no method is best."""
+        return pairs_with_best(self.pairs, self.best_methods[0]) if self.best_methods else {}
+
+    @property
+    def leader(self) -> str:
+        """Best method; without one, the first by rank, and without ranks the first method."""
+        if self.best_methods:
+            return self.best_methods[0]
+        if self.standings:
+            return self.standings[0].method
+        across = self.comparison.mean_ranks_of(self.metric) if self.data is None else None
+        return across.methods[0] if across else self.comparison.methods[0]
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """Ranks of the methods, the best first."""
+        return self.comparison.standings_of(self.metric, self.data)
+
+    @cached_property
+    def non_inferiority_rows(self) -> list[NonInferiorityRow]:
+        """Non-inferiority tests against the reference method."""
+        key = (self.metric, self.data)
+        return [n for n in self.comparison.non_inferiority if (n.metric, n.data) == key]
+
+    @property
+    def title(self) -> str:
+        """Title of the metric."""
+        return metric_title(self.metric)
+
+    @property
+    def label_with_direction(self) -> Label:
+        """Title of the metric, with the direction of better values."""
+        lower_is_better = not self.estimates or self.estimates[0].lower_is_better
+        return Label(self.title, direction="lower" if lower_is_better else "higher")
+
+    @property
+    def title_with_arrow(self) -> str:
+        """Title of the metric with an arrow in the direction of better values."""
+        return f"{self.title}{self.label_with_direction.suffix}"
+
+    @property
+    def data_name(self) -> str:
+        """Name of the data set; empty if there is only one."""
+        if self.data is None:
+            return f"all {self.comparison.block_kind}"
+        return split_name(self.data) if self.data else ""
+
+    @property
+    def label(self) -> str:
+        """Title of the metric and name of the data set."""
+        return f"{self.title}, {self.data_name}" if self.data_name else self.title
+
+
+def metric_results(
+    comparison: Comparison,
+    metrics: Sequence[str] | None = None,
+    data: Sequence[Split] | None = None,
+) -> Iterator[MetricResult]:
+    """Yield the results for some metrics on some data sets; the default is all of them."""
+    for metric in comparison.metrics if metrics is None else metrics:
+        for split in comparison.data if data is None else data:
+            yield MetricResult(comparison, metric, split)

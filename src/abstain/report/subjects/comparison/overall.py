@@ -1,0 +1,270 @@
+"""Sections of a comparison on all data sets or runs together, and on the choice of the metric."""
+
+import math
+from collections.abc import Iterator
+
+from abstain.evaluation.comparison import Comparison
+from abstain.plots import RankingChangeDisplay
+from abstain.plots.formatting import (
+    SIMULATION_ASSUMPTION,
+    capitalize_first,
+    format_percent,
+    metric_title,
+)
+from abstain.report import document as doc
+from abstain.report.formatting import unique
+from abstain.report.subjects.comparison.figures import DetailView
+from abstain.report.subjects.comparison.metric_result import MetricResult
+from abstain.report.subjects.comparison.tables import (
+    pairs_by_test,
+    pairs_table,
+    rank_probability_tables,
+    shared_note,
+)
+from abstain.tables import split_name
+
+#: Minimum number of runs for which bootstrap intervals over runs have about their nominal coverage.
+_MIN_SCORES_FOR_INTERVALS = 10
+
+#: With more methods, the table of rank probabilities is below the figure instead of next to it.
+_MAX_METHODS_SIDE_BY_SIDE = 8
+
+#: Longer tables are collapsed.
+_MAX_OPEN_ROWS = 4
+
+
+def overall_section(view: DetailView) -> Iterator[doc.Section]:
+    """Yield the section on all data sets or runs; nothing for a single one."""
+    comparison = view.comparison
+    boxes = []
+    for i, metric in enumerate(comparison.metrics):
+        metric_blocks = _metric_blocks(MetricResult(comparison, metric, None), view)
+        if metric_blocks:
+            boxes.append(doc.Box(tuple(metric_blocks), tags={"metric": str(i)}))
+    if not boxes:
+        return
+    blocks = comparison.block_kind
+    has_averaged_runs = blocks == "data sets" and len(comparison.runs) > 1
+    run_note = " (averaged over its runs)" if has_averaged_runs else ""
+    lead = (
+        f"The methods are ranked on each {blocks.removesuffix('s')}{run_note}. Bars connect "
+        f"methods whose mean ranks differ by less than the critical difference. With few {blocks}, "
+        "few differences are significant, whatever the number of samples."
+    )
+    cautions = [doc.Prose(text, "caution") for text in (independence_caution(comparison),) if text]
+    yield doc.Section(
+        "overall", f"Results over all {blocks}", (doc.Prose(lead, "lead"), *cautions, *boxes)
+    )
+
+
+def independence_caution(comparison: Comparison) -> str:
+    """Return the assumption of the tests across data sets or runs; empty without such tests."""
+    if not comparison.mean_ranks:
+        return ""
+    blocks = comparison.block_kind
+    assumption = f"The Friedman, Wilcoxon and Nemenyi tests assume independent {blocks}"
+    if blocks == "runs":
+        return (
+            f"{assumption}. Folds that share training data are not independent. Use the pairwise "
+            "tests for differences between these trained models, and the Friedman and Wilcoxon "
+            "tests for differences that are expected after retraining."
+        )
+    return (
+        f"{assumption}. Corrupted copies of the same images are not independent. Use the pairwise "
+        "tests of a data set for differences on this data set, and the Friedman and Wilcoxon tests "
+        "for differences that are expected on other data sets."
+    )
+
+
+def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
+    across = result.comparison.mean_ranks_of(result.metric)
+    if across is None and not result.standings:
+        return []
+    pairs_of_tests = pairs_by_test(result)
+    blocks: list[doc.Block] = []
+    if across is not None:
+        note = capitalize_first(across.note)
+        is_in_tables = note in {shared_note(pairs) for pairs in pairs_of_tests}
+        blocks += view.figures("critical-difference", result, "" if is_in_tables else note)
+        ranks = zip(across.methods, across.mean_ranks, strict=True)
+        table = doc.Table(
+            (doc.METHOD_COLUMN, doc.number_column("Mean rank")),
+            doc.single_group(
+                (method, doc.Number(rank, number_format="two_decimals")) for method, rank in ranks
+            ),
+            caption=f"Mean ranks over all {result.comparison.block_kind}; {result.title}",
+        )
+        blocks.append(doc.Collapsible("Mean ranks", (table,)))
+    blocks += [pairs_table(result, pairs) for pairs in pairs_of_tests]
+    blocks += rank_blocks(result, view)
+    aggregate_blocks = [*view.figures("profile", result), *_aggregate_tables(result)]
+    if aggregate_blocks:
+        blocks.append(doc.Box(tuple(aggregate_blocks), layout="side"))
+    return [*blocks, *_improvement_tables(result)]
+
+
+def rank_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
+    """Return the figure of rank probabilities with its tables next to it or below it."""
+    tables = rank_probability_tables(result)
+    if not tables:
+        return []
+    blocks = (*view.figures("ranks", result), doc.Box(tuple(tables)))
+    is_side_by_side = len(result.comparison.methods) <= _MAX_METHODS_SIDE_BY_SIDE
+    return [doc.Box(blocks, layout="side" if is_side_by_side else "stack")]
+
+
+def _aggregate_tables(result: MetricResult) -> list[doc.Table]:
+    """Return the table of interquartile means, with the number of values that they use."""
+    aggregates = [a for a in result.comparison.aggregates if a.metric == result.metric]
+    if not aggregates:
+        return []
+    n_scores, unit = aggregates[0].scores, result.comparison.aggregated_over
+    sentences = [f"Interquartile mean over {n_scores} {unit}; {result.title}."]
+    if all(math.isnan(a.low) for a in aggregates):
+        sentences.append("No intervals.")
+    elif n_scores < _MIN_SCORES_FOR_INTERVALS:
+        sentences.append(
+            f"The intervals are based on only {n_scores} {unit} and may have less than their "
+            "nominal coverage."
+        )
+    sentences += unique(f"{capitalize_first(a.note)}." for a in aggregates if a.note)
+    interval = doc.interval_column(f"{format_percent(result.comparison.level)} interval")
+    table = doc.Table(
+        (doc.METHOD_COLUMN, doc.number_column("Interquartile mean"), interval),
+        doc.single_group(
+            (a.method, doc.Number(a.interquartile_mean), doc.Range(a.low, a.high))
+            for a in aggregates
+        ),
+        caption=" ".join(sentences),
+        is_sortable=True,
+    )
+    return [table]
+
+
+def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
+    """Return the probabilities that a run of one method is better than a run of another."""
+    improvements = [i for i in result.comparison.improvements if i.metric == result.metric]
+    if not improvements:
+        return []
+    unit = "runs" if len(result.comparison.runs) > 1 else "data sets"
+    title = f"Probability of improvement over {unit}"
+    columns = (
+        doc.Column("First", "name"),
+        doc.Column("Second", "name"),
+        doc.number_column("First better, %"),
+        doc.interval_column(f"{format_percent(result.comparison.level)} interval"),
+    )
+    rows = (
+        (
+            i.first,
+            i.second,
+            doc.Number(i.probability, number_format="cases_of_100"),
+            doc.Range(i.low, i.high, number_format="cases_of_100"),
+        )
+        for i in improvements
+    )
+    caption = f"{title} in percent, ties counted half; {result.title}"
+    table = doc.Table(columns, doc.single_group(rows), caption=caption, is_sortable=True)
+    return [doc.Collapsible(title, (table,))]
+
+
+# -------------------------------------------------------------------------------- the metrics
+def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
+    """Yield the section on the effect of the metric on the ranking."""
+    comparison = view.comparison
+    if not comparison.agreements:
+        return
+    lead = (
+        "Each line connects the rank of a method by one metric with its rank by another metric. "
+        "Solid orange lines fall, dashed blue lines rise, and thin lines stay at the same rank."
+    )
+    tau_table = doc.Collapsible(
+        "Kendall's tau of all pairs of metrics",
+        (_tau_table(comparison),),
+        is_open=len(comparison.agreements) <= _MAX_OPEN_ROWS,
+    )
+    rank_changes = (
+        doc.Box(
+            (figure, _rank_change_table(entry.display, figure)),
+            layout="side",
+            tags={} if entry.data is None else {"data": str(comparison.data.index(entry.data))},
+        )
+        for entry, figure in view.rank_changes()
+    )
+    yield doc.Section(
+        "metrics-compared",
+        "Does the ranking depend on the metric?",
+        (doc.Prose(lead, "lead", role="interactive"), *rank_changes, tau_table),
+        nav_title="Metrics compared",
+    )
+
+
+def _rank_change_table(display: RankingChangeDisplay, figure: doc.Figure) -> doc.Table:
+    titles = map(metric_title, (display.first, display.second))
+    rows: Iterator[tuple[doc.Cell, ...]] = (
+        (method, *(doc.Number(rank, number_format="rank") for rank in ranks))
+        for method, ranks in display.ranks.items()
+    )
+    columns = (doc.METHOD_COLUMN, *(doc.number_column(f"Rank by {title}") for title in titles))
+    return doc.Table(columns, doc.single_group(rows), caption=figure.title)
+
+
+def _tau_table(comparison: Comparison) -> doc.Table:
+    overall_name = f"all {comparison.block_kind}"
+    columns = (
+        doc.Column("Metric"),
+        doc.Column("Metric"),
+        doc.Column("Data", "name"),
+        doc.number_column("tau"),
+        doc.interval_column(f"{format_percent(comparison.level)} range"),
+    )
+    rows = (
+        (
+            metric_title(a.first),
+            metric_title(a.second),
+            overall_name if a.data is None else split_name(a.data) or "all samples",
+            _tau_number(a.tau),
+            doc.Range(a.low, a.high, number_format="two_decimals"),
+        )
+        for a in comparison.agreements
+    )
+    return doc.Table(
+        columns,
+        doc.single_group(rows),
+        title="Kendall's tau",
+        caption=(
+            "Kendall's tau of two rankings: 1 for the same order, −1 for the reverse order. The "
+            f"range contains {format_percent(comparison.level)} of the values in simulated studies "
+            f"of this size, {SIMULATION_ASSUMPTION}."
+        ),
+        is_sortable=True,
+    )
+
+
+def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
+    """Yield the table of the similarity of the rankings of resamples; nothing without resamples."""
+    rows = [
+        (
+            metric_title(s.metric),
+            split_name(s.data) if s.data else "all samples",
+            _tau_number(s.mean_tau),
+            doc.Range(s.low, s.high, number_format="two_decimals"),
+        )
+        for s in comparison.stability
+    ]
+    if not rows:
+        return
+    caption = "Kendall's tau between the rankings of pairs of resamples; 1 if all resamples agree"
+    columns = (
+        doc.Column("Metric"),
+        doc.Column("Data", "name"),
+        doc.number_column("Mean tau"),
+        doc.interval_column("Range"),
+    )
+    table = doc.Table(columns, doc.single_group(rows), caption=caption)
+    yield doc.Collapsible("Similarity of the rankings of resamples", (table,))
+
+
+def _tau_number(value: float) -> doc.Number:
+    """Return a tau as a number, without rounding errors."""
+    return doc.Number(round(value, 12), number_format="two_decimals")

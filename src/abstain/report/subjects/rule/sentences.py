@@ -1,0 +1,485 @@
+"""Sentences on a decision rule: threshold, guarantee, check results and glossary."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from abstain.evaluation.rules import RuleChecks
+from abstain.inference.intervals import Interval
+from abstain.plots.formatting import format_percent
+from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span
+from abstain.report.formatting import format_count, format_number, format_share, join_quoted
+from abstain.thresholds import RULES, DecisionRule, RuleCheck
+from abstain.thresholds.limits import CERTIFIABLE_ALONE
+
+_LABEL_BY_VERDICT: Final = {
+    "holds": "holds",
+    "broken": "violated",
+    "cannot tell": "inconclusive",
+    "nothing accepted": "nothing accepted",
+    "unattainable": "no threshold",
+    "no target": "no target",
+    "chosen here": "calibration",
+}
+
+#: Maximum number of groups or limits in a sentence.
+_MAX_NAMES: Final = 4
+
+#: A symbol for each verdict, so that it is recognizable without color.
+_SYMBOL_BY_VERDICT: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
+
+
+def rule_title(rule: DecisionRule) -> str:
+    """Return the title of the rule."""
+    return RULES[rule.method].title if rule.method in RULES else "User-defined threshold"
+
+
+def format_verdict(verdict: str) -> str:
+    """Format a check result with its symbol."""
+    label = _LABEL_BY_VERDICT.get(verdict, verdict)
+    return f"{_SYMBOL_BY_VERDICT[verdict]} {label}" if verdict in _SYMBOL_BY_VERDICT else label
+
+
+def verdict_span(row: Mapping[str, Any]) -> Span:
+    """Return the check result of a row as a table cell."""
+    kinds: dict[str, Literal["good", "bad"]] = {"holds": "good", "broken": "bad"}
+    verdict = row["verdict"]
+    return Span(format_verdict(verdict), kinds.get(verdict, "open"), tooltip=row.get("note", ""))
+
+
+def row_estimate(
+    row: Mapping[str, Any], name: str, number_format: NumberFormat = "four_decimals"
+) -> Number | None:
+    """Return an estimate of a row with its interval; None without labels."""
+    if math.isnan(row[name]):
+        return None
+    return Number(
+        row[name],
+        row.get(f"{name}_low", NAN),
+        row.get(f"{name}_high", NAN),
+        number_format=number_format,
+    )
+
+
+def estimate(value: float, interval: Interval) -> Number | None:
+    """Return an estimate with its interval; None if it is NaN."""
+    return (
+        None
+        if math.isnan(value)
+        else Number(value, interval.low, interval.high, number_format="four_decimals")
+    )
+
+
+def rule_sentences(checks: RuleChecks) -> list[str]:
+    """Describe the rule, its guarantee and its coverage on the calibration data."""
+    rule, binary = checks.rule, checks.is_binary
+    if not rule.attainable:
+        if rule.parts:
+            return _unattainable_parts(rule)
+        return unattainable_sentences(rule, binary=binary)
+    describe_guarantee = parts_guarantee_sentence if rule.parts else guarantee_sentence
+    sentences = [
+        _acceptance_sentence(checks),
+        _rejected_groups_sentence(rule),
+        describe_guarantee(rule, binary=binary),
+        expected_coverage_sentence(rule, binary=binary),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _acceptance_sentence(checks: RuleChecks) -> str:
+    rule, probability = checks.rule, checks.threshold_probability
+    score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
+    if rule.per:
+        return (
+            f"Answer if {score} is at least the threshold of the {group_name(rule)}. Otherwise, or "
+            f"if the {group_name(rule)} has no threshold, abstain."
+        )
+    units = rule.scale_description
+    if rule.scale == "unknown" and probability is not None:
+        units += f", assumed to be log-odds; a probability of {probability:.6g}"
+    scale = f" ({units})" if units else ""
+    return f"Answer if {score} is at least {format_threshold(rule)}{scale}; otherwise abstain."
+
+
+def group_name(rule: DecisionRule) -> str:
+    """Return the noun for the groups of a rule."""
+    return "predicted class" if rule.per == "prediction" else rule.per
+
+
+def _rejected_groups_sentence(rule: DecisionRule) -> str:
+    names = [part.name for part in rule.parts if not part.rule.attainable]
+    if not names:
+        return ""
+    first_names = join_quoted(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")
+    n_groups = f"{len(names)} of {len(rule.parts)} groups"
+    return f"{n_groups} have no threshold and are rejected: {first_names}."
+
+
+def parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
+    """Return the guarantee for each group, or the limits with a guarantee."""
+    if rule.guarantee == "none":
+        return "There is no guarantee for any group on new data."
+    population_clause = f"for {rule.population or 'new data like the calibration data'}"
+    probability = format_percent(round(1 - (rule.delta or 0.0), 10))
+    if not rule.per:
+        limits = []
+        for part in rule.parts:
+            if part.rule.guarantee == "none":
+                continue
+            limit = target_clause(part.rule.guarantee, part.rule.target or 0.0, binary=binary)
+            is_overall = part.name == "overall"
+            limits.append(limit if is_overall else f"for {part.name.replace(':', ' ')}, {limit}")
+        remaining = f"; and {len(limits) - _MAX_NAMES} more" if len(limits) > _MAX_NAMES else ""
+        return (
+            f"Joint guarantee {population_clause}, with a probability of at least {probability} "
+            f"over calibration sets: {'; '.join(limits[:_MAX_NAMES])}{remaining}."
+        )
+    target = target_clause(rule.guarantee, rule.target or 0.0, binary=binary)
+    if rule.in_expectation:
+        return (
+            f"Guarantee for each group, on average over calibration sets: {target}, "
+            f"{population_clause}."
+        )
+    scope = "for all groups jointly" if rule.joint else "for each group separately"
+    return (
+        f"Guarantee for each group with a threshold: {target}, {population_clause}. It holds with "
+        f"a probability of at least {probability} over calibration sets, {scope}."
+    )
+
+
+def _unattainable_parts(rule: DecisionRule) -> list[str]:
+    sentences = ["Unattainable: no threshold could be certified for all limits."]
+    if rule.per:
+        sentences = [f"Unattainable: no threshold could be certified for any {group_name(rule)}."]
+    # Limits that are unattainable even alone are first, because they are the cause.
+    parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(CERTIFIABLE_ALONE))
+    sentences += [f"{part.name}: {part.rule.reason}." for part in parts[:_MAX_NAMES]]
+    if len(parts) > _MAX_NAMES:
+        sentences.append(f"The table lists the other {len(parts) - _MAX_NAMES}.")
+    help_text = (
+        "Possible remedies: more calibration data, a larger maximum risk, or a larger delta."
+    )
+    return [*sentences, help_text]
+
+
+def format_threshold(rule: DecisionRule) -> str:
+    """Format the threshold with nine digits, to distinguish neighboring thresholds."""
+    return "none" if rule.threshold is None else f"{rule.threshold:.9g}"
+
+
+def guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
+    """Return the guarantee with its population and its probability, or that there is none."""
+    if rule.guarantee == "none":
+        return _no_guarantee_sentence(rule, binary=binary)
+    target = 0.0 if rule.target is None else rule.target
+    clause = target_clause(rule.guarantee, target, binary=binary)
+    population = rule.population or "new data like the calibration data"
+    if rule.in_expectation:
+        return f"Guarantee: on average over calibration sets, {clause}, for {population}."
+    probability = format_percent(round(1 - (rule.delta or 0.0), 10))
+    return (
+        f"Guarantee: {clause}, for {population}. It holds with a probability of at least "
+        f"{probability} over calibration sets."
+    )
+
+
+def target_clause(quantity: str, target: float, *, binary: bool) -> str:
+    """Return a target as a clause."""
+    share = format_percent(target)
+    if quantity == "coverage":
+        return f"at least {share} of the samples are answered"
+    if quantity == "generalized risk":
+        if binary:
+            return f"at most {share} of all samples are answered wrongly"
+        return (
+            "the total loss of the answers, divided by the number of all samples, is at most "
+            f"{format_number(target)}"
+        )
+    if binary:
+        return f"at most {share} of the answers are wrong"
+    return f"the mean loss of the answers is at most {format_number(target)}"
+
+
+def _no_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
+    if rule.method not in RULES or rule.target is None:
+        return "There is no guarantee: the threshold was set by the user."
+    if text := RULES[rule.method].statement:
+        return text.format(target=rule.target)
+    clause = target_clause(rule.quantity, rule.target, binary=binary)
+    return f"There is no guarantee for new data. On the calibration data, {clause}."
+
+
+def expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
+    """Return the expected coverage, estimated from the calibration data."""
+    if rule.coverage is None:
+        return ""
+    if rule.population:
+        # The samples have different weights, so counts would be misleading.
+        return f"Expected coverage on such data: about {format_share(rule.coverage)}."
+    failures = ""
+    if rule.failures is not None:
+        adjective = "wrong" if binary else "with a loss above 0"
+        failures = f", {format_count(rule.failures)} of them {adjective}"
+    return (
+        f"Expected coverage on such data: about {format_share(rule.coverage)} (on the calibration "
+        f"data, {format_count(rule.accepted)} of {format_count(rule.n)} samples are "
+        f"accepted{failures})."
+    )
+
+
+def unattainable_sentences(rule: DecisionRule, *, binary: bool) -> list[str]:
+    """Return that no threshold was found, with the reason and possible remedies."""
+    reason = rule.reason[:1].upper() + rule.reason[1:].rstrip(".")
+    sentences = [f"Unattainable: {_unmet_target_clause(rule, binary=binary)}.", f"{reason}."]
+    if rule.guarantee != "none":
+        sentences.append(f"Possible remedies: {_remedies(rule)}.")
+    return sentences
+
+
+def _unmet_target_clause(rule: DecisionRule, *, binary: bool) -> str:
+    if not rule.quantity or rule.target is None or rule.quantity == "cost":
+        return "no threshold meets the target on the calibration data"
+    clause = target_clause(rule.quantity, rule.target, binary=binary)
+    if rule.guarantee == "none":
+        return f"on the calibration data, there is no threshold for which {clause}"
+    delta = "" if rule.delta is None else f" (delta {rule.delta:g})"
+    return f"no threshold could be certified to guarantee that {clause}{delta}"
+
+
+def _remedies(rule: DecisionRule) -> str:
+    is_risk = rule.guarantee != "coverage"
+    remedies = ["more calibration data", "a larger maximum risk" if is_risk else "a lower coverage"]
+    if rule.delta is not None:
+        remedies.append("a larger delta")
+    if is_risk:
+        remedies.append("a confidence score that ranks failures lower")
+    return f"{', '.join(remedies[:-1])}, or {remedies[-1]}"
+
+
+def checks_sentences(checks: RuleChecks) -> list[str]:
+    """Return the data sets on which the guarantee or the target holds or is violated."""
+    if not checks.rule.attainable:
+        return []
+    if checks.rule.quantity == "cost":
+        return verdict_sentences(checks.checks, _COST_BEGINNINGS)
+    noun = "guarantee" if checks.rule.guarantee != "none" else "target"
+    return verdict_sentences(checks.checks, _beginnings_for(noun))
+
+
+def verdict_sentences(
+    checks: Sequence[RuleCheck], beginnings: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return a sentence for each verdict, with the names of the data sets.
+
+    `beginnings` maps the key of a verdict to the text before the names; the default is that of a
+    guarantee.
+    """
+    if beginnings is None:
+        beginnings = _beginnings_for("guarantee")
+    sentences = []
+    for key, beginning in beginnings.items():
+        names = [check.name for check in checks if _sentence_key(check) == key]
+        if not names:
+            continue
+        data_sets = join_quoted(names)
+        if 1 < len(checks) == len(names):
+            data_sets = f"all {len(checks)} data sets"
+        elif len(checks) > 1:
+            data_sets = f"{len(names)} of {len(checks)} data sets ({data_sets})"
+        sentences.append(f"{beginning}{data_sets}.")
+    return sentences
+
+
+def _beginnings_for(noun: str) -> dict[str, str]:
+    return {key: text.format(noun=noun) for key, text in _BEGINNINGS.items()}
+
+
+def _sentence_key(check: RuleCheck) -> str:
+    """Return the key of a sentence: verdict, and whether a group or missing labels decide."""
+    if check.load is None and check.excess_verdict == "holds" != check.verdict:
+        return f"{check.verdict} in a group"
+    has_no_labels = check.verdict == "cannot tell" and math.isnan(check.excess)
+    return _NO_LABELS if has_no_labels else check.verdict
+
+
+#: Key for data without labels, for which the risk cannot be estimated.
+_NO_LABELS: Final = "no labels"
+_BEGINNINGS: Final = {
+    "broken": "The {noun} is violated on ",
+    "broken in a group": "The {noun} holds overall but is violated in a group on ",
+    "cannot tell in a group": (
+        "The {noun} holds overall, but some groups have too few answers to decide, on "
+    ),
+    "holds": "The {noun} holds on ",
+    "cannot tell": "There are too few answers to decide on ",
+    "nothing accepted": "No sample is accepted on ",
+    _NO_LABELS: "The risk cannot be estimated, because labels are missing, on ",
+}
+_COST_BEGINNINGS: Final = {
+    "broken": "The rule costs more than abstaining on all samples on ",
+    "broken in a group": (
+        "The rule costs less than abstaining on all samples overall, but more in a group, on "
+    ),
+    "cannot tell in a group": (
+        "The rule costs less than abstaining on all samples overall, but some groups have too few "
+        "answers to decide, on "
+    ),
+    "holds": "The rule costs less than abstaining on all samples on ",
+    "cannot tell": (
+        "There are too few answers to decide whether the rule costs less than abstaining on all "
+        "samples on "
+    ),
+    _NO_LABELS: "The risk cannot be estimated, because labels are missing, on ",
+}
+
+
+def interval_scope(checks: RuleChecks) -> str:
+    """Return whether the intervals are simultaneous or separate, as a clause."""
+    if not any(checks.groups):
+        return "each separately"
+    return (
+        "simultaneous for a data set and its groups; a target holds only if it holds in each group"
+    )
+
+
+def keep_worst_groups(
+    rows: list[dict[str, Any]], max_groups: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Keep the worst groups of each data set; return the rows and the number of omitted groups.
+
+    The worst groups are those with the largest lower bound of the excess. The order of the rows
+    does not change.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["subgroup"]:
+            groups.setdefault(row["name"], []).append(row)
+    omitted_ids = [
+        id(row)
+        for group_rows in groups.values()
+        for row in sorted(
+            group_rows, key=lambda row: (-_nan_to_minus_infinity(row["excess_low"]), -row["n"])
+        )[max_groups:]
+    ]
+    return [row for row in rows if id(row) not in set(omitted_ids)], len(omitted_ids)
+
+
+def _nan_to_minus_infinity(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
+    """Yield the properties of a rule as pairs of label and value."""
+    yield "Score", rule.score or "unknown"
+    threshold = format_threshold(rule)
+    if rule.per:
+        n_attainable = sum(part.rule.attainable for part in rule.parts)
+        threshold = f"one per {group_name(rule)} ({n_attainable} of {len(rule.parts)} have one)"
+    yield "Threshold", threshold
+    yield from _scale_facts(rule)
+    yield "Rule", rule_title(rule)
+    quantity = f"{rule.quantity}: " if rule.quantity else ""
+    target = "none" if rule.target is None else f"{quantity}{rule.target:g}"
+    if rule.parts and not rule.per:
+        limits = [f"{p.name} {p.rule.target:g}" for p in rule.parts if p.rule.target is not None]
+        target = ", ".join(limits[:_MAX_NAMES]) + ", ..." * (len(limits) > _MAX_NAMES)
+    yield "Target", target
+    yield "Guarantee", _guarantee_text(rule)
+    if rule.bound is not None:
+        yield "Certified bound", format_number(rule.bound)
+    if rule.n:
+        yield "Calibration samples", format_count(rule.n)
+        yield "Accepted calibration samples", format_count(rule.accepted)
+    if rule.failures is not None:
+        yield "Accepted failures", format_count(rule.failures)
+    if rule.coverage is not None:
+        yield "Coverage on calibration data", format_number(rule.coverage)
+    if rule.risk is not None:
+        yield "Selective risk on calibration data", format_number(rule.risk)
+
+
+def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
+    scales = {"score": "unit of the score", "unknown": "not recorded"}
+    yield "Scale", scales.get(rule.scale, rule.scale)
+    value = rule.threshold_on("log-odds" if rule.scale == "probability" else "probability")
+    if value is not None and rule.scale in {"log-odds", "probability"}:
+        other_scale = "log-odds" if rule.scale == "probability" else "probability"
+        yield f"Threshold as {other_scale}", f"{value:.9g}"
+
+
+def _guarantee_text(rule: DecisionRule) -> str:
+    if rule.parts and rule.delta is not None:
+        scope = "jointly" if rule.joint else "each"
+        return f"{rule.guarantee}, delta {rule.delta:g} {scope}"
+    if rule.guarantee == "none":
+        return "none"
+    if rule.in_expectation:
+        return f"{rule.guarantee}, on average"
+    return f"{rule.guarantee}, delta {rule.delta:g}"
+
+
+_GLOSSARY: Final = {
+    "Coverage": "The share of accepted samples, whose confidence is at least the threshold.",
+    "Selective risk": (
+        "The share of wrong answers among the accepted samples; for other losses than 0/1, their "
+        "mean loss."
+    ),
+    "Generalized risk": (
+        "Coverage times selective risk: the share of all samples that are accepted and wrong."
+    ),
+    "Like the calibration data": (
+        "Independent samples from the same distribution: the same source, the same types of cases "
+        "and the same share of difficult cases. The guarantee does not cover shifted data. To test "
+        "the rule on shifted data, check it on labeled samples of these data."
+    ),
+    "Excess": (
+        "The difference between the measured quantity and its target; values above 0 are worse "
+        "than the target."
+    ),
+    "Holds, violated, inconclusive": (
+        "The {level} confidence interval of the excess is at or below 0, above 0, or contains 0. "
+        "Data sets are checked separately, so one of many can be violated by chance. A data set "
+        "and its groups are checked jointly, and the result is that of the worst group."
+    ),
+    "Confidence interval": (
+        "A range that contains the true value in {level} of studies like this one. The calibration "
+        "data have none: the threshold was selected on these data, so their numbers are optimistic."
+    ),
+}
+
+_DELTA_MEANING: Final = (
+    "The maximum probability that the guarantee fails. If the rule is computed repeatedly from new "
+    "calibration sets, at most this share of the rules violates the guarantee."
+)
+_BOUND_MEANING: Final = (
+    "The upper confidence bound of the risk (or the lower bound of the coverage) at the threshold, "
+    "at the level 1 − delta. The rule is certified because this bound meets the target."
+)
+
+_DISPARITY_MEANING: Final = (
+    "The largest difference and ratio between two groups of the rejection rate (the share of "
+    "rejected samples) or the risk. The interval takes into account that the two groups were "
+    "selected because their difference is the largest."
+)
+
+
+def glossary_entries(checks: RuleChecks) -> tuple[GlossaryEntry, ...]:
+    """Return the glossary entries for this rule."""
+    rule = checks.rule
+    catalogue_entry = RULES.get(rule.method)
+    meanings = dict(_GLOSSARY)
+    if rule.delta is not None:
+        meanings["Delta"] = _DELTA_MEANING
+    if rule.bound is not None:
+        meanings["Certified bound"] = _BOUND_MEANING
+    if checks.disparities():
+        meanings["Disparity"] = _DISPARITY_MEANING
+    level = format_percent(checks.level)
+    entries = [GlossaryEntry(title, text.format(level=level)) for title, text in meanings.items()]
+    if catalogue_entry is not None:
+        rule_entry = GlossaryEntry(
+            catalogue_entry.title, catalogue_entry.meaning, source=catalogue_entry.source
+        )
+        entries.insert(0, rule_entry)
+    return tuple(entries)
