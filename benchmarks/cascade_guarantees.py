@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain.thresholds import Cascade, CascadePlan, CascadeStage
-from abstain.thresholds.cascade import CascadeData, chosen_of, frontier_of
+from abstain.thresholds.cascade import CascadeData, compute_frontier, select_cascade
 
 DELTA = 0.1
 NAMES = ("small", "large")
@@ -35,12 +35,12 @@ class Law:
     def sample(self, n, rng):
         kind = rng.integers(self.confidence[0].size, size=n)
         losses = [rng.random(n) < wrong[kind] for wrong in self.wrong]
-        return CascadeData.of(NAMES, [c[kind] for c in self.confidence], losses)
+        return CascadeData.from_arrays(NAMES, [c[kind] for c in self.confidence], losses)
 
     @property
     def exact(self):
         """The kinds as samples, whose mean losses are the error rates."""
-        return CascadeData.of(NAMES, self.confidence, self.wrong)
+        return CascadeData.from_arrays(NAMES, self.confidence, self.wrong)
 
 
 def laws():
@@ -70,7 +70,7 @@ def truth(law, made, plan):
 
 def oracle(law, plan):
     """Return the least cost among all thresholds that keep the promise in truth."""
-    found = frontier_of(law.exact, STAGES, plan)
+    found = compute_frontier(law.exact, STAGES, plan)
     fine = (found.risk <= plan.max_risk) & (found.reviews <= plan.capacity)
     return found.cost[fine].min() if fine.any() else np.nan
 
@@ -80,8 +80,8 @@ def run(law, plan, n, sets, rng):
     costs = []
     for _ in range(sets):
         data = law.sample(n, rng)
-        found = frontier_of(data, STAGES, plan)
-        made = chosen_of(found, data)
+        found = compute_frontier(data, STAGES, plan)
+        made = select_cascade(found, data)
         none += not made.attainable
         if made.attainable:
             risk, load, cost = truth(law, made, plan)
@@ -89,7 +89,7 @@ def run(law, plan, n, sets, rng):
             costs.append(cost)
         fine = np.flatnonzero((found.risk <= plan.max_risk) & (found.reviews <= plan.capacity))
         if fine.size:
-            stages = found.thresholds(int(fine[np.argmin(found.cost[fine])]))
+            stages = found.stages_for_choice(int(fine[np.argmin(found.cost[fine])]))
             plain = Cascade(stages, plan, n, n, (0.0, 0.0, 0.0), 0.0)
             risk, load, _ = truth(law, plain, plan)
             plain_broken += risk > plan.max_risk or load > plan.capacity

@@ -18,9 +18,9 @@ from threshold_laws import DELTA, Law, critical_for, draw, falling, uneven, walk
 from abstain import thresholds
 from abstain._foundation.random import as_generator
 from abstain.thresholds import Limit
-from abstain.thresholds._walks import halvings
-from abstain.thresholds.limits import STARTS
-from abstain.thresholds.mondrian import shares_of
+from abstain.thresholds._walks import halved_coverages
+from abstain.thresholds.limits import DEFAULT_STARTS
+from abstain.thresholds.mondrian import n_delta_shares
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
 HARDNESS = np.array([0.3, 0.6, 1.0, 0.6])
@@ -57,12 +57,12 @@ def by_group(name, n, sets, rng, *, joint):
     """Return which groups are broken in each set, and the coverage."""
     sizes = np.rint(SHARES * n).astype(int)
     options = {"max_risk": TARGET, "delta": DELTA}
-    share = shares_of("sgr", sizes, options) if joint else 1
+    share = n_delta_shares("sgr", sizes, options) if joint else 1
     broken, coverage, first = [], 0.0, []
     for hardness, size in zip(HARDNESS, sizes, strict=True):
         law = law_of(name, hardness)
         s = draw(law, rng, sets, size)
-        coverages = halvings(size, TARGET, DELTA / share)
+        coverages = halved_coverages(size, TARGET, DELTA / share)
         edges = walks(s, law, TARGET, coverages, delta=DELTA / share)
         broken.append(above(true_risk(law, edges), TARGET))
         coverage = coverage + size / n * (1 - edges)
@@ -81,7 +81,7 @@ def one_for_all(name, n, sets, rng, *, limited):
     whole = law_of(name, float(SHARES @ HARDNESS))
     s = draw(whole, rng, sets, n)
     if not limited:
-        edges = walks(s, whole, TARGET, halvings(n, TARGET, DELTA))
+        edges = walks(s, whole, TARGET, halved_coverages(n, TARGET, DELTA))
         risks = [true_risk(law_of(name, h), edges) for h in HARDNESS]
         return np.stack([above(r, TARGET) for r in risks], axis=1), 1 - edges
     inside = rng.random(s.loss.shape) < hardest_chance(s, mean_wrong(whole, s.lower))
@@ -91,7 +91,7 @@ def one_for_all(name, n, sets, rng, *, limited):
         limit = critical_for(n, LIMITS[1], alpha, graded=False, generalized=False)
         return (count > 0) & (total <= limit[np.maximum(count, 1) - 1])
 
-    edges = walks(s, whole, LIMITS[0], STARTS, also=also)
+    edges = walks(s, whole, LIMITS[0], DEFAULT_STARTS, also=also)
     for i in range(CHECKED):
         limits = [Limit("overall", LIMITS[0]), Limit("group:c", LIMITS[1], inside[i])]
         rule = thresholds.several_risks(s.lower[i], s.loss[i], limits, delta=DELTA)

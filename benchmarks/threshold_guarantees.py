@@ -28,7 +28,7 @@ from threshold_laws import (
 
 from abstain import thresholds
 from abstain._foundation.random import as_generator
-from abstain.thresholds._walks import halvings
+from abstain.thresholds._walks import halved_coverages
 
 TARGETS = (0.01, 0.05, 0.1, 0.25)
 SIZES = (100, 500, 1000, 5000)
@@ -50,7 +50,7 @@ class Way:
 
 
 def _halved(s, law, risk):
-    return walks(s, law, risk, halvings(s.total.shape[1], risk, DELTA))
+    return walks(s, law, risk, halved_coverages(s.total.shape[1], risk, DELTA))
 
 
 WAYS = (

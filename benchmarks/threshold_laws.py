@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import bdtr
 from scipy.stats import binom
 
-from abstain.thresholds._walks import ranks_of
-from abstain.thresholds.binomial import hoeffding_bentkus_p, least_count
+from abstain.thresholds._walks import start_ranks
+from abstain.thresholds.binomial import hoeffding_bentkus_p_value, min_count
 
 DELTA = 0.05
 CELLS = 200_000
@@ -107,10 +107,10 @@ def critical(counts, risk, alpha, *, graded):
         at = binom.ppf(alpha, counts, risk)
         return np.where(bdtr(np.maximum(at, 0), counts, risk) <= alpha, at, at - 1)
     low, high = np.zeros(counts.size), counts * risk
-    none = hoeffding_bentkus_p(counts, low, risk) > alpha
+    none = hoeffding_bentkus_p_value(counts, low, risk) > alpha
     for _ in range(50):
         middle = (low + high) / 2
-        fine = hoeffding_bentkus_p(counts, middle, risk) <= alpha
+        fine = hoeffding_bentkus_p_value(counts, middle, risk) <= alpha
         low, high = np.where(fine, middle, low), np.where(fine, high, middle)
     return np.where(none, -1.0, low)
 
@@ -143,9 +143,11 @@ def walks(s, law, risk, coverages, *, delta=DELTA, also=None):
     `also` tells of a level what else must hold where a threshold passes.
     """
     sets, n = s.total.shape
-    if least_count(risk, delta) > n:
+    if min_count(risk, delta) > n:
         return np.ones(sets)
-    ranks = [r for r in ranks_of(coverages, n, risk, delta) if r <= n] or [least_count(risk, delta)]
+    ranks = [r for r in start_ranks(coverages, n, risk, delta) if r <= n] or [
+        min_count(risk, delta)
+    ]
     limit = critical_for(n, risk, delta / len(ranks), graded=law.graded, generalized=False)
     fine = s.total <= limit
     fine = at_ends(s, fine if also is None else fine & also(delta / len(ranks)))

@@ -56,7 +56,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain.streaming": (88, 8),
     "abstain.thresholds": (85, 13),
     "abstain.training": (70, 11),
-    "abstain_bench.commands": (143, 29),
     "abstain_bench.data": (84, 9),
     "abstain_bench.networks": (51, 12),
     "abstain_bench.pages": (111, 19),

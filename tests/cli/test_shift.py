@@ -42,7 +42,7 @@ def test_a_threshold_for_a_file_without_labels(elsewhere, plain, capsys):
     assert "new.csv: the data have no labels, so the risk is only estimated" in said
     assert "by density ratios." in said
     rule = DecisionRule.from_json(Path("left/rule.json").read_text())
-    assert rule.promised_for.startswith("data like the calibration data reweighted")
+    assert rule.population.startswith("data like the calibration data reweighted")
     rows = pl.read_parquet("left/results.parquet")
     assert rows["estimated_risk_reweighted"].is_not_nan().to_list() == [False, True]
 

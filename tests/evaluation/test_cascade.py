@@ -118,8 +118,8 @@ def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
     assert checks.checks[2].load.verdict == "broken"
     rows = checks.frame()
     assert rows["name"].to_list() == ["calibration", "same", "hard", "bare"]
-    assert checks.frontier.chosen is not None
-    assert checks.frontier.risk[checks.frontier.chosen] == pytest.approx(cascade.risk)
+    assert checks.frontier.selected is not None
+    assert checks.frontier.risk[checks.frontier.selected] == pytest.approx(cascade.risk)
     kinds = {f.kind for f in checks.notes}
     assert {"load", "no_labels", "guarantee"} <= kinds
     again = ab.check_cascade(cascade, said(6000), calibration=said(6000))
@@ -202,7 +202,7 @@ def test_what_confidences_are_measured_in_may_be_said():
             check.risk,
             check.load.reviews,
             check.load.cost,
-            [stage.answered for stage in check.stages],
+            [stage.n_answered for stage in check.stages],
         )
 
     assert found(cascade, odds, scale="log-odds") == found(cascade, later)

@@ -32,7 +32,7 @@ def test_a_rule_for_unlabeled_predictions_keeps_its_promise_there():
     rule = set_threshold(known, ratio=found.ratios, **asked)
     assert check_rule(plain, truth).checks[0].verdict == "broken"
     assert check_rule(rule, truth).checks[0].verdict == "holds"
-    assert "a classifier estimated" in rule.promised_for
+    assert "a classifier estimated" in rule.population
     assert found.notes()[0].message.startswith("Of the calibration data 3000 samples")
 
 
@@ -103,7 +103,7 @@ def test_groups_and_limits_take_ratios():
     limited = set_threshold(known, limits={"group:b": 0.25}, **asked)
     for rule in (by_group, limited):
         assert rule.attainable
-        assert "reweighted by the density ratios given" in rule.promised_for
+        assert "reweighted by the density ratios given" in rule.population
         found = check_rule(rule, {"same": known}, calibration=known)
         said = [f.message for f in found.notes if f.kind == "guarantee"]
         assert "It is only valid if the density ratios are correct" in said[0]

@@ -114,7 +114,7 @@ def test_small_and_unseen_groups_are_named_and_counted():
     own = {c.group: c for c in checked.all_checks()}
     assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
     # What is not answered breaks nothing.
-    assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
+    assert own[""].verdict == own["south"].verdict or own[""].excess_verdict == own[""].verdict
     with pytest.raises(MissingInputError, match="these are confidences without labels"):
         check_rule(rule, {"later": np.ones(3)})
     without = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
@@ -152,7 +152,7 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in known.all_checks()]
     for c in checked.all_checks():
         assert c.verdict in {"cannot tell", "unattainable"}
-        assert c.alone in {"", "cannot tell"}
+        assert c.excess_verdict in {"", "cannot tell"}
         assert np.isnan(
             [c.selective_risk, c.generalized_risk, c.selective_risk_interval.high]
         ).all()

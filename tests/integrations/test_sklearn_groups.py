@@ -78,7 +78,7 @@ def test_a_finished_set_of_rules():
     own = SelectiveClassifier(inside, rule=rule, cv="prefit").fit(X[FIT], Y[FIT])
     assert (own.accepts(X[NEW]) == first.accepts(X[NEW])).all()
     one = rule.part("cat")
-    sites = DecisionRule.of_parts(
+    sites = DecisionRule.from_parts(
         "site", (*(type(rule.parts[0])(name, one) for name in ("0.0", "1.0")),)
     )
     coded = np.c_[X, SITE == "north"]

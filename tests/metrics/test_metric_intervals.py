@@ -177,7 +177,7 @@ def test_a_perfect_score_of_few_failures_is_not_certain() -> None:
 def test_one_instance_and_one_failure_have_notes() -> None:
     assert metric_interval([0.3], [1.0]).note
     note = metric_interval(np.linspace(1, 0, 9), np.arange(9) == 4, metric="failure_auroc").note
-    assert "one sample on one side" in note
+    assert "single sample on one side" in note
 
 
 def test_weights_of_any_scale_and_copies_within_a_cluster() -> None:

@@ -131,7 +131,7 @@ def test_one_unknown_sample_shows_no_spread_and_few_come_with_a_warning():
     prediction[::5], labels[20] = 1, -1
     interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
     assert np.isnan(interval.low)
-    assert "one sample on one side" in interval.note
+    assert "single sample on one side" in interval.note
     labels[22] = labels[3] = -1
     interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
     assert interval.low < METRICS["oscr"].compute(of_open_set(c, prediction, labels)).value

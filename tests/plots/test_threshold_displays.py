@@ -150,7 +150,7 @@ def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
 
 def test_without_labels_the_row_says_so():
     display = RiskExcessDisplay.from_checks(checks({"new": made(1).confidence["own"]})).plot()
-    assert [t.get_text() for t in display.ax_.texts] == ["no labels are known"]
+    assert [t.get_text() for t in display.ax_.texts] == ["there are no labels"]
     assert math.isnan(display.frame()["excess"][0])
 
 

@@ -7,7 +7,12 @@ from scipy.stats import beta, binom
 
 from abstain.errors import InputError
 from abstain.thresholds import binomial_risk_bound
-from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count, lower
+from abstain.thresholds.binomial import (
+    binomial_p_value,
+    hoeffding_bentkus_p_value,
+    lower_bound,
+    min_count,
+)
 
 PAIRS = np.array([(m, k) for m in range(1, 301) for k in range(m + 1)])
 
@@ -43,11 +48,11 @@ def test_tests_and_bounds_agree(risk, delta):
     m, k = PAIRS.T
     bound = binomial_risk_bound(m, k, delta)
     clear = np.abs(bound - risk) > 1e-12
-    p_values = binomial_p(m, k, risk)
+    p_values = binomial_p_value(m, k, risk)
     assert ((p_values <= delta) == (bound <= risk))[clear].all()
-    assert binomial_risk_bound(least_count(risk, delta), 0, delta) <= risk + 1e-12
-    if least_count(risk, delta) > 1:
-        assert binomial_risk_bound(least_count(risk, delta) - 1, 0, delta) > risk
+    assert binomial_risk_bound(min_count(risk, delta), 0, delta) <= risk + 1e-12
+    if min_count(risk, delta) > 1:
+        assert binomial_risk_bound(min_count(risk, delta) - 1, 0, delta) > risk
 
 
 def test_hoeffding_bentkus_is_its_formula():
@@ -55,10 +60,12 @@ def test_hoeffding_bentkus_is_its_formula():
     mean = total / m
     h = mean * np.log(mean / risk) + (1 - mean) * np.log((1 - mean) / (1 - risk))
     expected = min(np.exp(-m * h), np.e * binom.cdf(4, m, risk))
-    found = hoeffding_bentkus_p(np.array([m, m]), np.array([total, 40.0]), risk)
+    found = hoeffding_bentkus_p_value(np.array([m, m]), np.array([total, 40.0]), risk)
     assert found[0] == pytest.approx(expected, rel=1e-12)
     assert found[1] == 1
-    assert hoeffding_bentkus_p(np.array([50]), np.array([0.0]), 0.1)[0] == pytest.approx(0.9**50)
+    assert hoeffding_bentkus_p_value(np.array([50]), np.array([0.0]), 0.1)[0] == pytest.approx(
+        0.9**50
+    )
 
 
 @pytest.mark.parametrize("risk", [0.05, 0.3])
@@ -66,15 +73,15 @@ def test_hoeffding_bentkus_is_a_p_value_for_worst_and_graded_losses(risk):
     rng = np.random.default_rng(3)
     for a in (0.05, 0.5, 3.0):
         total = rng.beta(a, a * (1 - risk) / risk, (20_000, 60)).sum(1)
-        p_values = hoeffding_bentkus_p(np.full(total.size, 60), total, risk)
+        p_values = hoeffding_bentkus_p_value(np.full(total.size, 60), total, risk)
         for level in (0.3, 0.1, 0.05):
             assert (p_values <= level).mean() <= level + 4 * np.sqrt(level / total.size)
 
 
 def test_lower_bound_is_the_mirror():
-    assert lower(50, 50, 0.05) == pytest.approx(0.05 ** (1 / 50), rel=1e-12)
-    assert lower(50, 0, 0.05) == 0
-    assert lower(50, 20, 0.05) == pytest.approx(beta.ppf(0.05, 20, 31), rel=1e-12)
+    assert lower_bound(50, 50, 0.05) == pytest.approx(0.05 ** (1 / 50), rel=1e-12)
+    assert lower_bound(50, 0, 0.05) == 0
+    assert lower_bound(50, 20, 0.05) == pytest.approx(beta.ppf(0.05, 20, 31), rel=1e-12)
 
 
 @pytest.mark.parametrize(

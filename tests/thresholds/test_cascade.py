@@ -11,7 +11,12 @@ from scipy.stats import binom
 from abstain.errors import DomainError, FileFormatError, InputError, MissingInputError, ShapeError
 from abstain.tables import load, save
 from abstain.thresholds import Cascade, CascadePlan, CascadeStage, daily_share
-from abstain.thresholds.cascade import CascadeData, check_decisions, chosen_of, frontier_of
+from abstain.thresholds.cascade import (
+    CascadeData,
+    check_decisions,
+    compute_frontier,
+    select_cascade,
+)
 
 PRICES = {"one": 1.0, "two": 7.0, "three": 20.0}
 
@@ -29,7 +34,7 @@ def drawn(rng, n, names, *, values=6, graded=False, person=0.0):
         confidences.append(np.round(sure * values) / values)
         wrong = rng.random(n) < 0.6 * hard ** (1 + place)
         losses.append(np.where(wrong, rng.random(n), 0.0) if graded else wrong)
-    return CascadeData.of(names, confidences, losses, person)
+    return CascadeData.from_arrays(names, confidences, losses, person)
 
 
 def by_hand(data, chosen, plan):
@@ -41,11 +46,11 @@ def by_hand(data, chosen, plan):
                 continue
             cost += stage.cost
             if stage.answers == "all" or data.confidences[place][row] >= stage.threshold:
-                loss += data.known[place][row]
+                loss += data.required_losses[place][row]
                 break
         else:
             reviews += 1
-            loss += data.known[-1][row]
+            loss += data.required_losses[-1][row]
     return (
         loss / data.n,
         reviews / data.n,
@@ -60,10 +65,10 @@ def test_every_choice_is_what_brute_force_finds(names, graded):
     person = rng.random(60) < 0.1 if graded else 0.0
     data = drawn(rng, 60, names, values=3, graded=graded, person=person)
     plan = CascadePlan(0.2, 0.1, capacity=0.5, person_cost=30, error_cost=5)
-    found = frontier_of(data, stages(names), plan)
+    found = compute_frontier(data, stages(names), plan)
     assert found.risk.size == np.prod(found.shape) >= 5 ** len(names)
     for choice in range(found.risk.size):
-        risk, reviews, cost = by_hand(data, found.thresholds(choice), plan)
+        risk, reviews, cost = by_hand(data, found.stages_for_choice(choice), plan)
         assert found.risk[choice] == pytest.approx(risk, abs=1e-12)
         assert found.reviews[choice] == pytest.approx(reviews, abs=1e-12)
         assert found.cost[choice] == pytest.approx(cost, rel=1e-12)
@@ -71,7 +76,7 @@ def test_every_choice_is_what_brute_force_finds(names, graded):
 
 def test_the_frontier_is_what_no_pair_of_thresholds_beats():
     data = drawn(np.random.default_rng(3), 400, ("one", "two"))
-    found = frontier_of(data, stages(("one", "two")), CascadePlan(0.1, 0.1, person_cost=30))
+    found = compute_frontier(data, stages(("one", "two")), CascadePlan(0.1, 0.1, person_cost=30))
     best = {
         i
         for i in range(found.risk.size)
@@ -93,9 +98,9 @@ def test_what_is_tested_and_chosen_is_what_brute_force_over_pairs_finds():
     """The order from one part, exact binomial tests on the other, the cheapest that passed."""
     data = drawn(np.random.default_rng(5), 600, ("one", "two"))
     plan = CascadePlan(0.18, 0.1, capacity=0.5, person_cost=30, seed=4)
-    found = frontier_of(data, stages(("one", "two")), plan)
+    found = compute_frontier(data, stages(("one", "two")), plan)
     rows = np.random.default_rng(4).permutation(600)
-    parts = [data.part(np.sort(rows[:300])), data.part(np.sort(rows[300:]))]
+    parts = [data.subset(np.sort(rows[:300])), data.subset(np.sort(rows[300:]))]
     grids = [[None, *np.unique(x), np.inf] for x in parts[0].confidences]
     tried = []
     for first, second in itertools.product(*grids):
@@ -122,12 +127,12 @@ def test_what_is_tested_and_chosen_is_what_brute_force_over_pairs_finds():
         passed.append((both, place))
     assert found.certified.tolist() == [place for _, place in passed]
     assert len(passed) >= 3
-    assert found.chosen == min(passed)[1]
+    assert found.selected == min(passed)[1]
 
 
 def test_three_stages_and_large_data_have_no_more_choices():
     data = drawn(np.random.default_rng(2), 3000, tuple(PRICES), values=10_000)
-    found = frontier_of(data, stages(PRICES), CascadePlan(0.1, 0.1))
+    found = compute_frontier(data, stages(PRICES), CascadePlan(0.1, 0.1))
     assert 2**13 < found.risk.size <= 2**14
 
 
@@ -136,16 +141,16 @@ def uniform(n):
     """Every combination of two even confidences once, with the mean losses (1-c) and (1-c)/2."""
     grid = (np.arange(n) + 0.5) / n
     one, two = (x.ravel() for x in np.meshgrid(grid, grid, indexing="ij"))
-    return CascadeData.of(("one", "two"), (one, two), (1 - one, (1 - two) / 2), 0.1)
+    return CascadeData.from_arrays(("one", "two"), (one, two), (1 - one, (1 - two) / 2), 0.1)
 
 
 def test_risk_load_and_cost_of_uniform_confidences_have_a_closed_form():
     n = 100
     data = uniform(n)
     plan = CascadePlan(0.2, 0.1, person_cost=30, error_cost=5)
-    found = frontier_of(data, stages(("one", "two")), plan)
+    found = compute_frontier(data, stages(("one", "two")), plan)
     for choice in range(0, found.risk.size, 97):
-        chosen = found.thresholds(choice)
+        chosen = found.stages_for_choice(choice)
         s, t = (
             {"all": 0.0, "none": 1.0, "some": (x.threshold or 0) - 0.5 / n}[x.answers]
             for x in chosen
@@ -161,10 +166,10 @@ def test_risk_load_and_cost_of_uniform_confidences_have_a_closed_form():
 def test_without_a_failure_the_p_value_is_a_power(tested):
     """59 samples without a failure certify 5 % at delta 0.05: 0.95**59 < 0.05 < 0.95**58."""
     n = 2 * tested
-    data = CascadeData.of(("one",), (np.linspace(0, 1, n),), (np.zeros(n),))
-    found = frontier_of(data, stages(("one",)), CascadePlan(0.05, 0.05))
+    data = CascadeData.from_arrays(("one",), (np.linspace(0, 1, n),), (np.zeros(n),))
+    found = compute_frontier(data, stages(("one",)), CascadePlan(0.05, 0.05))
     assert found.p_value == pytest.approx(0.95**tested)
-    made = chosen_of(found, data)
+    made = select_cascade(found, data)
     assert made.attainable == (tested == 59)
     if made.attainable:
         assert made.stages[0].answers == "all"
@@ -192,7 +197,7 @@ WRONG = [np.linspace(0.5, 0.0, 10), np.linspace(0.2, 0.0, 10)]
 def of_kinds(rng, n, person=0.0):
     kind = rng.integers(10, size=n)
     losses = [rng.random(n) < wrong[kind] for wrong in WRONG]
-    return CascadeData.of(("one", "two"), [c[kind] for c in KINDS], losses, person)
+    return CascadeData.from_arrays(("one", "two"), [c[kind] for c in KINDS], losses, person)
 
 
 def truth(made, person=0.0):
@@ -212,7 +217,7 @@ def test_risk_and_load_are_broken_no_more_often_than_delta(target, capacity, per
     plan = CascadePlan(target, delta, capacity=capacity, person_cost=30)
     for _ in range(sets):
         data = of_kinds(rng, 300, person)
-        made = chosen_of(frontier_of(data, stages(("one", "two")), plan), data)
+        made = select_cascade(compute_frontier(data, stages(("one", "two")), plan), data)
         risk, load = truth(made, person)
         attained += made.attainable
         broken += made.attainable and (risk > target or load > capacity)
@@ -226,9 +231,9 @@ def test_the_cheapest_pair_on_all_samples_is_broken_far_more_often():
     plan = CascadePlan(target, 0.2, person_cost=30)
     for _ in range(200):
         data = of_kinds(rng, 300)
-        found = frontier_of(data, stages(("one", "two")), plan)
+        found = compute_frontier(data, stages(("one", "two")), plan)
         fine = np.flatnonzero(found.risk <= target)
-        plain = found.thresholds(int(fine[np.argmin(found.cost[fine])]))
+        plain = found.stages_for_choice(int(fine[np.argmin(found.cost[fine])]))
         risk, _ = truth(Cascade(plain, plan, 300, 150, (0.0, 0.0, 0.0), 0.0))
         broken += risk > target
     assert broken / 200 > 0.4
@@ -255,8 +260,8 @@ def test_who_answers():
 def test_is_said_in_a_sentence():
     assert str(made()) == (
         "One answers from a confidence of 0.9 on, two answers from a confidence of 0.7 on, the "
-        "person the rest; 10 % of the calibration samples went to the person; for 0.9 or more of "
-        "all calibration sets the true risk of all answers is at most 0.05."
+        "person the rest; 10% of the calibration samples went to the person; with "
+        "probability 0.9 or more over calibration sets, the true risk of all answers is at most 0.05."
     )
     nobody = made(("none", "all"), (None, None), capacity=0)
     assert str(nobody).startswith("One is not run, two answers all; for 0.9 or more")
@@ -337,14 +342,14 @@ def test_a_check_counts_what_each_stage_answers():
     one = np.array([0.9, 0.9, 0.1, 0.1, 0.1, 0.1])
     two = np.array([0.0, 0.0, 0.8, 0.8, 0.1, 0.1])
     wrong = ([1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0])
-    data = CascadeData.of(("one", "two"), (one, two), wrong, np.array([0, 0, 0, 0, 0, 1]))
+    data = CascadeData.from_arrays(("one", "two"), (one, two), wrong, np.array([0, 0, 0, 0, 0, 1]))
     cascade = made(capacity=0.5)
     found = check_decisions(cascade, cascade.decide(one, two), data)
-    assert [(s.answered, s.risk) for s in found.stages] == [(2, 0.5), (2, 1.0), (2, 0.5)]
+    assert [(s.n_answered, s.risk) for s in found.stages] == [(2, 0.5), (2, 1.0), (2, 0.5)]
     assert found.risk == pytest.approx(4 / 6)
     assert found.load.reviews == pytest.approx(1 / 3)
     assert found.load.cost == pytest.approx((2 * 1 + 2 * 8 + 2 * 38) / 6)
-    assert found.alone == "broken"
+    assert found.excess_verdict == "broken"
     assert found.load.verdict == "cannot tell"
     assert found.verdict == "broken"
 
@@ -353,7 +358,7 @@ def test_both_intervals_of_a_check_hold_together():
     """Each at 1 - (1 - level)/2: with a load that is limited, risk has the wider interval."""
     x = np.repeat([0.9, 0.1], 500)
     wrong = np.arange(1000) % 20 == 0
-    data = CascadeData.of(("one", "two"), (x, x), (wrong, wrong))
+    data = CascadeData.from_arrays(("one", "two"), (x, x), (wrong, wrong))
     free, limited = made(), made(capacity=0.6)
     one, both = (check_decisions(c, c.decide(x, x), data, level=0.9) for c in (free, limited))
     assert one.risk == both.risk
@@ -363,8 +368,8 @@ def test_both_intervals_of_a_check_hold_together():
 
 
 def test_refuses_samples_without_losses_to_choose_on():
-    data = CascadeData.of(("one",), ([0.1, 0.9],), None)
+    data = CascadeData.from_arrays(("one",), ([0.1, 0.9],), None)
     with pytest.raises(MissingInputError, match="losses"):
-        frontier_of(data, stages(("one",)), CascadePlan(0.1, 0.1))
+        compute_frontier(data, stages(("one",)), CascadePlan(0.1, 0.1))
     with pytest.raises(DomainError, match="'one'"):
-        CascadeData.of(("one",), ([0.1, 0.9],), ([0, 2],))
+        CascadeData.from_arrays(("one",), ([0.1, 0.9],), ([0, 2],))

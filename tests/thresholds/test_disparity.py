@@ -25,7 +25,7 @@ def test_numbers_are_the_ranges_over_groups():
         lows, highs = np.array([[e.low, e.high] for e in ends]).T
         if number == "coverage":
             values, lows, highs = 1 - values, 1 - highs, 1 - lows
-        assert most.groups == 3
+        assert most.n_groups == 3
         assert most.difference == pytest.approx(np.ptp(values))
         assert most.ratio == pytest.approx(values.max() / values.min())
         assert most.highest == f"g{values.argmax()}"
@@ -59,7 +59,7 @@ def test_groups_of_which_nothing_is_known_are_left_out():
     found = check_groups(RULE, confidence, np.zeros(150), group)[1:]
     rejected, risk, _ = disparities(found)
     assert (rejected.highest, rejected.difference, rejected.ratio) == ("c", 1.0, np.inf)
-    assert (risk.groups, risk.difference, risk.ratio) == (2, 0.0, 1.0)
+    assert (risk.n_groups, risk.difference, risk.ratio) == (2, 0.0, 1.0)
     assert disparities(found[:1]) == ()
     lone = check_groups(RULE, np.where(group == "a", 1.0, 0.0), np.zeros(150), group)[1:]
     assert np.isnan(disparities(lone)[1].difference)

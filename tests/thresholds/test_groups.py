@@ -26,10 +26,14 @@ def test_a_whole_does_not_hold_while_a_group_is_broken():
         ("g0", "holds"),
         ("g1", "broken"),
     ]
-    assert (found[0].alone, found[0].together, found[0].label) == ("holds", 3, "later")
-    assert found[0].note == "by itself: holds; a group: broken"
+    assert (found[0].excess_verdict, found[0].n_joint_verdicts, found[0].label) == (
+        "holds",
+        3,
+        "later",
+    )
+    assert found[0].note == "total: holds; a group: broken"
     assert found[2].label == "later: g1"
-    assert found[2].note == found[2].alone == ""
+    assert found[2].note == found[2].excess_verdict == ""
 
 
 def test_rows_are_those_of_the_parts_at_a_joint_level():
@@ -66,14 +70,14 @@ def test_the_whole_is_never_better_than_a_group():
         risks = rng.choice([0.01, 0.04, 0.06, 0.3], 3)
         whole, *groups = check_groups(RISK, *drawn(risks, rng.integers(5, 900, 3), seed))
         assert order.index(whole.verdict) == min(order.index(c.verdict) for c in (*groups, whole))
-        assert order.index(whole.verdict) <= order.index(whole.alone)
+        assert order.index(whole.verdict) <= order.index(whole.excess_verdict)
 
 
 def test_a_group_in_which_nothing_is_accepted_leaves_it_open():
     confidence, loss, group = drawn([0.01, 0.01], [2000, 50])
     confidence[group == "g1"] = 0.1
     whole, kept, empty = check_groups(RISK, confidence, loss, group)
-    assert (whole.verdict, whole.alone) == ("cannot tell", "holds")
+    assert (whole.verdict, whole.excess_verdict) == ("cannot tell", "holds")
     assert (kept.verdict, empty.verdict) == ("holds", "nothing accepted")
     # The generalized risk of nothing is 0: kept.
     generalized = DecisionRule("given", 0.5, "generalized risk", False, 0.1, 0.05, 0.1)
@@ -83,7 +87,7 @@ def test_a_group_in_which_nothing_is_accepted_leaves_it_open():
 def test_one_group_is_the_whole():
     confidence, loss, _ = drawn([0.03], [500])
     whole, group = check_groups(RISK, confidence, loss, ["a"] * 500)
-    assert whole.together == group.together == 1
+    assert whole.n_joint_verdicts == group.n_joint_verdicts == 1
     alone = check(RISK, confidence, loss)
     assert whole.selective_risk_interval == alone.selective_risk_interval
     assert group.excess_interval == alone.excess_interval

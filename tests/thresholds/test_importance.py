@@ -12,8 +12,8 @@ from abstain import shift, thresholds
 from abstain._foundation.scored import validate_samples_on_host
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.thresholds import DecisionRule
-from abstain.thresholds._importance import _bets, refuted, weighted
-from abstain.thresholds._walks import aimed
+from abstain.thresholds._importance import _bet_sizes, refuted_by_betting, weight_by_ratio
+from abstain.thresholds._walks import risk_target
 
 SETS = 400
 RATIO = {
@@ -33,12 +33,12 @@ def ratios_for(confidence, seed):
 def test_bets_are_plain_products(risk, case, seed, alpha):
     confidence, loss = case
     ratio = ratios_for(confidence, seed)
-    aim = aimed("learn_then_test", risk, 0.4, 0.1)
-    s, aim = weighted(
+    aim = risk_target("learn_then_test", risk, 0.4, 0.1)
+    s, aim = weight_by_ratio(
         validate_samples_on_host(confidence, loss), aim, shift.density_ratios(ratio, largest=2)
     )
-    found = refuted(s, aim, alpha)
-    bets = _bets(loss.size, 0.4, alpha)
+    found = refuted_by_betting(s, aim, alpha)
+    bets = _bet_sizes(loss.size, 0.4, alpha)
     for at, value in enumerate(np.unique(confidence)[::-1]):
         inside = confidence >= value
         gain = np.where(inside, loss - 0.4, 0.0 if risk == "selective risk" else -0.4)
@@ -48,11 +48,11 @@ def test_bets_are_plain_products(risk, case, seed, alpha):
 
 
 def test_bets_reach_down_to_the_best_for_equal_samples():
-    bets = _bets(10_000, 0.05, 0.05)
+    bets = _bet_sizes(10_000, 0.05, 0.05)
     assert bets[0] == pytest.approx(1 / 0.95)
     best = math.sqrt(2 * math.log(20) / (10_000 * 0.05 * 0.95))
     assert bets[-1] <= best <= 2 * bets[-1]
-    assert _bets(10, 0.05, 0.05).size == 1
+    assert _bet_sizes(10, 0.05, 0.05).size == 1
 
 
 @pytest.mark.parametrize("name", ["learn_then_test", "conformal_risk_control"])
@@ -92,8 +92,8 @@ def test_equal_ratios_leave_risk_control_as_it_is():
     plain = thresholds.conformal_risk_control(confidence, loss, max_risk=0.1)
     same = thresholds.conformal_risk_control(confidence, loss, max_risk=0.1, ratio=np.full(300, 7))
     assert (same.threshold, same.accepted) == (plain.threshold, plain.accepted)
-    assert same.promised_for
-    assert not plain.promised_for
+    assert same.population
+    assert not plain.population
 
 
 def test_what_is_drawn_goes_through_the_rule_as_it_is():
@@ -117,15 +117,15 @@ def test_a_rule_for_other_data_says_so_and_is_kept(name):
     rng = np.random.default_rng(2)
     confidence, loss = np.sort(rng.random(500)), np.zeros(500)
     rule = thresholds.fit(name, confidence, loss, ratio=1 + confidence, **RATIO[name])
-    assert "by the density ratios given" in rule.promised_for
-    assert rule.promised_for in str(rule)
+    assert "by the density ratios given" in rule.population
+    assert rule.population in str(rule)
     assert DecisionRule.from_json(rule.to_json()) == rule
 
 
 def test_a_file_of_before_is_about_data_like_its_own():
     rule = thresholds.sgr(np.linspace(0, 1, 400), np.zeros(400), max_risk=0.1, delta=0.1)
-    lines = [line for line in rule.to_json().splitlines() if "promised_for" not in line]
-    text = "\n".join(lines).replace('"version": 3', '"version": 2')
+    lines = [line for line in rule.to_json().splitlines() if "population" not in line]
+    text = "\n".join(lines).replace('"version": 4', '"version": 2')
     text = text.replace('"scale": "unknown",', '"scale": "unknown"')
     assert DecisionRule.from_json(text) == rule
 
@@ -136,12 +136,12 @@ def test_bad_ratios_are_refused_by_name():
         thresholds.sgr([0.1, 0.2, 0.3], [0, 0, 1], ratio=[1, 1], **options)
     with pytest.raises(DomainError, match="`ratio` must not be negative"):
         thresholds.learn_then_test([0.1, 0.2], [0, 1], ratio=[1, -1], **options)
-    with pytest.raises(InputError, match="no frequencies: pass them as `ratio`"):
+    with pytest.raises(InputError, match="pass them as `ratio`"):
         thresholds.sgr([0.1, 0.2], [0, 1], weight=[1, 2], **options)
     with pytest.raises(InputError, match="takes no `ratio`"):
         thresholds.fit("risk", [0.1, 0.2], [0, 1], ratio=[1, 2], max_risk=0.1)
-    with pytest.raises(DomainError, match=r"`promised_for` .* must be empty without a guarantee"):
-        DecisionRule("risk", 0.5, target=0.1, promised_for="others")
+    with pytest.raises(DomainError, match=r"`population` .* must be empty without a guarantee"):
+        DecisionRule("risk", 0.5, target=0.1, population="others")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_where_no_sample_is_drawn_nothing_is_promised(name, options):
     rule = thresholds.fit(name, np.arange(90), np.zeros(90), ratio=ratios, **options)
     assert (rule.attainable, rule.n, rule.coverage) == (False, 0, None)
     assert rule.reason.startswith("0 samples cannot")
-    assert "They were drawn with the chance ratio / largest: use more" in rule.reason
+    assert "They were drawn with probability ratio / largest ratio: use more" in rule.reason
     assert DecisionRule.from_json(rule.to_json()) == rule
 
 
@@ -181,8 +181,7 @@ def test_a_group_is_chosen_for_as_if_it_were_alone(name):
         assert [given.part(one), guessed.part(one)] == alone
     assert not given.apply(confidence, group=group)[group == "gone"].any()
     assert (
-        given.promised_for
-        == "data like the calibration data reweighted by the density ratios given"
+        given.population == "data like the calibration data reweighted by the density ratios given"
     )
     # How large each group is there, it does not say.
     assert (given.coverage, given.risk) == (None, None)
@@ -208,7 +207,7 @@ def test_a_limit_among_some_is_a_ratio_of_zero_for_the_others(risk, case, seed):
             ratio[confidence >= part.threshold].sum() / ratio.sum()
         )
         gain = np.where(inside, loss - 0.5, 0.0 if risk == "selective" else -0.5)[some]
-        bets = _bets(int(some.sum()), 0.5, 0.3)
+        bets = _bet_sizes(int(some.sum()), 0.5, 0.3)
         wealth = [np.prod(1 - bet * ratio[some] / 1.5 * gain) for bet in bets]
         assert np.mean(wealth) >= 1 / 0.3 * (1 - 1e-9)
 
@@ -228,8 +227,8 @@ def test_one_limit_on_all_is_learn_then_test():
         )  # fmt: skip
         assert one.attainable
         assert two.part("overall") == one
-        assert two.promised_for == one.promised_for
-    with pytest.raises(DomainError, match="'none' is about samples that all have a ratio of 0"):
+        assert two.population == one.population
+    with pytest.raises(DomainError, match="all samples of the limit 'none' have a ratio of 0"):
         thresholds.several_risks(
             confidence, loss, [thresholds.Limit("none", 0.1, ratio == 0)], delta=0.1, ratio=ratio
         )

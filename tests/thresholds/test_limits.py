@@ -100,7 +100,7 @@ def test_what_is_unattainable_is_named():
     )
     strict = [Limit("overall", 0.1), Limit("label:cat", 0.02, cat & (confidence < 0.5))]
     found = several_risks(confidence, loss, strict, delta=0.05)
-    assert "where they start at most" in found.part("label:cat").reason
+    assert "at the starts, at most" in found.part("label:cat").reason
 
 
 def test_limits_without_the_whole_show_it_beside():
@@ -111,7 +111,7 @@ def test_limits_without_the_whole_show_it_beside():
     assert (whole.guarantee, whole.accepted) == ("none", (confidence >= found.threshold).sum())
     assert found.quantity == ""
     checked = check_limits(found, confidence, loss, {"label:cat": cat})
-    assert [(c.group, c.alone) for c in checked] == [("", "no target"), ("label:cat", "")]
+    assert [(c.group, c.excess_verdict) for c in checked] == [("", "no target"), ("label:cat", "")]
     assert checked[0].verdict == checked[1].verdict
 
 
@@ -129,7 +129,7 @@ def test_graded_losses_and_refusals():
         several_risks(confidence, loss, [Limit("none", 0.1, cat & ~cat)], delta=0.1)
     with pytest.raises(ShapeError, match="booleans"):
         several_risks(confidence, loss, [Limit("short", 0.1, cat[:5])], delta=0.1)
-    with pytest.raises(InputError, match="`among`"):
+    with pytest.raises(InputError, match="`masks`"):
         check_limits(found, confidence, loss, {"label:dog": cat})
 
 

@@ -202,7 +202,9 @@ def half():
         chosen = thresholds.for_risk(confidence, loss, max_risk=max_risk / 2, weight=weight)
         return replace(chosen, method="half", target=max_risk)
 
-    yield RULES.add(Rule("half", "Half", halve, "Twice as strict.", "ours", aim="selective risk"))
+    yield RULES.add(
+        Rule("half", "Half", halve, "Twice as strict.", "ours", target_quantity="selective risk")
+    )
     RULES._entries.pop("half")
 
 
@@ -218,7 +220,7 @@ def test_a_method_is_known_everywhere_by_its_entry(half):
 
 
 def test_a_method_promises_what_its_entry_says(half):
-    with pytest.raises(DomainError, match="one that 'half' gives"):
+    with pytest.raises(DomainError, match="a guarantee of 'half'"):
         DecisionRule("half", 0.5, "coverage", target=0.5, delta=0.1, bound=0.6)
 
 

@@ -1,6 +1,7 @@
 """The record: applying, JSON there and back, and refusing nonsense."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ NONSENSE = {
     "score": [3, None, ["msr"]],
     "reason": ["because", 3, None],
     "scale": ["", "logodds", 3, None],
-    "promised_for": [3, None],
+    "population": [3, None],
 }
 
 
@@ -114,8 +115,8 @@ def test_a_missing_field_is_named(name):
         ("[" * 100_000, "JSON"),
         (None, "JSON"),
         ('{"kind": "other"}', "`kind`"),
-        (GUARANTEED.to_json().replace('"version": 3', '"version": 4'), "`version`"),
-        (GUARANTEED.to_json().replace('"version": 3', '"version": true'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 4', '"version": 5'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 4', '"version": true'), "`version`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "n": 400'), "`n`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "extra": 1'), "`extra`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": NaN'), "NaN"),
@@ -181,7 +182,7 @@ def test_apply_leaves_its_input_alone_and_refuses_bad_values():
 
 
 def test_sentences_say_what_is_promised():
-    said = "for 0.95 or more of all calibration sets the true selective risk of the rule is at most"
+    said = "with probability 0.95 or more over calibration sets, the true selective risk of the rule is at most"
     assert f"{said} 0.1" in str(GUARANTEED)
     assert "on average" in str(ON_AVERAGE)
     assert str(UNATTAINABLE).startswith("Accept nothing: 2 samples cannot")
@@ -202,6 +203,13 @@ def test_quantities():
 
 def test_the_sentence_counts_what_was_kept():
     rule = thresholds.for_risk([0.9, 0.8, 0.7], [0, 1, 1], max_risk=0.1, weight=[3, 1, 1])
-    assert "this kept 1 of 3 calibration samples, a coverage of 0.6 and a" in str(rule)
+    assert "1 of 3 calibration samples are accepted, a coverage of 0.6 and a" in str(rule)
     everything = thresholds.for_coverage([0.9, 0.8], coverage=1.0)
-    assert "this kept 2 of 2 calibration samples, a coverage of 1;" in str(everything)
+    assert "2 of 2 calibration samples are accepted, a coverage of 1;" in str(everything)
+
+
+def test_version_3_with_the_old_name_of_the_population_is_read():
+    rule = replace(GUARANTEED, population="the target data")
+    text = rule.to_json().replace('"version": 4', '"version": 3')
+    text = text.replace('"population"', '"promised_for"')
+    assert DecisionRule.from_json(text) == rule

@@ -78,7 +78,7 @@ def test_no_decision_flips_at_the_threshold_between_scales(dtype):
 
 def test_probabilities_that_have_run_together_are_refused():
     far = DecisionRule("given", 25.0, score="msr", scale="log-odds")
-    with pytest.raises(DomainError, match="float32 probabilities do not tell"):
+    with pytest.raises(DomainError, match="float32 probabilities cannot be compared"):
         far.apply(np.array([0.5, 1.0], np.float32), scale="probability")
     assert far.apply(np.array([0.5, 1.0]), scale="probability").tolist() == [False, True]
     assert far.apply(logits=np.array([[24.0, 0.0], [26.0, 0.0]], np.float32)).tolist() == [
@@ -106,14 +106,16 @@ def test_what_is_said_is_checked():
     with pytest.raises(InputError, match="must be one of"):
         ODDS.apply([0.5], scale="logits")
     own = DecisionRule("given", 7.0, score="mls", scale="score")
-    with pytest.raises(InputError, match="no exact counterpart in 'probability'"):
+    with pytest.raises(InputError, match="no exact counterpart on the scale 'probability'"):
         own.apply([0.5], scale="probability")
     bare = DecisionRule("given", 0.5)
     assert bare.apply([0.4, 5.0]).tolist() == [False, True]
     with pytest.raises(InputError, match="does not record the scale"):
         bare.apply([0.4], scale="probability")
     for both in ({}, {"logits": [[1.0, 0.0]], "probabilities": [[0.5, 0.5]]}):
-        with pytest.raises(MissingInputError if not both else InputError, match="give one of"):
+        with pytest.raises(
+            MissingInputError if not both else InputError, match="pass exactly one of"
+        ):
             ODDS.apply(**both)
     with pytest.raises(InputError, match="the rule is for the score 'msr'; got 'pe'"):
         ODDS.apply(score("pe", model()))

@@ -13,7 +13,7 @@ LOSS = ((np.arange(N) >= 39) & (np.arange(N) % 3 == 0)).astype(float)
 def test_the_reason_names_the_rule_that_starts_at_fewer_samples():
     rule = sgr(CONFIDENCE, LOSS, max_risk=TARGET, delta=DELTA)
     assert not rule.attainable
-    assert "number of accepted samples that was tried is 65; learn_then_test starts" in rule.reason
+    assert "number of accepted samples that was tested is 65; learn_then_test starts" in rule.reason
     other = learn_then_test(CONFIDENCE, LOSS, max_risk=TARGET, delta=DELTA)
     assert other.attainable
     assert round(other.coverage * N) >= 39

@@ -71,7 +71,7 @@ def trained(name, options, rank, world):
             # By hand: torch.optim takes a second to import.
             for parameter in model.parameters():
                 parameter.sub_(0.5 * parameter.grad)
-    # A process evaluates by itself: no other has to take part.
+    # A process evaluates total: no other has to take part.
     loss.eval()
     if rank == 0:
         found.append(loss(model(x), y).item())

@@ -84,7 +84,7 @@ def test_the_status_of_receipts_without_torch(tmp_path, monkeypatch, capsys):
     done = base(tmp_path, "benchmark", "status", "runs")
     assert run(["benchmark", "status", "runs"]) == 0
     assert (done.returncode, done.stdout) == (0, capsys.readouterr().out)
-    assert "Not all is done" in done.stdout
+    assert "The run is incomplete" in done.stdout
 
 
 def test_the_jobs_of_a_run_are_known_without_torch(tmp_path):

@@ -56,7 +56,7 @@ def pickled(path):
         (lambda p: cut(p / "fog.npy"), r"fog.npy is cut off or damaged .*fetch cifar10-c"),
         (lambda p: pickled(p / "fog.npy"), r"fog.npy .*made of pickles, which are never read"),
         (lambda p: (p / "fog.npy").write_bytes(b"\x80\x04junk"), r"fog.npy .*never read"),
-        (lambda p: np.save(p / "labels.npy", np.arange(20) + 5), r"picture 5 has the label 10"),
+        (lambda p: np.save(p / "labels.npy", np.arange(20) + 5), r"image 5 has the label 10"),
         (lambda p: np.save(p / "labels.npy", np.arange(3)), r"labels.npy must hold .*\(20,\)"),
         (lambda p: np.save(p / "fog.npy", np.zeros((20, 32, 32, 3), int)), "bytes"),
     ],
@@ -118,7 +118,7 @@ def test_super_classes_need_true_names_and_labels(tmp_path):
         published.read_cifar100_super(place, records=200)
     found[7, 0] = 20
     (place / "test.bin").write_bytes(found.tobytes())
-    with pytest.raises(FileFormatError, match="picture 7 has the super-class 20"):
+    with pytest.raises(FileFormatError, match="image 7 has the super-class 20"):
         published.read_cifar100_super(place, records=200)
     (place / "coarse_label_names.txt").unlink()
     with pytest.raises(FileFormatError):  # the super-class is looked at first
@@ -177,13 +177,13 @@ def test_damaged_matlab_files_never_end_the_process(tmp_path):
 
 def test_svhn_refuses_what_it_is_not(tmp_path):
     place = write.write_svhn(tmp_path / "a")
-    with pytest.raises(FileFormatError, match="73,257 pictures"):
+    with pytest.raises(FileFormatError, match="73,257 images"):
         published.read_svhn(place)
     cut(place / "test_32x32.mat", 0.5)
     with pytest.raises(FileFormatError, match=r"test_32x32.mat \(.* bytes\) is cut off"):
         published.read_svhn(place, records=10)
     place = write.write_svhn(tmp_path / "b", labels=[0] * 10)
-    with pytest.raises(FileFormatError, match="picture 0 has the label 0"):
+    with pytest.raises(FileFormatError, match="image 0 has the label 0"):
         published.read_svhn(place, records=10)
     (place / "train_32x32.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" * 9)
     with pytest.raises(FileFormatError, match=r"MATLAB 7\.3"):
@@ -213,7 +213,7 @@ def test_emnist_is_upright_and_named_by_its_mapping(tmp_path):
     assert test.labels[:4].tolist() == [0, 1, 2, 0]
     assert train.pixels[9, 0, 20, 3] == 9  # rows and columns exchanged
     (place / "emnist-letters-mapping.txt").write_text("1 65 97\n2 66 98\n")
-    with pytest.raises(FileFormatError, match="picture 2 has the label 3"):
+    with pytest.raises(FileFormatError, match="image 2 has the label 3"):
         published.read_emnist(tmp_path, split="letters")
     with pytest.raises(InputError, match="split"):
         published.read_emnist(tmp_path, split="greek")

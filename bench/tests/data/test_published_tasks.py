@@ -18,8 +18,8 @@ from abstain_bench.data.published import CORRUPTIONS as OFFICIAL_NAMES
 from abstain_bench.data.published import ENTITY13, HELD_OUT_FINE, find_iwildcam
 from abstain_bench.runs.tasks import TASKS
 from abstain_bench.runs.tasks._entry import Sizes
-from abstain_bench.runs.tasks.large import chosen_on
-from abstain_bench.runs.tasks.open_set import ROTATIONS, rotated
+from abstain_bench.runs.tasks.large import validation_files
+from abstain_bench.runs.tasks.open_set import ROTATIONS, classes_of_rotation
 
 pytest.importorskip("PIL")
 
@@ -61,7 +61,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """A folder of one's own, with a shift and new classes."""
-    folder = tmp_path_factory.mktemp("pictures")
+    folder = tmp_path_factory.mktemp("images")
     write.write_image_folder(folder / "train", ["cat", "dog", "eel"], records=8)
     write.write_image_folder(folder / "test", ["cat", "dog", "eel"], records=4)
     write.write_image_folder(folder / "shift-night", ["eel", "cat"], records=3)
@@ -129,7 +129,7 @@ def test_the_page_about_data_names_every_task():
 # -------------------------------------------------------------------------------- corruptions
 def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_again(home):
     pytest.importorskip("torch")
-    from abstain_bench.runs.training import Inputs
+    from abstain_bench.runs.training import Preprocessing
 
     parts = TASKS["cifar10"].load(home, sizes("cifar10"))
     spoiled = [e for e in parts.exposures if e.kind == "corruption"]
@@ -144,10 +144,12 @@ def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_a
     assert (found.labels == clean.labels).all()
     assert found.rows.tolist() == clean.rows.tolist() == list(range(10, 20))
     assert found.pixels[0, :, 0, 0].tolist() == [150, 151, 152]  # image 2 * 20 + 10, times 3
-    inputs = Inputs((0.0,) * 3, (1.0,) * 3)
-    seen = inputs.exposed(jpeg, seed=0)
+    inputs = Preprocessing((0.0,) * 3, (1.0,) * 3)
+    seen = inputs.prepare_exposure(jpeg, seed=0)
     assert np.array_equal(seen.numpy() * 255, found.pixels.astype(np.float32))
-    assert np.array_equal(inputs.exposed(jpeg, seed=0, images=clean), inputs.fixed(clean, seed=0))
+    assert np.array_equal(
+        inputs.prepare_exposure(jpeg, seed=0, images=clean), inputs.prepare(clean, seed=0)
+    )
 
 
 def test_corruptions_that_are_not_there_are_told(home, tmp_path):
@@ -162,7 +164,7 @@ def test_corruptions_that_are_not_there_are_told(home, tmp_path):
     assert not any(e.ready for e in own)
     assert own[0].load().rows.tolist() == list(range(10, 20))
     first, *others = alone.notes
-    assert first.startswith("the corruptions are our own, as the official ones are not there: ")
+    assert first.startswith("our own corruptions replace the official ones: ")
     assert "CIFAR-10-C/labels.npy is not in" in first
     assert [note.split(":")[0].split("'")[1] for note in others] == [
         "cifar100", "svhn", "tiny-imagenet",
@@ -175,7 +177,7 @@ def test_corruptions_of_other_test_pictures_are_refused(tmp_path):
     place = write.write_cifar_c(tmp_path, records=20)
     np.save(place / "labels.npy", np.tile(np.roll(np.arange(20) % 10, 1), 5))
     fog = TASKS["cifar10"].load(tmp_path, sizes("cifar10")).exposures[1]
-    with pytest.raises(FileFormatError, match=r"picture 10 has the class 9 there, and 0 here"):
+    with pytest.raises(FileFormatError, match=r"image 10 has the class 9 there, and 0 here"):
         fog.load()
 
 
@@ -223,18 +225,18 @@ def test_a_folder_of_pictures_may_have_shifts_and_new_classes(pictures, tmp_path
 def test_every_class_is_held_out_by_two_rotations(count):
     often = np.zeros(count, int)
     for rotation in range(1, ROTATIONS + 1):
-        out = rotated(count, rotation)
+        out = classes_of_rotation(count, rotation)
         assert abs(len(out) - 0.4 * count) < 1
         often[out] += 1
     assert (often == 2).all()
-    assert rotated(10, 4) == [6, 7, 8, 9]  # as FD-Shifts configures it
+    assert classes_of_rotation(10, 4) == [6, 7, 8, 9]  # as FD-Shifts configures it
 
 
 @pytest.mark.parametrize("rotation", range(1, ROTATIONS + 1))
 def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
     task = TASKS[f"svhn-open-{rotation}"]
     parts = task.load(home, sizes("svhn"))
-    out = {str(i) for i in rotated(10, rotation)}
+    out = {str(i) for i in classes_of_rotation(10, rotation)}
     assert set(parts.train.classes) == set("0123456789") - out
     iid, new = (e.load() for e in parts.exposures)
     assert (parts.train.n, parts.validation.n, iid.n, new.n) == (24, 10, 14, 16)
@@ -243,7 +245,7 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
     assert not {str((row + 1) % 10) for row in parts.train.rows} & out
     animals = TASKS[f"iwildcam-open-{rotation}"].load(home, sizes("iwildcam"))
     assert animals.train.count == 3
-    gone = set(rotated(5, rotation))
+    gone = set(classes_of_rotation(5, rotation))
     whole = TASKS["iwildcam"].load(home, sizes("iwildcam"))
     assert animals.train.n == int((~np.isin(whole.train.labels, list(gone))).sum())
     assert {int(row) % 5 for row in animals.exposures[1].load().rows} == gone
@@ -251,9 +253,9 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
 
 def test_where_there_is_nothing_to_choose_on_the_test_is_no_stand_in(home):
     files = find_iwildcam(home, records=65)
-    assert chosen_on(files) is files.validation
-    with pytest.raises(InputError, match="nothing is chosen on test images"):
-        chosen_on(replace(files, validation=None))
+    assert validation_files(files) is files.validation
+    with pytest.raises(InputError, match="that are not test images"):
+        validation_files(replace(files, validation=None))
 
 
 # -------------------------------------------------------------------------------------- trouble
@@ -306,14 +308,14 @@ def everything(parts):
 def test_every_model_takes_the_pictures_of_its_task(loaded):
     pytest.importorskip("torch")
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.training.variations import variation_of
+    from abstain_bench.runs.training.variations import make_variation
 
     task, parts = loaded
     MODELS[task.model]._check(parts.train.shape)
     # What the model sees officially, where the tests take other sides.
     if task.model == "resnet50":
         MODELS[task.model]._check((3, Sizes().side, Sizes().side))
-    variation_of(dict(task.variation))
+    make_variation(dict(task.variation))
 
 
 @pytest.mark.parametrize("name", ["cifar10", "entity13", "mnist"])
@@ -321,21 +323,21 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     pytest.importorskip("torch")
     from abstain import training
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.passes import outputs_of
-    from abstain_bench.runs.training import Inputs, train
-    from abstain_bench.runs.training.variations import variation_of
+    from abstain_bench.runs.passes import compute_outputs
+    from abstain_bench.runs.training import Preprocessing, train
+    from abstain_bench.runs.training.variations import make_variation
 
     task = TASKS[name]
     parts = task.load(home, Sizes(RECORDS, 10, 40, 30, 64))
-    inputs = Inputs.of(parts.train, variation_of(dict(task.variation)))
+    inputs = Preprocessing.from_training_images(parts.train, make_variation(dict(task.variation)))
     some = parts.train.subset(np.arange(4))
     backbone = MODELS[task.model].make(some.shape, seed=0, dropout=task.dropout)
     objective = training.make("cross-entropy", rng=0)
     network = training.Network(backbone, objective.head(backbone.width, some.count))
     recipe = type(task.recipe)(epochs=1, batch_size=4, learning_rate=0.001)
-    assert np.isfinite(train(network, some, objective, recipe, inputs=inputs)).all()
-    seen = inputs.fixed(some, seed=0)
-    out = outputs_of(network, objective, seen, some.labels, some.places, samples=2)
+    assert np.isfinite(train(network, some, objective, recipe, preprocessing=inputs)).all()
+    seen = inputs.prepare(some, seed=0)
+    out = compute_outputs(network, objective, seen, some.labels, some.places, samples=2)
     assert out.logit_samples.shape == (4, 2, some.count)
     assert not np.allclose(out.logit_samples[:, 0], out.logit_samples[:, 1])
 
@@ -343,10 +345,10 @@ def test_a_step_of_training_and_dropout_passes(name, home):
 @pytest.mark.skipif(not is_installed("timm"), reason="needs timm")
 def test_a_transformer_takes_pictures_of_a_folder(pictures):
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.training import Inputs
+    from abstain_bench.runs.training import Preprocessing
 
     parts = TASKS["imagenet-folder"].load(pictures, sizes("imagenet-folder"))
-    seen = Inputs.of(parts.train).fixed(parts.validation, seed=0)
+    seen = Preprocessing.from_training_images(parts.train).prepare(parts.validation, seed=0)
     backbone = MODELS["vit-b16"].make(tuple(seen.shape[1:]), seed=0, dropout=0.1)
     assert backbone.features(seen).shape == (2, 768)
 
@@ -354,7 +356,7 @@ def test_a_transformer_takes_pictures_of_a_folder(pictures):
 # ------------------------------------------------------------------------- as a protocol takes them
 def test_corrupted_pictures_are_of_those_tested_of_all_or_of_a_tenth(home):
     def places(name, which):
-        parts = TASKS[name].parts(home, sizes(name, corrupted=which))
+        parts = TASKS[name].load_images(home, sizes(name, corrupted=which))
         own = next(e for e in parts.exposures if e.corruption == "fog" and e.severity == 2)
         return own.load().places.tolist()
 
@@ -379,28 +381,28 @@ def test_a_tenth_is_what_the_code_of_the_paper_takes():
 def test_choices_may_be_made_on_the_first_pictures_of_the_test_part(home):
     files = find_iwildcam(home, records=65)
     few = Sizes({"iwildcam": 65}, 4, 0, 0, 32, "first")
-    parts = TASKS["iwildcam"].parts(home, few)
+    parts = TASKS["iwildcam"].load_images(home, few)
     assert parts.validation.places.tolist() == files.test.rows[:4].tolist()
     tested = parts.exposures[0].load()
     assert tested.places.tolist() == files.test.rows[4:].tolist()
     with pytest.raises(InputError, match="1,000 images must leave some"):
-        TASKS["iwildcam"].parts(home, replace(few, validation=1000))
-    drawn = TASKS["camelyon17"].parts(home, sizes("camelyon17", chosen="first"))
+        TASKS["iwildcam"].load_images(home, replace(few, validation=1000))
+    drawn = TASKS["camelyon17"].load_images(home, sizes("camelyon17", chosen="first"))
     both = [*drawn.validation.places, *drawn.exposures[0].load().places]
-    official = TASKS["camelyon17"].parts(home, sizes("camelyon17"))
+    official = TASKS["camelyon17"].load_images(home, sizes("camelyon17"))
     same = [*official.validation.places, *official.exposures[0].load().places]
     assert sorted(both) == sorted(same)
     assert drawn.validation.n == 10
 
 
 def test_no_limit_takes_all_and_new_classes_may_have_another_size(home):
-    few = TASKS["iwildcam"].parts(home, Sizes({"iwildcam": 65}, 5, 3, 2, 16))
-    all_ = TASKS["iwildcam"].parts(home, Sizes({"iwildcam": 65}, 5, 0, 0, 16))
+    few = TASKS["iwildcam"].load_images(home, Sizes({"iwildcam": 65}, 5, 3, 2, 16))
+    all_ = TASKS["iwildcam"].load_images(home, Sizes({"iwildcam": 65}, 5, 0, 0, 16))
     assert (few.train.n, few.exposures[1].load().n) == (3, 2)
     files = find_iwildcam(home, records=65)
     assert all_.train.n == files.train.n
     assert all_.exposures[1].load().n == files.shifts["locations"].n
-    parts = TASKS["cifar10"].parts(home, sizes("cifar10", new_side=64))
+    parts = TASKS["cifar10"].load_images(home, sizes("cifar10", new_side=64))
     shapes = {e.name: e.load().shape for e in parts.exposures if e.kind == "far-new-class"}
     assert shapes == {"svhn": (3, 32, 32), "tiny-imagenet": (3, 64, 64)}
 

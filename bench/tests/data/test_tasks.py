@@ -86,12 +86,12 @@ def test_letters_that_look_like_digits_are_no_new_class_of_digits():
 def test_the_recipe_and_the_variation_are_known(task):
     torch = pytest.importorskip("torch")
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.training import Inputs
-    from abstain_bench.runs.training.variations import variation_of
+    from abstain_bench.runs.training import Preprocessing
+    from abstain_bench.runs.training.variations import make_variation
 
     parts = task.load(None)
-    inputs = Inputs.of(parts.train, variation_of(task.variation))
+    inputs = Preprocessing.from_training_images(parts.train, make_variation(task.variation))
     some = parts.validation.subset(np.arange(4))
-    seen = inputs.fixed(some, seed=0)
+    seen = inputs.prepare(some, seed=0)
     backbone = MODELS[task.model].make(tuple(seen.shape[1:]), seed=0)
     assert torch.isfinite(backbone.features(seen)).all()

@@ -9,10 +9,10 @@ from abstain.thresholds import DecisionRule, RuleCheck, StageCheck
 from abstain_bench.results import (
     BenchmarkResults,
     CalibrationRow,
-    Chosen,
     CurvePoints,
     Extreme,
     MethodFacts,
+    SelectedSetting,
     ThresholdRow,
 )
 from abstain_bench.runs.store import ExposureFacts
@@ -70,7 +70,7 @@ def made_results(names=NAMES, *, own="unseen", model="small-conv", seed=0, words
         methods,
         tuple(metrics),
         tuple(
-            Chosen(metric, name, words or "cross-entropy", words or "dropout0.3", 0.031,
+            SelectedSetting(metric, name, words or "cross-entropy", words or "dropout0.3", 0.031,
                    {words or "dropout0": 0.044, "dropout0.3": 0.031}, 2, words or "")
             for metric in metrics
             for name in names

@@ -169,7 +169,9 @@ def _read(source):
 
 
 def _task(monkeypatch, load):
-    monkeypatch.setitem(sys.modules, "abstain_bench.runs.pictures", SimpleNamespace(loaded=load))
+    monkeypatch.setitem(
+        sys.modules, "abstain_bench.runs.loaded_task", SimpleNamespace(load_task=load)
+    )
 
 
 def test_pictures_are_those_that_the_networks_saw(monkeypatch):
@@ -182,9 +184,9 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
         assert (task, folder) == ("glyphs", "data")
         asked_for.append((data, variation))
         return SimpleNamespace(
-            parts=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
-            inputs=SimpleNamespace(mean=(0.25, 0.25, 0.5), deviation=(0.25, 0.25, 0.1)),
-            exposed=lambda exposure: SimpleNamespace(pictures={"iid": seen}[exposure.key]),
+            task_images=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
+            preprocessing=SimpleNamespace(mean=(0.25, 0.25, 0.5), std=(0.25, 0.25, 0.1)),
+            exposure_images=lambda exposure: SimpleNamespace(images={"iid": seen}[exposure.key]),
         )
 
     _task(monkeypatch, load)

@@ -12,7 +12,7 @@ from bench.tests.runs.made_store import METHODS, brute, made_store
 import abstain as ab
 from abstain.errors import FileFormatError, InputError, UnknownNameError
 from abstain_bench.results import results_of
-from abstain_bench.runs.selection import choose
+from abstain_bench.runs.selection import select_best_settings
 from abstain_bench.runs.store import VALIDATION, RunScores, Store, pack_scores, write_manifest
 from abstain_bench.runs.studies import studies_of
 
@@ -95,7 +95,7 @@ def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
 
 
 def test_each_metric_uses_the_settings_chosen_by_it(store, results):
-    assert results.chosen == choose(store.stored_runs, results.metrics)
+    assert results.chosen == select_best_settings(store.stored_runs, results.metrics)
     places = {(one.method, one.metric): (one.arm, one.setting) for one in results.chosen}
     # Otherwise the test below could not tell.
     assert any(places[m, "augrc"] != places[m, "accuracy"] for m, _ in places)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from abstain_bench.runs.jobs import run_jobs
-from abstain_bench.runs.selection import choose
+from abstain_bench.runs.selection import select_best_settings
 from abstain_bench.runs.specification import Specification, from_plain, to_plain
 from abstain_bench.runs.store import JOBS, ExposureFacts, StoredRun, write_manifest
 
@@ -70,6 +70,6 @@ def after(folder: Path, config, jobs=slice(None)):
         StoredRun(one.run, validation_values=values(one.validate))
         for one in (*plan.networks, *plan.ensembles)
     ]
-    chosen = choose(kept, config.metrics)
+    chosen = select_best_settings(kept, config.metrics)
     asked = plan.test_jobs((one.arm, one.setting) for one in chosen)
     return run_jobs(asked[jobs], work, folder / JOBS)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain_bench.runs.selection import choose, validated
+from abstain_bench.runs.selection import select_best_settings, validation_values
 from abstain_bench.runs.store import (
     JOBS,
     VALIDATION,
@@ -139,7 +139,7 @@ def made_store(
 
 def _tested_where_chosen(kept: Sequence[StoredRun], metrics: Sequence[str]) -> list[StoredRun]:
     """Return the runs; those of settings that nobody chose were not tested."""
-    wanted = {(one.arm, one.setting) for one in choose(kept, metrics)}
+    wanted = {(one.arm, one.setting) for one in select_best_settings(kept, metrics)}
     return [
         one
         if (one.run.arm, one.run.setting) in wanted
@@ -172,7 +172,9 @@ class _Maker:
     ) -> StoredRun:
         """Write its scores; return what is told of them in the manifest."""
         known = self.scores(VALIDATION, "iid", 0)
-        values = validated(known, {name: own for name, (_, own) in self.methods.items()}, metrics)
+        values = validation_values(
+            known, {name: own for name, (_, own) in self.methods.items()}, metrics
+        )
         parts = [self.scores(e.key, e.kind, e.severity) for e in exposures]
         names = [f"{JOBS}/{run.name}-{part}.npz" for part in ("validation", "test")]
         for name, content in zip(names, ([known], parts), strict=True):

@@ -4,7 +4,7 @@ import numpy as np
 
 from abstain_bench.runs.methods import METHODS, FitData, fit_all
 from abstain_bench.runs.outputs import network_outputs
-from abstain_bench.runs.selection import validated
+from abstain_bench.runs.selection import validation_values
 from abstain_bench.runs.store import (
     JOBS,
     ExposureFacts,
@@ -79,7 +79,7 @@ def make_runs(
                 files[1] = ""
             else:
                 (folder / files[1]).write_bytes(pack_scores(parts[1:]))
-            own = validated(
+            own = validation_values(
                 parts[0], {m: METHODS[m].uses_mean_prediction for m in methods}, METRICS
             )
             kept.append(StoredRun(Run(name, "plain", setting, seed, "small"), *files, own))

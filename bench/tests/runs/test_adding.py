@@ -10,7 +10,7 @@ from bench.tests.runs.stored_runs import KEYS, METRICS, make_runs
 
 from abstain.errors import DomainError, FileFormatError, InputError, UnknownNameError
 from abstain_bench.runs.importing import add_scores, export, remove_scores
-from abstain_bench.runs.selection import choose
+from abstain_bench.runs.selection import select_best_settings
 from abstain_bench.runs.store import Additions, Store, pack_scores, write_manifest
 
 
@@ -159,9 +159,9 @@ def test_predictions_of_its_own_are_judged(folder):
     assert list(said.confidence) == ["mine"]
     assert store.validation_values(own[0])["mine"]["accuracy"] == 1.0
     assert "mine" not in store.scores(store.tested_runs[0], "iid").confidence
-    assert {one.arm for one in choose(store.stored_runs, METRICS) if one.method == "mine"} == {
-        "mine"
-    }
+    assert {
+        one.arm for one in select_best_settings(store.stored_runs, METRICS) if one.method == "mine"
+    } == {"mine"}
     assert export(store, None, folder.parent / "again.parquet").runs == tuple(
         f"plain-seed{k}" for k in range(3)
     )
@@ -177,7 +177,9 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
         .otherwise(pl.col("mine"))
     )
     rest = rows.filter(~((pl.col("exposure") == "validation") & pl.col("run").str.contains("-a-")))
-    with pytest.raises(InputError, match=r"2 settings \(plain a, plain b\).*only validation data"):
+    with pytest.raises(
+        InputError, match=r"2 settings \(plain a, plain b\).*validation data must select"
+    ):
         add_scores(folder, saved(folder, rest))
     untested = rows.filter(run="plain-a-seed0", exposure="validation").with_columns(
         run=pl.lit("plain-c-seed0")
@@ -186,7 +188,7 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
     assert any("not tested" in note and "plain-c-seed0" in note for note in notes)
     chosen = {
         one.metric: one
-        for one in choose(Store.read(folder).stored_runs, METRICS)
+        for one in select_best_settings(Store.read(folder).stored_runs, METRICS)
         if one.method == "mine"
     }
     assert chosen["failure_auroc"].setting == "b"
@@ -203,7 +205,7 @@ def test_without_validation_rows_one_setting_can_be_added(folder):
     store = Store.read(folder)
     assert store.validation_values(store.runs[0])["mine"] == {}
     assert "mine" not in store.scores(store.runs[0], "validation").confidence
-    assert any(one.method == "mine" for one in choose(store.stored_runs, METRICS))
+    assert any(one.method == "mine" for one in select_best_settings(store.stored_runs, METRICS))
 
 
 def _without(rows, **where):
@@ -259,7 +261,7 @@ BROKEN = {
     "prediction": (lambda r: r.with_columns(prediction=pl.lit(3)), "whole numbers from 0 to 2"),
     "no place": (lambda r: r.drop("row"), "has no column 'row'"),
     "nothing": (lambda r: r.drop("mine"), "no column of confidences"),
-    "name": (lambda r: r.rename({"mine": "my score"}), "must be named with up to 60"),
+    "name": (lambda r: r.rename({"mine": "my score"}), "the name of a method must have up to 60"),
     "catalogue": (lambda r: r.rename({"mine": "confidnet"}), "is the name of a method"),
     "arm": (lambda r: r.rename({"mine": "plain"}), "is the name of a method or an arm"),
 }

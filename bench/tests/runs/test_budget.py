@@ -6,7 +6,7 @@ from abstain_bench.published import table
 from abstain_bench.runs.specification import Specification, default_config
 from abstain_bench.runs.specification.budget import NETWORK_SIZES, budget_of
 from abstain_bench.runs.tasks import TASKS, Sizes
-from abstain_bench.runs.tasks.counts import ImageCounts, counts_of, published_counts
+from abstain_bench.runs.tasks.counts import ImageCounts, count_images, published_counts
 
 
 def budget(task="cifar10", protocol="fd-shifts", **changes):
@@ -129,10 +129,10 @@ def test_hours_are_products_over_the_rate_and_go_with_the_area():
 
 
 def test_pictures_that_nobody_published_are_counted_as_they_are_read():
-    found = counts_of("digits8", None, None, ["fog"], [1, 4])
+    found = count_images("digits8", None, None, ["fog"], [1, 4])
     assert isinstance(found, ImageCounts)
     assert (found.train, found.validation, found.side, found.classes) == (900, 300, 8, 10)
-    parts = TASKS["digits8"].parts(None)
+    parts = TASKS["digits8"].load_images(None)
     assert found.exposures["letters"] == parts.exposures[-2].load().n
     assert sum("corruption" in name for name in found.exposures) == 2
     assert published_counts("digits8", None, [], []) is None

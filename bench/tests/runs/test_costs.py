@@ -5,13 +5,13 @@ import json
 import pytest
 
 from abstain_bench.runs.costs import (
-    PARTS,
+    PART_TITLES,
     REPORT,
     Cost,
     Stopwatch,
-    by_score,
-    by_stage,
-    costs_of,
+    costs_by_score,
+    costs_by_stage,
+    read_costs,
     write_report_costs,
 )
 from abstain_bench.runs.jobs import Job, run_jobs
@@ -44,7 +44,7 @@ def folder(tmp_path):
 
 
 def test_the_seconds_of_all_jobs_add_up(folder):
-    costs = costs_of(folder)
+    costs = read_costs(folder)
     assert sum(one.seconds for one in costs) == pytest.approx(7.0 * 5)
     found = {(one.stage, one.part, one.score): (one.jobs, one.seconds) for one in costs}
     assert found == {
@@ -65,16 +65,16 @@ def test_the_seconds_of_all_jobs_add_up(folder):
     assert [one.stage for one in costs] == sorted(
         (one.stage for one in costs), key=("train", "validate", "test").index
     )
-    assert costs_of(folder, read_receipts(folder / JOBS).values()) == costs
+    assert read_costs(folder, read_receipts(folder / JOBS).values()) == costs
 
 
 def test_tables_add_up_stages_and_scores(folder):
-    costs = costs_of(folder)
-    stages, scores = by_stage(costs), by_score(costs)
+    costs = read_costs(folder)
+    stages, scores = costs_by_stage(costs), costs_by_score(costs)
     assert sum(row.share for row in stages) == pytest.approx(1)
-    own = next(row for row in stages if row.words == ("validate", PARTS["scores"]))
+    own = next(row for row in stages if row.labels == ("validate", PART_TITLES["scores"]))
     assert (own.jobs, own.seconds) == (1, 1.0)
-    assert [(row.words, row.jobs, row.seconds) for row in scores] == [
+    assert [(row.labels, row.jobs, row.seconds) for row in scores] == [
         (("msr",), 2, 1.25),
         (("knn",), 1, 0.75),
         (("ens_msr",), 1, 0.5),
@@ -86,11 +86,11 @@ def test_the_last_report_is_a_stage(folder):
     watch.add({"ranking": 1.5, "page": 2.0})
     watch.add({"page": 1.0})
     write_report_costs(folder, watch)
-    found = [one for one in costs_of(folder) if one.stage == REPORT]
+    found = [one for one in read_costs(folder) if one.stage == REPORT]
     assert found == [Cost(REPORT, "ranking", "", 1, 1.5), Cost(REPORT, "page", "", 1, 3.0)]
     for content in ("", "[]", '{"page": "x"}', '{"page": -1}', '{"other thing": 1}'):
         (folder / "report-costs.json").write_text(content)
-        assert REPORT not in {one.stage for one in costs_of(folder)}
+        assert REPORT not in {one.stage for one in read_costs(folder)}
 
 
 def test_a_folder_that_nobody_may_write_to_stops_no_report(tmp_path):
@@ -101,5 +101,5 @@ def test_a_folder_that_nobody_may_write_to_stops_no_report(tmp_path):
 def test_what_took_no_time_of_a_changed_receipt_is_nothing(tmp_path):
     took = {"training": 9.0, "scores": {}}
     one = Receipt("train-a", "k", 7.0, {"took": took}, "", {}, {}, ())
-    found = {c.part: c.seconds for c in costs_of(tmp_path, [one])}
+    found = {c.part: c.seconds for c in read_costs(tmp_path, [one])}
     assert found == {"training": 9.0, "other": 0.0}

@@ -66,6 +66,6 @@ def test_devices_that_are_not_there_are_refused():
 
 
 def test_reading_devices_needs_no_torch():
-    code = "import sys, abstain_bench.runs.jobs.devices as d; d.devices_of('cuda'); print('torch' in sys.modules)"
+    code = "import sys, abstain_bench.runs.jobs.devices as d; d.parse_devices('cuda'); print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"

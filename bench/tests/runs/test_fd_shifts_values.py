@@ -11,7 +11,7 @@ from abstain.confidence import fit, penalized_softmax_response, score
 from abstain.predictions import Predictions
 from abstain_bench.results import results_of
 from abstain_bench.runs.importing import import_fd_shifts
-from abstain_bench.runs.importing.fd_shifts import told_by
+from abstain_bench.runs.importing.fd_shifts import read_results
 from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
 from abstain_bench.runs.store import Store
 
@@ -160,9 +160,9 @@ def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
 
 def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
     """Neighbors, ViM and ReAct follow their papers; with its options they are those of its code."""
-    seen = told_by(written("confidnet", tmp_path), EXPOSURES["confidnet"])
+    seen = read_results(written("confidnet", tmp_path), EXPOSURES["confidnet"])
     logits, features, samples = (
-        np.concatenate([getattr(part.outputs, field) for part in seen.parts])
+        np.concatenate([getattr(part.outputs, field) for part in seen.exposures])
         for field in ("logits", "features", "logit_samples")
     )
     p = Predictions(logits=logits, features=features, logit_samples=samples, loss=logits[:, 0] * 0)
@@ -174,7 +174,7 @@ def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
 
     # The squared distance to the 50th of the first 1,000 training images.
     np.testing.assert_allclose(-(values("knn", normalize=False) ** 2), theirs["dknn"], **close)
-    layer = {"last_layer": seen.layer}
+    layer = {"last_layer": seen.last_layer}
     for base, own, said in (
         ("energy", "react_energy_mls", np.array),
         ("mls", "react_det_mls", np.array),
@@ -187,7 +187,8 @@ def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
     found = values("vim", centered=True, **layer)
     stored = score("energy", p).values
     made = score(
-        "energy", Predictions(logits=features @ seen.layer[0].T + seen.layer[1], loss=p.loss)
+        "energy",
+        Predictions(logits=features @ seen.last_layer[0].T + seen.last_layer[1], loss=p.loss),
     )
     np.testing.assert_allclose(found - made.values + stored, theirs["vim"], **close)
     # About the origin, as the paper has it, is another score.
@@ -207,10 +208,10 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
     assert found == pytest.approx(facts.values["iid_study", "temp_mls", "aurc"], rel=1e-9)
 
     # Another temperature, of the logits of clipped features on validation data.
-    train = told_by(written("confidnet", tmp_path / "x"), EXPOSURES["confidnet"])
+    train = read_results(written("confidnet", tmp_path / "x"), EXPOSURES["confidnet"])
     hot = {"base": "msr", "percentile": 99, "temperature": facts.clipped_temperature}
-    clipped = fit("react", train.train, last_layer=train.layer, **hot)
-    features = next(part for part in train.parts if part.facts.key == "iid").outputs
+    clipped = fit("react", train.train, last_layer=train.last_layer, **hot)
+    features = next(part for part in train.exposures if part.facts.key == "iid").outputs
     found = 1000 * ab.aurc(score(clipped, features).values, ~p.correct)
     assert found == pytest.approx(facts.values["iid_study", "react_temp_mls", "aurc"], rel=1e-6)
 
@@ -223,8 +224,8 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
 
 @pytest.mark.parametrize("name", ["confidnet", "dg", "devries"])
 def test_mcd_waic_of_fd_shifts_takes_the_deviations_of_its_first_row(name, tmp_path):
-    seen = told_by(written(name, tmp_path), EXPOSURES[name], abstains=name == "dg")
-    samples = np.concatenate([part.outputs.logit_samples for part in seen.parts])
+    seen = read_results(written(name, tmp_path), EXPOSURES[name], abstains=name == "dg")
+    samples = np.concatenate([part.outputs.logit_samples for part in seen.exposures])
     p = softmax(samples.astype(np.float64), axis=2)
     mean, deviation = p.mean(axis=1), p.std(axis=1)
     ours, theirs = 1 + penalized_softmax_response(samples), told(name).confidence["mcd_waic"]

@@ -10,7 +10,7 @@ from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench.data.corruptions import CORRUPTIONS
 from abstain_bench.results import results_of
 from abstain_bench.runs.importing import import_fd_shifts
-from abstain_bench.runs.importing.fd_shifts import told_by
+from abstain_bench.runs.importing.fd_shifts import read_results
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.store import Store
 
@@ -126,8 +126,8 @@ def test_the_last_layer_of_deep_gamblers_has_a_row_for_abstention(tmp_path):
     folder = make_folder(tmp_path / "x", 1, abstains=True)
     found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
     assert {"dg_res", "dg_msr", "dg_pe", "dg_mcd_msr", "dg_temp_msr"} <= set(found.methods)
-    told = told_by(folder, SHORT, abstains=True)
-    assert [len(part) for part in told.layer] == [CLASSES, CLASSES]
+    told = read_results(folder, SHORT, abstains=True)
+    assert [len(part) for part in told.last_layer] == [CLASSES, CLASSES]
     layer = np.load(folder / "last_layer.npz")
     expected = told.train.features @ layer["w"][:CLASSES].T + layer["b"][:CLASSES]
     assert np.allclose(told.train.logits, expected, atol=1e-4)
@@ -185,12 +185,12 @@ def test_classes_held_out_are_asked_for_and_checked(tmp_path):
     folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
     asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
     found = import_fd_shifts(folder, tmp_path / "a", **asked)
-    assert any("no training image is of the classes 2" in note for note in found.notes)
+    assert any("no training image has the classes 2" in note for note in found.notes)
     for wrong, said in (
         ([3], "0 to 2; got 3"),
         ([2, 2], "one of them twice"),
         ([True], "got True"),
-        ([0], "which training images in train_features.npz are of"),
+        ([0], "which training images in train_features.npz have"),
         ([0, 2], "must leave two classes"),
     ):
         with pytest.raises(InputError, match=said):
@@ -204,7 +204,7 @@ def test_classes_held_out_are_asked_for_and_checked(tmp_path):
                 import_fd_shifts(results, tmp_path / "c", **asked)
     import_fd_shifts(folder, tmp_path / "c", held_out=[2], **asked)
     other = make_folder(tmp_path / "y", 2)
-    with pytest.raises(InputError, match=r"same classes apart.* are 0, 1; got 0, 1, 2"):
+    with pytest.raises(InputError, match=r"same classes.* are 0, 1; got 0, 1, 2"):
         import_fd_shifts(other, tmp_path / "c", **asked | {"seed": 1})
 
 
@@ -270,7 +270,7 @@ def test_other_pictures_are_refused(tmp_path, folder):
     table = raw(folder)
     table[COUNTS[0] + 3, -2] = (table[COUNTS[0] + 3, -2] + 1) % CLASSES
     np.savez(folder / "raw_logits.npz", table)
-    with pytest.raises(InputError, match=r"'iid' must be of the same images.*image 3"):
+    with pytest.raises(InputError, match=r"'iid' must have the same images.*image 3"):
         import_fd_shifts(folder, out, arm="confidnet", seed=1, exposures=EXPOSURES)
     assert len(Store.read(out).stored_runs) == 1
 
@@ -292,7 +292,7 @@ def test_into_a_folder_of_own_runs(tmp_path, folder):
         ),
         ({"exposures": (*EXPOSURES[:3], "new-class")}, "'new-class:NAME'"),
         ({"exposures": (*EXPOSURES[:3], "iid")}, "'iid:iid' twice"),
-        ({"exposures": ("validation", "-", "corruption", "-")}, "must hold 'iid'"),
+        ({"exposures": ("validation", "-", "corruption", "-")}, "must contain 'iid'"),
         ({"exposures": (*EXPOSURES[:3], "corruption")}, "twice"),
         ({"exposures": ("validation", "iid", "new-class:a", "corruption")}, "15 corruptions"),
         ({"exposures": (*EXPOSURES[:3], "shift")}, "must be one of 'validation', 'iid'"),

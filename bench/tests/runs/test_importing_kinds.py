@@ -164,7 +164,7 @@ def test_networks_of_two_models_are_kept_apart(tmp_path):
     cnn, vit = (make_folder(tmp_path / n / "test_results", i) for i, n in enumerate("ab"))
     asked = {"arm": "confidnet", "exposures": SHORT}
     import_fd_shifts(cnn, out, seed=0, setting="vgg", model="vgg13", **asked)
-    with pytest.raises(InputError, match=r"one model.*has the model 'vgg13', and got the model"):
+    with pytest.raises(InputError, match=r"the same model.*has the model 'vgg13', got the model"):
         import_fd_shifts(vit, out, seed=0, setting="vit", model="vit-b16", **asked)
     assert len(Store.read(out).runs) == 1
     # Replacing the only run may change the model of the folder.
@@ -181,13 +181,13 @@ def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_pa
     configure(cnn, network_of("vgg13", "confidnet_and_enc"))
     configure(vit, network_of("null", "vit"))
     import_fd_shifts(cnn, tmp_path / "two", seed=0, **asked)
-    with pytest.raises(InputError, match="has the model 'vgg13', and got the model 'vit'"):
+    with pytest.raises(InputError, match="has the model 'vgg13', got the model 'vit'"):
         import_fd_shifts(vit, tmp_path / "two", seed=1, **asked)
     narrow = raw(vit, "encoded_output")[:, 1:]
     np.savez(vit / "encoded_output.npz", narrow)
     for name in ("train_features.npz", "last_layer.npz"):
         (vit / name).unlink()
-    with pytest.raises(InputError, match="has 5 features, and got 4 features"):
+    with pytest.raises(InputError, match="has 5 features, got 4 features"):
         import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
     (vit / "encoded_output.npz").unlink()
     found = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)

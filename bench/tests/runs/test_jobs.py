@@ -13,6 +13,7 @@ from bench.tests.runs.job_work import work
 
 from abstain.errors import InputError
 from abstain_bench.runs.jobs import Job, WorkerPool, run_jobs
+from abstain_bench.runs.jobs.progress import JobProgress, ProgressWriter, read_job_progress
 from abstain_bench.runs.jobs.record import (
     PROGRESS_SUFFIX,
     JobTable,
@@ -21,7 +22,6 @@ from abstain_bench.runs.jobs.record import (
     read_receipts,
     run_job,
 )
-from abstain_bench.runs.jobs.steps import JobProgress, ProgressWriter, read_job_progress
 
 A = Job("a", {"x": 1})
 B = Job("b", {"x": 1}, (A,))

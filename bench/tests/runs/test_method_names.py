@@ -6,7 +6,7 @@ import pytest
 from abstain.errors import UnknownNameError
 from abstain_bench.results.scope import select_methods
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.store import RunScores, ScoreFile, pack_scores
 
 
@@ -27,7 +27,7 @@ def test_stored_scores_of_earlier_versions_are_read(tmp_path):
 
 def test_reports_select_methods_in_both_spellings():
     chosen = [
-        Chosen(method=name, metric="augrc", arm="cross-entropy", setting="a", value=None)
+        SelectedSetting(method=name, metric="augrc", arm="cross-entropy", setting="a", value=None)
         for name in ("msr", "mcd_msr")
     ]
     assert select_methods(chosen, ["mcd-msr"]) == (chosen[1],)

@@ -116,26 +116,28 @@ def test_ours_tracks_it_too():
     pytest.importorskip("torch")
     from abstain import training
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.passes import outputs_of
-    from abstain_bench.runs.pictures import loaded
+    from abstain_bench.runs.loaded_task import load_task
+    from abstain_bench.runs.passes import compute_outputs
     from abstain_bench.runs.training import Recipe, train
 
-    task, objective = loaded("digits8", ""), training.make("cross-entropy", rng=2)
+    task, objective = load_task("digits8", ""), training.make("cross-entropy", rng=2)
     backbone = MODELS["small-conv"].make(task.shape, seed=2)
     network = training.Network(backbone, objective.head(backbone.width, 10))
     recipe = Recipe(epochs=6, learning_rate=0.1, batch_size=64, schedule="cosine", nesterov=True)
-    train(network, task.parts.train, objective, recipe, inputs=task.inputs, seed=2)
+    train(
+        network, task.task_images.train, objective, recipe, preprocessing=task.preprocessing, seed=2
+    )
 
     def said(seen):
-        return outputs_of(network, objective, seen.pictures, seen.labels, seen.places)
+        return compute_outputs(network, objective, seen.images, seen.labels, seen.source_indices)
 
     held = said(task.validation)
     fitted = fit_all(["msr", "mls", "temp_mls"], FitData(held, held))
     assert abs(fitted.scores["temp_mls"].temperature - 1) > 0.05
     apart = {"mls": [], "temp_mls": []}
-    for exposure in task.parts.exposures:
+    for exposure in task.task_images.exposures:
         if exposure.severity in {0, 1, 3, 5}:
-            outputs = said(task.exposed(exposure))
+            outputs = said(task.exposure_images(exposure))
             wrong, scores = ~right("msr", outputs), fitted.score(outputs)
             base = ab.augrc(scores["msr"], wrong)
             for name, own in apart.items():
@@ -297,7 +299,7 @@ def test_they_take_what_a_network_says():
     torch = pytest.importorskip("torch")
     from abstain import training
     from abstain_bench.networks import SmallConv
-    from abstain_bench.runs.passes import outputs_of
+    from abstain_bench.runs.passes import compute_outputs
 
     for kind in ("cross-entropy", "confidnet", "deep-gamblers", "devries"):
         objective = training.make(kind, rng=0)
@@ -307,7 +309,7 @@ def test_they_take_what_a_network_says():
             pictures = torch.rand(90, 1, 16, 16)
         torch.nn.init.ones_(network.head.classifier.bias)  # as if trained: logits above 0
         labels = np.arange(90) % 3
-        found = outputs_of(network, objective, pictures, labels, np.arange(90), samples=3)
+        found = compute_outputs(network, objective, pictures, labels, np.arange(90), samples=3)
         last = (p.detach().numpy() for p in network.head.classifier.parameters())
         chosen = [m for m in METHODS.values() if m.objective == kind and "ensemble" not in m.needs]
         scores = score_all(chosen, FitData(found, found, *last), found)

@@ -125,7 +125,7 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
         changed[part] = not np.array_equal(found, whole)
         assert not changed[part] or part in entry.fitted_splits
     for part in entry.fitted_splits:
-        # Chosen from a grid, a parameter may well be the same on other images. The features
+        # SelectedSetting from a grid, a parameter may well be the same on other images. The features
         # above the 99th percentile have a weight of 0 in this toy.
         is_same = name == "pnorm" or ("react_99" in name and part == "train")
         assert changed[part] or is_same

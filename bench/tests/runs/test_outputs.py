@@ -14,7 +14,7 @@ def made(seed=0, **changes):
     given = {
         "logits": rng.normal(size=(N, K)).astype(np.float32),
         "labels": np.array([0, 1, 2, -1, 0, 1, -1]),
-        "places": np.array([5, 5, 6, 7, 8, 8, 9]),
+        "source_indices": np.array([5, 5, 6, 7, 8, 8, 9]),
         "features": rng.normal(size=(N, 4)).astype(np.float32),
         "samples": rng.normal(size=(N, 5, K)).astype(np.float32),
         "confidence": rng.normal(size=N),
@@ -68,7 +68,7 @@ def test_logits_are_kept_at_float32_or_better(given, kept):
         ({"logits": np.zeros(N)}, r"`logits` must have shape \(n, K\)"),
         ({"logits": np.zeros((N, 1)), "samples": None}, "at least two classes"),
         ({"labels": np.zeros(3, int)}, "`labels` must have one entry for each of the 7"),
-        ({"places": np.zeros(3, int)}, "`ids` must have one entry for each of the 7"),
+        ({"source_indices": np.zeros(3, int)}, "`ids` must have one entry for each of the 7"),
         ({"features": np.zeros((3, 2))}, "`features` must have one entry for each of the 7"),
         ({"samples": np.zeros((N, 5, 4))}, r"`logit_samples` must have shape \(7, S, 3\)"),
         ({"confidence": np.zeros(3)}, "must have one entry for each of the 7"),
@@ -124,7 +124,7 @@ def test_an_ensemble_is_exact_where_probabilities_saturate():
 def test_members_of_other_pictures_are_refused():
     for changes, match in [
         ({"labels": np.zeros(N, int)}, "`labels` of member 3"),
-        ({"places": np.arange(N)}, "`ids` of member 3"),
+        ({"source_indices": np.arange(N)}, "`ids` of member 3"),
         ({"logits": np.zeros((N, 4))}, "shape of the logits of member 3"),
     ]:
         other = made(samples=None, sample_confidence=None, **changes)
@@ -157,19 +157,19 @@ def pictures(torch):
 
 
 def asked(network, objective, pictures, **options):
-    from abstain_bench.runs.passes import outputs_of
+    from abstain_bench.runs.passes import compute_outputs
 
     n = len(pictures)
-    return outputs_of(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
+    return compute_outputs(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
 
 
 def test_logits_are_those_of_training_and_features_go_to_them(torch, pictures):
-    from abstain_bench.runs.training import logits_of
+    from abstain_bench.runs.training import compute_logits
 
     network, objective = network_of()
     network.train()
     out = asked(network, objective, pictures)
-    np.testing.assert_array_equal(out.logits, logits_of(network, pictures))
+    np.testing.assert_array_equal(out.logits, compute_logits(network, pictures))
     last = network.head.classifier
     again = torch.from_numpy(out.features.copy()) @ last.weight.T + last.bias
     np.testing.assert_allclose(again.detach().numpy(), out.logits, atol=1e-5)
@@ -218,7 +218,7 @@ def test_blocks_change_nothing_without_dropout_and_are_bounded(torch, pictures, 
     whole = asked(network, objective, pictures, samples=2)
     seen = []
     hook = network.head.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
-    monkeypatch.setattr(passes, "_POINTS", 64 * 100)
+    monkeypatch.setattr(passes, "_MAX_BLOCK_PIXELS", 64 * 100)
     parts = asked(network, objective, pictures, samples=2)
     hook.remove()
     assert max(seen) == 100
@@ -239,7 +239,7 @@ def test_blocks_are_bounded_by_the_side_at_which_the_layers_see_the_pictures(
     network.backbone = Resized(network.backbone, 40)
     seen = []
     network.head.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
-    monkeypatch.setattr(passes, "_POINTS", 40 * 40 * 7)
+    monkeypatch.setattr(passes, "_MAX_BLOCK_PIXELS", 40 * 40 * 7)
     found = asked(network, objective, pictures[:20])
     assert seen == [7, 7, 6]
     assert found.n == 20
@@ -309,10 +309,10 @@ def test_what_cannot_be_asked_is_refused(torch, pictures):
     for samples in (1, -1, 2.0, True):
         with pytest.raises(InputError, match="`samples` must be 0"):
             asked(network, objective, pictures[:3], samples=samples)
-    with pytest.raises(ShapeError, match="`pictures` must be a tensor"):
+    with pytest.raises(ShapeError, match="`images` must be a tensor"):
         asked(network, objective, pictures[:3, 0])
     with pytest.raises(ShapeError, match="`labels`"):
-        passes.outputs_of(network, objective, pictures[:3], [0], [0, 1, 2])
+        passes.compute_outputs(network, objective, pictures[:3], [0], [0, 1, 2])
     torch.nn.init.constant_(network.head.classifier.bias, float("nan"))
     with pytest.raises(DomainError, match=r"`logits` must be finite.*diverge"):
         asked(network, objective, pictures[:3])

@@ -11,48 +11,54 @@ from bench.tests.runs.followed import after, before, begin, plan_of, small, work
 
 from abstain.errors import FileFormatError, InputError
 from abstain_bench.runs.jobs import run_jobs
-from abstain_bench.runs.progress import ArmProgress, progress_of, specification_of
+from abstain_bench.runs.progress import ArmProgress, read_progress, specification_of
 from abstain_bench.runs.specification import Specification
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 
 
 def counts(found):
     return {
-        arm.arm: (arm.networks, arm.trained, arm.validated, arm.to_test, arm.tested)
+        arm.arm: (
+            arm.n_networks,
+            arm.n_trained,
+            arm.n_validated,
+            arm.n_to_test,
+            arm.n_tested,
+        )
         for arm in found.arms
     }
 
 
 def test_a_run_that_has_just_begun(tmp_path):
     begin(tmp_path, small())
-    found = progress_of(tmp_path)
+    found = read_progress(tmp_path)
     assert counts(found) == {
         "cross-entropy": (4, 0, 0, 0, 0),
         "dg": (4, 0, 0, 0, 0),
         "ensemble": (2, 0, 0, 0, 0),
     }
-    assert found.chosen == ()
-    assert not found.validated
-    assert not found.over
+    assert found.selected == ()
+    assert not found.is_validated
+    assert not found.is_finished
 
 
 def test_from_the_first_job_to_the_last(tmp_path):
     config = small()
     begin(tmp_path, config)
     before(tmp_path, config, jobs=slice(5))
-    found = progress_of(tmp_path)
+    found = read_progress(tmp_path)
     # Train and validate alternate: the third network is trained only.
     assert counts(found)["cross-entropy"] == (4, 2, 2, 2, 0)
     assert counts(found)["dg"] == (4, 1, 0, 0, 0)
-    assert {(one.method, one.setting) for one in found.chosen} == {
+    assert {(one.method, one.setting) for one in found.selected} == {
         ("msr", "dropout0"),
         ("mcd_msr", "dropout0"),
     }
     before(tmp_path, config)
-    found = progress_of(tmp_path)
-    assert found.validated
-    assert not found.over
-    chosen = {(one.metric, one.method): one.setting for one in found.chosen}
+    found = read_progress(tmp_path)
+    assert found.is_validated
+    assert not found.is_finished
+    chosen = {(one.metric, one.method): one.setting for one in found.selected}
     assert chosen == {
         (metric, method): setting
         for metric in ("augrc", "accuracy")
@@ -64,16 +70,16 @@ def test_from_the_first_job_to_the_last(tmp_path):
         )
     }
     after(tmp_path, config, jobs=slice(3))
-    assert counts(progress_of(tmp_path))["dg"] == (4, 4, 4, 2, 1)
+    assert counts(read_progress(tmp_path))["dg"] == (4, 4, 4, 2, 1)
     outcomes = after(tmp_path, config)
-    found = progress_of(tmp_path)
+    found = read_progress(tmp_path)
     assert counts(found) == {
         "cross-entropy": (4, 4, 4, 2, 2),
         "dg": (4, 4, 4, 2, 2),
         "ensemble": (2, 2, 2, 1, 1),
     }
-    assert sum(arm.tested for arm in found.arms) == len(outcomes)
-    assert found.over
+    assert sum(arm.n_tested for arm in found.arms) == len(outcomes)
+    assert found.is_finished
     assert found.size == sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
 
 
@@ -100,15 +106,15 @@ def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
         **{"methods": ["msr", "mcd_msr"] if "arms" in changes else config.methods} | changes
     )
     begin(tmp_path, changed)
-    first = progress_of(tmp_path).arms[0]
-    assert (first.trained, first.validated) == left
+    first = read_progress(tmp_path).arms[0]
+    assert (first.n_trained, first.n_validated) == left
     # That is what the runner itself would find there.
     told = []
     asked = plan_of(changed).jobs_before_selection()
     run_jobs(asked, work, tmp_path / JOBS, on_outcome=lambda one, *_: told.append(one))
     kept = [one.job.name for one in told if one.status == "kept"]
-    assert sum(name.startswith("train-cross") for name in kept) == first.trained
-    assert sum(name.startswith("validate-cross") for name in kept) == first.validated
+    assert sum(name.startswith("train-cross") for name in kept) == first.n_trained
+    assert sum(name.startswith("validate-cross") for name in kept) == first.n_validated
 
 
 def test_the_jobs_of_a_folder_are_those_of_its_run(tmp_path):
@@ -131,14 +137,14 @@ def test_what_jobs_depend_on_is_that_of_the_manifest_or_of_the_newest_job(tmp_pa
     run_jobs([plan.networks[0].test], work, tmp_path / JOBS)
     found = specification_of(Store.read(tmp_path))
     assert (found.device, found.images_digest, found.files_digest) == ("cuda", "0123", "4567")
-    assert counts(progress_of(tmp_path))["cross-entropy"] == (4, 1, 1, 2, 1)
+    assert counts(read_progress(tmp_path))["cross-entropy"] == (4, 1, 1, 2, 1)
     path = tmp_path / MANIFEST
     manifest = json.loads(path.read_text())
     manifest["facts"] |= {"device": "cpu", "pictures": "89", "files": ""}
     path.write_text(json.dumps(manifest))
     found = specification_of(Store.read(tmp_path))
     assert (found.device, found.images_digest, found.files_digest) == ("cpu", "89", "")
-    assert counts(progress_of(tmp_path))["cross-entropy"] == (4, 0, 0, 0, 0)
+    assert counts(read_progress(tmp_path))["cross-entropy"] == (4, 0, 0, 0, 0)
 
 
 def test_tasks_and_methods_of_a_program_of_ones_own_are_counted(tmp_path):
@@ -146,7 +152,7 @@ def test_tasks_and_methods_of_a_program_of_ones_own_are_counted(tmp_path):
     begin(tmp_path, config)
     spec = Specification(config, ("iid",), variation={"name": "own"})
     run_jobs(spec.jobs_before_selection(), work, tmp_path / JOBS)
-    assert counts(progress_of(tmp_path))["cross-entropy"][:3] == (4, 4, 4)
+    assert counts(read_progress(tmp_path))["cross-entropy"][:3] == (4, 4, 4)
 
 
 def test_failures_are_named_until_they_are_done(tmp_path):
@@ -161,14 +167,14 @@ def test_failures_are_named_until_they_are_done(tmp_path):
         return work(job, folder)
 
     before(tmp_path, config, fails)
-    (failure,) = (found := progress_of(tmp_path)).failed
+    (failure,) = (found := read_progress(tmp_path)).failures
     assert failure.name == "train-dg-dropout0-reward3-seed1"
     assert failure.error == "is on fire"
     assert failure.log.is_file()
-    assert found.begun == ("train-dg-dropout0-reward3-seed1",)
+    assert found.unfinished_trainings == ("train-dg-dropout0-reward3-seed1",)
     assert counts(found)["dg"] == (4, 3, 3, 2, 0)
     before(tmp_path, config)
-    assert progress_of(tmp_path).failed == ()
+    assert read_progress(tmp_path).failures == ()
 
 
 #: What stands in place of a receipt.
@@ -188,7 +194,7 @@ def test_what_is_no_receipt_counts_for_nothing(tmp_path):
     before(tmp_path, config, jobs=slice(len(CHANGED)))
     for number, path in enumerate(sorted((tmp_path / JOBS).glob("*.json"))):
         path.write_text(CHANGED[number])
-    assert progress_of(tmp_path).arms[0] == ArmProgress("cross-entropy", 4, 0, 0, 0, 0)
+    assert read_progress(tmp_path).arms[0] == ArmProgress("cross-entropy", 4, 0, 0, 0, 0)
 
 
 def test_a_job_whose_file_was_deleted_is_not_done(tmp_path):
@@ -197,11 +203,11 @@ def test_a_job_whose_file_was_deleted_is_not_done(tmp_path):
     before(tmp_path, config)
     for path in (tmp_path / JOBS).glob("validate-cross-entropy-dropout0-seed0-*.npz"):
         path.unlink()
-    found = progress_of(tmp_path)
+    found = read_progress(tmp_path)
     assert counts(found)["cross-entropy"][:3] == (4, 4, 3)
     # What all seeds make together needs it.
     assert counts(found)["ensemble"][1] == 1
-    assert not found.validated
+    assert not found.is_validated
 
 
 @pytest.mark.parametrize("changes", [{"arms": []}, {"seeds": None}, {"recipe": 3}])
@@ -212,12 +218,12 @@ def test_a_configuration_that_was_changed_by_hand_is_said_to_be_damaged(tmp_path
     found = json.loads(path.read_text())
     path.write_text(json.dumps(found | {"config": found["config"] | changes}))
     with pytest.raises(FileFormatError, match="is damaged"):
-        progress_of(tmp_path)
+        read_progress(tmp_path)
 
 
 def test_no_folder_of_runs(tmp_path):
     with pytest.raises(InputError, match="is no folder of runs"):
-        progress_of(tmp_path)
+        read_progress(tmp_path)
 
 
 def test_a_shared_classifier_is_trained_for_both_arms(tmp_path):
@@ -226,13 +232,13 @@ def test_a_shared_classifier_is_trained_for_both_arms(tmp_path):
     begin(tmp_path, config)
     outcomes = before(tmp_path, config, jobs=slice(4))
     assert [outcome.job.name.partition("-")[0] for outcome in outcomes] == ["train", "validate"] * 2
-    assert counts(progress_of(tmp_path)) == {
+    assert counts(read_progress(tmp_path)) == {
         "cross-entropy": (2, 1, 1, 2, 0),
         "confidnet": (2, 1, 1, 2, 0),
     }
     before(tmp_path, config)
     after(tmp_path, config)
-    assert progress_of(tmp_path).over
+    assert read_progress(tmp_path).is_finished
 
 
 def test_scores_of_another_version_are_not_done(tmp_path):
@@ -242,4 +248,4 @@ def test_scores_of_another_version_are_not_done(tmp_path):
     for path in (tmp_path / JOBS).glob("validate-*.json"):
         found = json.loads(path.read_text())
         path.write_text(json.dumps({**found, "spec": {**found["spec"], "version": 1}}))
-    assert counts(progress_of(tmp_path))["cross-entropy"] == (4, 4, 0, 0, 0)
+    assert counts(read_progress(tmp_path))["cross-entropy"] == (4, 4, 0, 0, 0)

@@ -14,8 +14,8 @@ from abstain.errors import FileFormatError, InputError  # noqa: E402
 from abstain_bench.data.published import CORRUPTIONS  # noqa: E402
 from abstain_bench.results import results_of  # noqa: E402
 from abstain_bench.runs import tasks  # noqa: E402  after the skip
-from abstain_bench.runs.pictures import loaded  # noqa: E402
-from abstain_bench.runs.progress import progress_of  # noqa: E402
+from abstain_bench.runs.loaded_task import load_task  # noqa: E402
+from abstain_bench.runs.progress import read_progress  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
 from abstain_bench.runs.specification import default_config, to_plain  # noqa: E402
 from abstain_bench.runs.store import JOBS, MANIFEST, Store  # noqa: E402
@@ -77,9 +77,9 @@ def few(monkeypatch):
 
     entry = replace(TASKS["cifar10"], load=load)
     monkeypatch.setitem(tasks.TASKS._entries, "cifar10", entry)
-    loaded.__globals__["_loaded"].cache_clear()
+    load_task.__globals__["_load_task"].cache_clear()
     yield
-    loaded.__globals__["_loaded"].cache_clear()
+    load_task.__globals__["_load_task"].cache_clear()
 
 
 def short(home, **changes):
@@ -136,7 +136,7 @@ def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     assert {"iid", "corruption", "svhn", "tiny-imagenet"} <= {s.name for s in found.studies}
     again, kept = run_benchmark(config, tmp_path)
     assert {outcome.status for outcome in kept} == {"kept"}
-    assert progress_of(tmp_path).over
+    assert read_progress(tmp_path).is_finished
     assert json.loads((tmp_path / MANIFEST).read_text())["config"] == to_plain(config)
     assert Store.read(again.folder).config["data"]["corrupted"] == "all"
 
@@ -177,7 +177,7 @@ def test_networks_begin_with_the_weights_of_a_file_and_see_pictures_at_another_s
     moved = replace(config, weights=str(tmp_path / "there.pt"))
     _, kept = run_benchmark(moved, tmp_path / "runs")
     assert {outcome.status for outcome in kept} == {"kept"}
-    assert progress_of(tmp_path / "runs").over
+    assert read_progress(tmp_path / "runs").is_finished
     torch.save(MODELS["small-conv"].make((3, 32, 32), seed=6).state_dict(), tmp_path / "own.pt")
     _, anew = run_benchmark(config, tmp_path / "runs")
     assert {outcome.status for outcome in anew} == {"done"}

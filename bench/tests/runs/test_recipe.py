@@ -11,15 +11,15 @@ from abstain.errors import InputError  # noqa: E402
 from abstain.training import Phase  # noqa: E402
 from abstain_bench.data import digits8  # noqa: E402
 from abstain_bench.networks import MODELS  # noqa: E402
-from abstain_bench.runs.training import Recipe, Saving, train  # noqa: E402
-from abstain_bench.runs.training.rates import Rates  # noqa: E402
+from abstain_bench.runs.training import Checkpointing, Recipe, train  # noqa: E402
+from abstain_bench.runs.training.rates import LearningRates  # noqa: E402
 
 PLAIN = Phase("train", ("backbone", "classifier"))
 
 
 def rates(recipe, phases, batches):
-    own = Rates(phases, recipe, batches)
-    return [own.at(epoch, batch) for epoch in range(len(phases)) for batch in range(batches)]
+    own = LearningRates(phases, recipe, batches)
+    return [own.rate_at(epoch, batch) for epoch in range(len(phases)) for batch in range(batches)]
 
 
 def test_the_rate_rises_in_equal_parts_and_falls_as_a_cosine_of_what_is_left():
@@ -78,10 +78,10 @@ def test_the_last_epoch_is_cut_short_and_a_killed_training_of_steps_goes_on(tmp_
         if epoch == 2:
             raise KilledError
 
-    saving = Saving(tmp_path / "own.part", 0.0)
+    checkpointing = Checkpointing(tmp_path / "own.part", 0.0)
     with pytest.raises(KilledError):
-        trained(recipe, saving=saving, on_epoch=stop)
-    again, after, _ = trained(recipe, saving=saving)
+        trained(recipe, checkpointing=checkpointing, on_epoch=stop)
+    again, after, _ = trained(recipe, checkpointing=checkpointing)
     assert after == losses
     for name, tensor in whole.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[name]), name

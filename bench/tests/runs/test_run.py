@@ -14,12 +14,12 @@ torch = pytest.importorskip("torch")
 from abstain.cli.main import run as main  # noqa: E402
 from abstain.errors import FileFormatError, InputError  # noqa: E402
 from abstain_bench.runs import work  # noqa: E402  after the skip
-from abstain_bench.runs.costs import costs_of  # noqa: E402
+from abstain_bench.runs.costs import read_costs  # noqa: E402
 from abstain_bench.runs.jobs import run_jobs  # noqa: E402
-from abstain_bench.runs.jobs.steps import ProgressWriter  # noqa: E402
-from abstain_bench.runs.passes import outputs_of  # noqa: E402
+from abstain_bench.runs.jobs.progress import ProgressWriter  # noqa: E402
+from abstain_bench.runs.passes import compute_outputs  # noqa: E402
 from abstain_bench.runs.run import run_benchmark  # noqa: E402
-from abstain_bench.runs.selection import choose  # noqa: E402
+from abstain_bench.runs.selection import select_best_settings  # noqa: E402
 from abstain_bench.runs.specification import (  # noqa: E402
     Specification,
     default_config,
@@ -77,7 +77,10 @@ def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
     names = {one.run.name for one in store.stored_runs}
     assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
     assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
-    chosen = {(one.arm, one.setting) for one in choose(store.stored_runs, ["augrc", "accuracy"])}
+    chosen = {
+        (one.arm, one.setting)
+        for one in select_best_settings(store.stored_runs, ["augrc", "accuracy"])
+    }
     members = {("cross-entropy", label) for arm, label in chosen if arm == "ensemble"}
     tested = {(one.run.arm, one.run.setting) for one in store.stored_runs if one.test_file}
     assert chosen <= tested <= chosen | members | {("ensemble", label) for _, label in members}
@@ -233,14 +236,14 @@ def test_a_manifest_that_a_crash_left_unreadable_is_written_anew(run, tmp_path, 
     (folder / IMPORTED / "test-vit-seed0-0123.npz").write_bytes(b"x")
     with pytest.raises(FileFormatError, match=r"damaged one.*run the same command to write it"):
         Store.read(folder)
-    with pytest.raises(InputError, match="jobs of its folder are of the task 'digits8'; choose"):
+    with pytest.raises(InputError, match="jobs in its folder have the task 'digits8'; choose"):
         run_benchmark(default_config("digits"), folder)
     found, outcomes = run_benchmark(miniature(), folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
     assert found.stored_runs == before.stored_runs
     assert found.exposures == before.exposures
     (note,) = (note for note in found.facts["notes"] if "damaged" in note)
-    assert note.endswith("what was imported must be imported again: test-vit-seed0-0123.npz")
+    assert note.endswith("imported runs must be imported again: test-vit-seed0-0123.npz")
     assert (folder / f"{MANIFEST}.damaged").is_file() == (damaged is cut_off)
     # What somebody wrote, or another version, is not written over.
     path.write_text('{"kind": "abstain-benchmark", "version": 99}')
@@ -309,16 +312,16 @@ def test_where_every_network_fails_the_outcomes_say_so(tmp_path, monkeypatch):
 
 
 def test_what_a_run_writes_into_the_folder_of_the_data_is_no_part_of_the_data(tmp_path):
-    from abstain_bench.runs.run import _listing
+    from abstain_bench.runs.run import _hash_listing
 
     (tmp_path / "a.bin").write_bytes(b"1")
     (tmp_path / "b\udcff.bin").write_bytes(b"2")
-    before = _listing(str(tmp_path), tmp_path / "runs")
+    before = _hash_listing(str(tmp_path), tmp_path / "runs")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "manifest.json").write_bytes(b"3")
-    assert _listing(str(tmp_path), tmp_path / "runs") == before
+    assert _hash_listing(str(tmp_path), tmp_path / "runs") == before
     (tmp_path / "a.bin").write_bytes(b"12")
-    assert _listing(str(tmp_path), tmp_path / "runs") != before
+    assert _hash_listing(str(tmp_path), tmp_path / "runs") != before
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):
@@ -342,22 +345,22 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
     arm = "devries" if "devries" in methods else "cross-entropy"
     config = default_config("digits8", seeds=1, samples=2, epochs=1, arms=[arm], corruptions=[])
     arms = tuple(replace(one, dropout=(0.1,)) for one in config.arms)
-    task = work.loaded("digits8", "")
+    task = work.load_task("digits8", "")
     sizes = {len(task.train.labels): "train", len(task.validation.labels): "validation"}
     told = []
 
     def counted(network, objective, pictures, *rest, samples, **options):
         told.append((sizes.get(len(pictures), "exposure"), samples))
-        return outputs_of(network, objective, pictures, *rest, samples=samples, **options)
+        return compute_outputs(network, objective, pictures, *rest, samples=samples, **options)
 
-    monkeypatch.setattr(work, "outputs_of", counted)
+    monkeypatch.setattr(work, "compute_outputs", counted)
     run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
     assert [one for one in told if one[0] != "exposure"] == asked
 
 
 def test_every_job_says_what_its_parts_took(run):
     store, outcomes, _ = run
-    costs = costs_of(store.folder)
+    costs = read_costs(store.folder)
     jobs = [one for one in outcomes if one.status == "done"]
     assert sum(one.seconds for one in costs) == pytest.approx(
         sum(o.seconds for o in jobs), rel=1e-3

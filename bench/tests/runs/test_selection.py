@@ -7,7 +7,7 @@ import pytest
 
 import abstain as ab
 from abstain.errors import InputError, UnknownNameError
-from abstain_bench.runs.selection import choose, validated
+from abstain_bench.runs.selection import select_best_settings, validation_values
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, StoredRun
 
 METRICS = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
@@ -27,7 +27,7 @@ def scores():
 
 
 def test_values_are_those_of_each_method_s_own_prediction(scores):
-    found = validated(scores, {"one": False, "mean": True}, METRICS)
+    found = validation_values(scores, {"one": False, "mean": True}, METRICS)
     for name, prediction in (("one", scores.prediction), ("mean", scores.mean_prediction)):
         wrong = prediction != scores.labels
         confidence = scores.confidence[name]
@@ -41,7 +41,7 @@ def test_values_are_those_of_each_method_s_own_prediction(scores):
 
 
 def test_the_calibration_error_is_that_of_calibrated_confidences(scores):
-    found = validated(scores, {"one": False}, ["ece"])["one"]["ece"]
+    found = validation_values(scores, {"one": False}, ["ece"])["one"]["ece"]
     held_out = ab.Predictions(
         labels=scores.labels,
         prediction=scores.prediction,
@@ -60,7 +60,7 @@ def test_what_is_undefined_is_none_and_the_rest_is_there(scores):
     perfect = RunScores(
         VALIDATION, scores.labels, scores.source_indices, scores.labels, None, scores.confidence
     )
-    found = validated(perfect, {"one": False, "absent": False}, [*METRICS, "nll"])
+    found = validation_values(perfect, {"one": False, "absent": False}, [*METRICS, "nll"])
     assert list(found) == ["one"]
     assert found["one"]["failure_auroc"] is None
     assert found["one"]["nll"] is None
@@ -71,7 +71,7 @@ def test_what_is_undefined_is_none_and_the_rest_is_there(scores):
 
 def test_an_unknown_metric_is_refused(scores):
     with pytest.raises(UnknownNameError, match="augrc"):
-        validated(scores, {"one": False}, ["augrcc"])
+        validation_values(scores, {"one": False}, ["augrcc"])
 
 
 def kept(values, metric="augrc", method="m"):
@@ -85,7 +85,7 @@ def kept(values, metric="augrc", method="m"):
 
 
 def of(values, metric="augrc"):
-    (found,) = choose(kept(values, metric), [metric])
+    (found,) = select_best_settings(kept(values, metric), [metric])
     return found
 
 
@@ -153,7 +153,10 @@ def test_every_method_and_metric_has_its_own_choice():
         )
         for s, a, b in (("a", 0.1, 0.5), ("b", 0.2, 0.6))
     ]
-    found = {(one.method, one.metric): one.setting for one in choose(runs, ["augrc", "accuracy"])}
+    found = {
+        (one.method, one.metric): one.setting
+        for one in select_best_settings(runs, ["augrc", "accuracy"])
+    }
     assert found[("m", "augrc")] == "a"
     assert found[("m", "accuracy")] == "b"
     assert found[("o", "augrc")] == "b"
@@ -161,7 +164,9 @@ def test_every_method_and_metric_has_its_own_choice():
 
 def test_two_runs_of_one_place_are_refused_and_so_is_nothing():
     twice = [*kept({("x", "a", 0): 0.1}), *kept({("x", "a", 0): 0.2})]
-    with pytest.raises(InputError, match="two runs are of arm 'x', setting 'a', seed 0"):
-        choose(twice, ["augrc"])
+    with pytest.raises(
+        InputError, match="two runs have the arm 'x', the setting 'a' and the seed 0"
+    ):
+        select_best_settings(twice, ["augrc"])
     with pytest.raises(InputError, match="validation"):
-        choose([StoredRun(Run("r", "x", "a", 0))], ["augrc"])
+        select_best_settings([StoredRun(Run("r", "x", "a", 0))], ["augrc"])

@@ -17,18 +17,18 @@ from abstain_bench.data import Exposure, Images  # noqa: E402
 from abstain_bench.data.corruptions import corrupt  # noqa: E402
 from abstain_bench.networks import MODELS  # noqa: E402
 from abstain_bench.runs.training import (  # noqa: E402
+    Checkpointing,
     CropFlip,
     Distortion,
-    Inputs,
     Machine,
+    Preprocessing,
     Recipe,
-    Saving,
-    logits_of,
+    compute_logits,
     train,
 )
 from abstain_bench.runs.training.loop import load_state  # noqa: E402
 from abstain_bench.runs.training.precision import MixedPrecision  # noqa: E402
-from abstain_bench.runs.training.variations import variation_of  # noqa: E402
+from abstain_bench.runs.training.variations import make_variation  # noqa: E402
 
 
 def pictures(n=50, seed=0):
@@ -49,16 +49,16 @@ def state(network):
 
 
 def trained(
-    epochs=4, seed=0, saving=None, name="rank-weighted", on_epoch=None, precision="32-true",
+    epochs=4, seed=0, checkpointing=None, name="rank-weighted", on_epoch=None, precision="32-true",
     device="cpu", **options,
 ):  # fmt: skip
     network, objective = fresh(name, **({"queue": 30} if name == "rank-weighted" else {}))
     data = pictures()
     recipe = Recipe(epochs=epochs, batch_size=16, schedule="cosine", **options)
-    inputs = Inputs.of(data, Distortion())
+    inputs = Preprocessing.from_training_images(data, Distortion())
     losses = train(
         network, data, objective, recipe,
-        inputs=inputs, seed=seed, saving=saving, on_epoch=on_epoch, machine=Machine(device, precision),
+        preprocessing=inputs, seed=seed, checkpointing=checkpointing, on_epoch=on_epoch, machine=Machine(device, precision),
     )  # fmt: skip
     return network, losses
 
@@ -94,7 +94,7 @@ def through_fabric(monkeypatch, casting):
     def made(_):
         return MixedPrecision(Fabric(accelerator="cpu", plugins=[casting()]))
 
-    monkeypatch.setattr("abstain_bench.runs.training.loop.precision_of", made)
+    monkeypatch.setattr("abstain_bench.runs.training.loop.make_precision", made)
 
 
 def test_in_full_precision_nothing_is_cast_as_lightning_fabric_would(monkeypatch):
@@ -118,12 +118,15 @@ def resumes(tmp_path, **options):
                 raise KilledError
 
         with pytest.raises(KilledError):
-            trained(epochs=5, saving=Saving(path, 0.0), on_epoch=kill, **options)
+            trained(epochs=5, checkpointing=Checkpointing(path, 0.0), on_epoch=kill, **options)
         assert path.is_file()
     kept = load_state(path)["scaling"]
     seen = []
     again, resumed = trained(
-        epochs=5, saving=Saving(path, 0.0), on_epoch=lambda e, _: seen.append(e), **options
+        epochs=5,
+        checkpointing=Checkpointing(path, 0.0),
+        on_epoch=lambda e, _: seen.append(e),
+        **options,
     )
     assert seen == [4, 5]
     assert resumed == losses
@@ -142,12 +145,12 @@ def test_training_resumes_to_the_same_bits(tmp_path, name, precision):
 def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, killed):
     start, seen = tmp_path / "both.start", []
 
-    def gambled(reward, saving=None, on_epoch=None):
+    def gambled(reward, checkpointing=None, on_epoch=None):
         # The images have two classes: a larger reward would warn.
         network, objective = fresh("deep-gamblers", reward=reward)
         data = pictures()
         recipe = Recipe(epochs=6, batch_size=16, schedule="cosine")
-        options = {"seed": 3, "saving": saving, "on_epoch": on_epoch}
+        options = {"seed": 3, "checkpointing": checkpointing, "on_epoch": on_epoch}
         losses = train(network, data, objective, recipe, **options)
         return state(network), losses
 
@@ -156,7 +159,7 @@ def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, kill
         if killed and epoch == 4:
             raise KilledError
 
-    first, second = (Saving(tmp_path / f"{i}.part", 0.0, start) for i in range(2))
+    first, second = (Checkpointing(tmp_path / f"{i}.part", 0.0, start) for i in range(2))
     one = gambled(1.5, first)
     assert len(load_state(start)["losses"]) == 2
     if killed:
@@ -191,7 +194,11 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     losses = train(whole, data, objective, longer, seed=4)
     network, objective = begun(plain)
     seen = []
-    options = {"seed": 4, "done": 3, "saving": Saving(tmp_path / "run.part", 0.0)}
+    options = {
+        "seed": 4,
+        "n_epochs_done": 3,
+        "checkpointing": Checkpointing(tmp_path / "run.part", 0.0),
+    }
 
     def kill(epoch, _loss):
         seen.append(epoch)
@@ -205,8 +212,10 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     assert seen == [4, 5, 6] or seen == [4, 5, 5, 6]
     assert found == losses[3:]
     assert torch.equal(state(network), state(whole))
-    with pytest.raises(InputError, match="`done` must be a whole number from 0 to 5; got 6"):
-        train(network, data, objective, longer, done=6)
+    with pytest.raises(
+        InputError, match="`n_epochs_done` must be a whole number from 0 to 5; got 6"
+    ):
+        train(network, data, objective, longer, n_epochs_done=6)
 
 
 def test_the_scale_of_gradients_is_resumed_too(tmp_path, half_on_the_cpu):
@@ -253,7 +262,7 @@ def test_mixed_precision_computes_the_network_in_16_bits_and_the_loss_in_32():
 def test_precisions_that_cannot_be_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="`precision` must be one of '32-true'"):
         trained(precision="16")
-    with pytest.raises(InputError, match="on the CPU take 'bf16-mixed'"):
+    with pytest.raises(InputError, match="on the CPU use 'bf16-mixed'"):
         trained(precision="16-mixed")
     with pytest.raises(InputError, match="`device` 'meta' cannot be used"):
         trained(device="meta")
@@ -284,13 +293,13 @@ def test_the_state_of_another_training_is_refused(tmp_path):
             raise KilledError
 
     with pytest.raises(KilledError):
-        trained(saving=Saving(path, 0.0), on_epoch=kill)
+        trained(checkpointing=Checkpointing(path, 0.0), on_epoch=kill)
     for other in ({"seed": 1}, {"precision": "bf16-mixed"}):
         with pytest.raises(FileFormatError, match="another training"):
-            trained(saving=Saving(path, 0.0), **other)
+            trained(checkpointing=Checkpointing(path, 0.0), **other)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(FileFormatError, match="damaged"):
-        trained(saving=Saving(path, 0.0))
+        trained(checkpointing=Checkpointing(path, 0.0))
 
 
 class Evil:
@@ -302,7 +311,7 @@ def test_checkpoints_are_never_unpickled(tmp_path, capsys):
     content = io.BytesIO()
     torch.save({"seed": Evil()}, content)
     (tmp_path / "x.pt").write_bytes(content.getvalue())
-    with pytest.raises(FileFormatError, match="delete it to train anew"):
+    with pytest.raises(FileFormatError, match="delete it to train again"):
         load_state(tmp_path / "x.pt")
     assert capsys.readouterr().out == ""
 
@@ -332,9 +341,9 @@ def test_every_picture_is_learned_from_once_an_epoch():
 def test_it_learns():
     network, losses = trained(epochs=15, name="cross-entropy", learning_rate=0.1)
     data = pictures(seed=9)
-    shown = Inputs.of(pictures()).fixed(data, seed=0)
+    shown = Preprocessing.from_training_images(pictures()).prepare(data, seed=0)
     assert losses[-1] < losses[0] / 2
-    assert (logits_of(network, shown).argmax(1) == data.labels).mean() > 0.9
+    assert (compute_logits(network, shown).argmax(1) == data.labels).mean() > 0.9
 
 
 def test_schedules():
@@ -389,25 +398,28 @@ def test_crop_and_flip_only_move_and_mirror():
 
 def test_tests_are_varied_once_where_that_is_the_task():
     data = pictures()
-    one, two, other = (Inputs.of(data, Distortion()).fixed(data, seed=s) for s in (0, 0, 1))
+    one, two, other = (
+        Preprocessing.from_training_images(data, Distortion()).prepare(data, seed=s)
+        for s in (0, 0, 1)
+    )
     assert torch.equal(one, two)
     assert not torch.equal(one, other)
-    plain = Inputs.of(data, CropFlip()).fixed(data, seed=0)
-    assert torch.equal(plain, Inputs.of(data).fixed(data, seed=1))
+    plain = Preprocessing.from_training_images(data, CropFlip()).prepare(data, seed=0)
+    assert torch.equal(plain, Preprocessing.from_training_images(data).prepare(data, seed=1))
     assert abs(float(plain.mean())) < 1e-5
     assert float(plain.std()) == pytest.approx(1, abs=1e-3)
-    copies = Inputs.of(data, Distortion()).fixed(data, seed=0, copies=2)
+    copies = Preprocessing.from_training_images(data, Distortion()).prepare(data, seed=0, copies=2)
     assert torch.equal(copies[: data.n], one)
     assert not torch.equal(copies[data.n :], one)
 
 
 def test_variations_by_name():
-    assert variation_of({}) is None
-    assert variation_of({"name": "crop-flip", "padding": 2}) == CropFlip(2)
+    assert make_variation({}) is None
+    assert make_variation({"name": "crop-flip", "padding": 2}) == CropFlip(2)
     with pytest.raises(InputError, match="must be one of 'crop-flip', 'distortion'"):
-        variation_of({"name": "x"})
+        make_variation({"name": "x"})
     with pytest.raises(InputError, match="no option 'nose'"):
-        variation_of({"name": "distortion", "nose": 1})
+        make_variation({"name": "distortion", "nose": 1})
 
 
 def test_a_distortion_of_another_size_samples_the_picture_once():
@@ -434,11 +446,11 @@ def test_a_background_lifts_black_and_leaves_white():
 
 def test_an_exposure_is_spoiled_after_the_variation_of_the_task():
     data = pictures(20)
-    inputs = Inputs.of(data, Distortion())
-    clean = inputs.exposed(Exposure("iid", "iid", lambda: data), seed=3)
-    assert torch.equal(clean, inputs.fixed(data, seed=3))
+    inputs = Preprocessing.from_training_images(data, Distortion())
+    clean = inputs.prepare_exposure(Exposure("iid", "iid", lambda: data), seed=3)
+    assert torch.equal(clean, inputs.prepare(data, seed=3))
     fog = [
-        inputs.exposed(Exposure("fog", "corruption", lambda: data, "fog", s), seed=3)
+        inputs.prepare_exposure(Exposure("fog", "corruption", lambda: data, "fog", s), seed=3)
         for s in (1, 1, 5)
     ]
     assert torch.equal(fog[0], fog[1])
@@ -449,7 +461,7 @@ def test_an_exposure_is_spoiled_after_the_variation_of_the_task():
         torch.from_numpy(data.pixels).float() / 255, torch.Generator().manual_seed(3)
     )
     spoiled = corrupt(pictures_of_task.clamp(0, 1).numpy(), "fog", 5, rng=3)
-    mean, deviation = inputs.mean[0], inputs.deviation[0]
+    mean, deviation = inputs.mean[0], inputs.std[0]
     assert torch.allclose(fog[2], (torch.from_numpy(spoiled) - mean) / deviation)
 
 

@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 from abstain.errors import DomainError, FileFormatError, InputError  # noqa: E402
 from abstain_bench.data import Images  # noqa: E402  after the skip
 from abstain_bench.networks import MODELS, Resized, SmallConv, StreetConv  # noqa: E402
-from abstain_bench.runs.training import Augmentation, Inputs  # noqa: E402
-from abstain_bench.runs.training.variations import variation_of  # noqa: E402
+from abstain_bench.runs.training import Augmentation, Preprocessing  # noqa: E402
+from abstain_bench.runs.training.variations import make_variation  # noqa: E402
 
 
 def draws(seed=0):
@@ -23,11 +23,11 @@ def noise(n=8, side=32, seed=1):
 def test_nothing_is_changed_where_nothing_is_asked_for():
     pictures = noise()
     assert torch.equal(Augmentation()(pictures, draws()), pictures)
-    assert torch.equal(Augmentation(cutout=0).after(pictures, draws()), pictures)
+    assert torch.equal(Augmentation(cutout=0).augment_normalized(pictures, draws()), pictures)
 
 
 def test_half_of_the_pictures_lose_a_square_around_a_random_pixel():
-    out = Augmentation(cutout=16).after(torch.ones(4000, 3, 32, 32), draws())
+    out = Augmentation(cutout=16).augment_normalized(torch.ones(4000, 3, 32, 32), draws())
     gone = (out[:, 0] == 0).sum((1, 2))
     hit = gone > 0
     assert abs(float(hit.float().mean()) - 0.5) < 4 * np.sqrt(0.25 / 4000)
@@ -41,8 +41,10 @@ def test_half_of_the_pictures_lose_a_square_around_a_random_pixel():
 def test_what_is_cut_out_is_the_mean_of_the_training_pictures():
     pixels = np.full((6, 3, 8, 8), 200, np.uint8)
     pixels[:3] = 100
-    inputs = Inputs.of(Images(pixels, np.arange(6) % 2, ("a", "b")), Augmentation(cutout=6))
-    out = inputs.varied(torch.from_numpy(pixels), draws(3))
+    inputs = Preprocessing.from_training_images(
+        Images(pixels, np.arange(6) % 2, ("a", "b")), Augmentation(cutout=6)
+    )
+    out = inputs.augment(torch.from_numpy(pixels), draws(3))
     assert {round(float(x), 4) for x in out.unique()} == {-1.0, 0.0, 1.0}
 
 
@@ -67,12 +69,12 @@ def test_parts_of_random_size_are_scaled_and_tests_see_the_center():
     width = out[:, 0, 24, -1] - out[:, 0, 24, 0]
     assert 0.15 < float(width.min()) < 0.4
     assert float(width.max()) > 0.9
-    assert torch.equal(own.fixed(ramp), ramp[:, :, 8:56, 8:56])
-    whole = Inputs((0.0,), (1.0,), own)
+    assert torch.equal(own.prepare_for_evaluation(ramp), ramp[:, :, 8:56, 8:56])
+    whole = Preprocessing((0.0,), (1.0,), own)
     images = Images(np.zeros((2, 1, 64, 64), np.uint8), np.array([0, 1]), ("a", "b"))
-    assert whole.fixed(images, seed=0).shape == (2, 1, 48, 48)
+    assert whole.prepare(images, seed=0).shape == (2, 1, 48, 48)
     with pytest.raises(InputError, match=r"`variation\.side` must be at most"):
-        Augmentation(side=48).fixed(torch.zeros(1, 1, 32, 32))
+        Augmentation(side=48).prepare_for_evaluation(torch.zeros(1, 1, 32, 32))
 
 
 def test_brightness_contrast_and_saturation_stay_within_their_factors():
@@ -90,12 +92,12 @@ def test_brightness_contrast_and_saturation_stay_within_their_factors():
 
 
 def test_a_variation_is_made_of_plain_values_and_refuses_others():
-    found = variation_of({"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16})
+    found = make_variation({"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16})
     assert found == Augmentation(padding=4, mirror=True, cutout=16)
     with pytest.raises(InputError, match="cutout"):
         Augmentation(cutout=-1)
     with pytest.raises(InputError, match="no option 'cut'"):
-        variation_of({"name": "augmentation", "cut": 3})
+        make_variation({"name": "augmentation", "cut": 3})
 
 
 # ------------------------------------------------------------------------------------- its networks
@@ -156,8 +158,8 @@ def test_many_pictures_are_scaled_as_they_are_asked_for():
         np.array([0, 1, 0, 1, 1]),
         ("a", "b"),
     )
-    inputs = Inputs.of(images, Augmentation(side=4, area=0.5))
-    whole, lazy = inputs.fixed(images, seed=0), inputs.lazily(images)
+    inputs = Preprocessing.from_training_images(images, Augmentation(side=4, area=0.5))
+    whole, lazy = inputs.prepare(images, seed=0), inputs.prepare_lazily(images)
     assert (lazy.ndim, len(lazy), tuple(lazy.shape)) == (4, 5, tuple(whole.shape))
     assert torch.equal(lazy[1:3], whole[1:3])
     assert torch.equal(lazy[4], whole[4])

@@ -25,7 +25,7 @@ from abstain.cli.predictions import read_scored
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule
-from abstain.thresholds.catalogue import DELTA
+from abstain.thresholds.catalogue import DEFAULT_DELTA
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Scale
 
@@ -52,7 +52,8 @@ class Target:
         float | None, Parameter(help="Cost of an abstention, relative to the cost of an error")
     ] = None
     delta: Annotated[
-        float | None, Parameter(help=f"Probability that the guarantee fails [default: {DELTA}]")
+        float | None,
+        Parameter(help=f"Probability that the guarantee fails [default: {DEFAULT_DELTA}]"),
     ] = None
     method: Annotated[
         str | None,

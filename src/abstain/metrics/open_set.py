@@ -129,12 +129,12 @@ def _compute_oscr(s: Scored) -> MetricValue:
     )
     if not has_nonzero(unknown_weight):
         return undefined(_NO_UNKNOWN_SAMPLE)
-    known_share = weighted_mean(as_double(~is_unknown), s.weight)
-    if not float(known_share) > 0:
+    informed_share = weighted_mean(as_double(~is_unknown), s.weight)
+    if not float(informed_share) > 0:
         return undefined("no sample is of a known class")
     if not has_nonzero(correct_weight):
         return MetricValue(0.0)
-    accuracy = weighted_mean(as_double(is_correct), s.weight) / known_share
+    accuracy = weighted_mean(as_double(is_correct), s.weight) / informed_share
     return MetricValue(float(accuracy) * area_under_roc(correct_weight, unknown_weight))
 
 

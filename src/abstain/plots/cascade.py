@@ -93,11 +93,11 @@ class CascadeDisplay(Titled):
     def _rows(self) -> list[dict[str, Any]]:
         rows, f = [], self.checks.frontier
         if f is not None:
-            chosen = f.chosen
+            chosen = f.selected
             parts = [("tried", "", self._cloud(f)), ("certified", "", f.certified)]
             parts += [("chosen", "", np.array([] if chosen is None else [chosen], np.int64))]
             parts += [
-                ("alone", stage.name, f.efficient(f.alone(place)))
+                ("alone", stage.name, f.efficient(f.only_stage(place)))
                 for place, stage in enumerate(f.stages)
             ]
             for what, name, places in parts:
@@ -128,7 +128,7 @@ class CascadeDisplay(Titled):
 
     def _right(self, f: CascadeFrontier) -> float:
         """Return where the axis of risk ends: at the worst model alone, or not so far."""
-        ends = [float(f.risk[f.everything(place)]) for place in range(len(f.stages))]
+        ends = [float(f.risk[f.answer_all_choice(place)]) for place in range(len(f.stages))]
         return max(
             1.3 * self.checks.cascade.plan.max_risk,
             min(1.05 * max(ends), _FAR * self.checks.cascade.plan.max_risk),
@@ -175,20 +175,20 @@ class CascadeDisplay(Titled):
     def _draw_models(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
         out: list[tuple[Any, str]] = []
         for place, stage in enumerate(f.stages):
-            line = f.efficient(f.alone(place))
+            line = f.efficient(f.only_stage(place))
             style = {**line_style(place + 1), "linewidth": 1.1, "zorder": 2}
             drawn = ax.plot(f.risk[line], f.cost[line], **style)[0]
-            end = f.everything(place)
+            end = f.answer_all_choice(place)
             point: dict[str, Any] = {"marker": "o", "markersize": 5, "color": style["color"]}
             ax.plot([f.risk[end]], [f.cost[end]], linestyle="none", zorder=3, **point)
             out.append((drawn, f"{stage.name} and the {PERSON} alone"))
-        end = f.everything(-1)
+        end = f.answer_all_choice(-1)
         cross: dict[str, Any] = {"marker": "X", "markersize": 7, "color": INK, "clip_on": False}
         mark = ax.plot([f.risk[end]], [f.cost[end]], linestyle="none", zorder=3, **cross)[0]
         return [*out, (mark, f"everything to the {PERSON}")]
 
     def _draw_chosen(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
-        at = f.chosen
+        at = f.selected
         if at is None:
             return []
         style: dict[str, Any] = {"marker": "D", "markersize": 7, "color": INK, "zorder": 6}

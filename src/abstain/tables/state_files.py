@@ -23,7 +23,7 @@ from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.results import result_files
 from abstain.thresholds import DecisionRule
-from abstain.thresholds.rule import KIND, KIND_OF_PARTS
+from abstain.thresholds.rule import KIND, KIND_WITH_PARTS
 from abstain.typing import Array
 
 
@@ -42,7 +42,7 @@ Saved: TypeAlias = DecisionRule | Calibration | FittedScore | JsonRecord | Store
 _VERSION = 1
 #: The entry of an archive with the JSON fields.
 _JSON_ENTRY = "plain.json"
-READERS.update(dict.fromkeys((KIND, KIND_OF_PARTS), DecisionRule.from_json))
+READERS.update(dict.fromkeys((KIND, KIND_WITH_PARTS), DecisionRule.from_json))
 READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
 
 

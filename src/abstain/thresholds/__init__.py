@@ -1,7 +1,7 @@
-"""Thresholds: when to answer, what that promises, and whether it holds elsewhere.
+"""Decision rules: thresholds of a confidence, their guarantees, and checks on other data.
 
-Every rule returns a `DecisionRule`: accept when confidence >= threshold. It has parts if there is
-one threshold for each group, or one threshold with several limits.
+Every rule returns a `DecisionRule`: accept a sample if confidence >= threshold. It has parts if
+there is one threshold for each group, or one threshold with several limits.
 """
 
 from abstain.thresholds.binomial import binomial_risk_bound

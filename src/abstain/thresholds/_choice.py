@@ -1,4 +1,4 @@
-"""From a tie group to a `DecisionRule`; what every rule shares."""
+"""Construction of a `DecisionRule` from a tie group, and validation shared by all rules."""
 
 import math
 from typing import Final, NamedTuple
@@ -12,46 +12,47 @@ from abstain.thresholds.entry import Guarantee
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, BoolArray
 
-#: Ratios of sums closer than this are equal.
+#: Ratios of sums with a smaller relative difference are equal.
 ROUNDING: Final = 1e-12
-#: Beyond this nobody has samples, and floats skip whole numbers.
-COUNTABLE: Final = 10**15
+#: Larger numbers of samples are not computed. Floats are no longer exact for much larger ones.
+MAX_COUNT: Final = 10**15
 
 
-class Aim(NamedTuple):
-    """What a rule was asked for, and what it guarantees of that."""
+class RuleTarget(NamedTuple):
+    """The target of a rule, and the guarantee for it."""
 
     method: str
     target: float
     guarantee: Guarantee = "none"
     delta: float | None = None
     in_expectation: bool = False
-    #: Whom the promise is about, where that is not data like the calibration data.
-    promised_for: str = ""
-    #: What no density ratio exceeds, where the weights are such ratios.
-    largest: float | None = None
+    #: Population of the guarantee; "" for the population of the calibration data.
+    population: str = ""
+    #: Upper limit of all density ratios; None unless the sample weights are density ratios.
+    max_ratio: float | None = None
 
 
-def chosen(
+def build_rule(
     s: Scored,
     index: int,
-    aim: Aim,
+    aim: RuleTarget,
     *,
     bound: float | None = None,
     has_losses: bool = True,
     threshold: float | None = None,
 ) -> DecisionRule:
-    """Return the rule that accepts the tie groups up to that index (at least 0).
+    """Return the rule that accepts the tie groups up to an index (at least 0).
 
-    Its threshold is the confidence of the last of them, unless another one that accepts the same
-    samples is given.
+    The threshold is the confidence of the last group, unless another threshold that accepts the
+    same samples is passed.
     """
     groups = s.groups
-    weight, wrong = float(groups.cumulative_weight[index]), float(groups.cumulative_loss[index])
-    at = float(groups.confidence[index]) if threshold is None else threshold
+    weight, loss = float(groups.cumulative_weight[index]), float(groups.cumulative_loss[index])
+    if threshold is None:
+        threshold = float(groups.confidence[index])
     return DecisionRule(
         aim.method,
-        at,
+        threshold,
         aim.guarantee,
         aim.in_expectation,
         aim.target,
@@ -59,16 +60,18 @@ def chosen(
         bound,
         groups.n_samples,
         int(groups.cumulative_count[index]),
-        _failures(s, at) if has_losses else None,
+        _count_accepted_failures(s, threshold) if has_losses else None,
         min(weight / groups.total_weight, 1.0),
-        wrong / weight if has_losses else None,
-        promised_for=aim.promised_for,
+        loss / weight if has_losses else None,
+        population=aim.population,
     )
 
 
-def unattainable(s: Scored, aim: Aim, reason: str, *, has_losses: bool = True) -> DecisionRule:
-    """Return the rule without a threshold, with the reason."""
-    known = s.confidence.size > 0
+def build_unattainable_rule(
+    s: Scored, aim: RuleTarget, reason: str, *, has_losses: bool = True
+) -> DecisionRule:
+    """Return a rule without a threshold, and the reason."""
+    has_samples = s.confidence.size > 0
     return DecisionRule(
         aim.method,
         None,
@@ -77,85 +80,89 @@ def unattainable(s: Scored, aim: Aim, reason: str, *, has_losses: bool = True) -
         aim.target,
         aim.delta,
         None,
-        s.groups.n_samples if known else 0,
+        s.groups.n_samples if has_samples else 0,
         0,
         0 if has_losses else None,
-        0.0 if known else None,
+        0.0 if has_samples else None,
         reason=reason,
-        promised_for=aim.promised_for,
+        population=aim.population,
     )
 
 
-def _failures(s: Scored, threshold: float) -> int:
+def _count_accepted_failures(s: Scored, threshold: float) -> int:
     with np.errstate(over="ignore"):
-        at = np.asarray(threshold).astype(s.confidence.dtype)
-    inside = (s.confidence >= at) & (s.loss > 0)
-    return int(np.count_nonzero(inside if s.weight is None else inside & (s.weight > 0)))
+        threshold_of_type = np.asarray(threshold).astype(s.confidence.dtype)
+    is_failure = (s.confidence >= threshold_of_type) & (s.loss > 0)
+    if s.weight is not None:
+        is_failure &= s.weight > 0
+    return int(np.count_nonzero(is_failure))
 
 
-def without_loss(confidence: AnyArray, weight: AnyArray | None = None) -> Scored:
-    """Validate confidences for a rule that needs no loss."""
+def scored_without_loss(confidence: AnyArray, weight: AnyArray | None = None) -> Scored:
+    """Validate confidences for a rule that needs no losses."""
     values = checks.confidence(confidence)
     return validate_samples_on_host(values, np.zeros(values.size, dtype=np.bool_), weight)
 
 
-def guaranteed(
+def check_calibration_data(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, *, method: str
 ) -> Scored:
     """Validate the data of a rule with a guarantee: independent samples of equal weight."""
-    refuse_weights(weight, method=method)
+    check_no_weights(weight, method=method)
     return validate_samples_on_host(confidence, loss)
 
 
-def refuse_weights(weight: AnyArray | None, *, method: str) -> None:
-    """Refuse weights: nothing here is proven for them."""
+def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
+    """Raise InputError if weights are passed, for which there is no proof."""
     if weight is not None:
         raise InputError(
-            f"`weight` must be left out for {method}: its guarantee counts independent samples of "
-            "equal weight, and weighted or clustered ones are worth fewer. Keep one sample a "
-            "cluster, or use for_risk, which promises nothing. Density ratios of another law "
-            "(importance weights) are no frequencies: pass them as `ratio`."
+            f"`weight` must be None for {method}: its guarantee holds for independent samples of "
+            "equal weight. Keep one sample of each cluster, or use for_risk, which has no "
+            "guarantee. If the weights are density ratios of another population (importance "
+            "weights), pass them as `ratio`."
         )
 
 
-def inside(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
+def check_open_interval(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
     """Validate one number strictly between 0 and `high`."""
     value = checks.number(x, name)
     if not 0 < value < high:
         rule = f"lie strictly between 0 and {high:g}" if high < np.inf else "be above 0"
-        meant = checks.percent_hint(value) if high <= 1 else ""
+        percent_hint = checks.percent_hint(value) if high <= 1 else ""
         raise DomainError(
-            f"`{name}` must {rule}; got {value!r}{meant}.{' ' + hint if hint else ''}"
+            f"`{name}` must {rule}; got {value!r}{percent_hint}.{' ' + hint if hint else ''}"
         )
     return value
 
 
-def max_risk_of(x: float, *, high: float = 1.0) -> float:
-    """Validate a risk that is to be guaranteed."""
-    hint = "No number of samples certifies a risk of 0; pass what you can live with."
-    return inside(x, "max_risk", high=high, hint=hint)
+def check_max_risk(x: float, *, high: float = 1.0) -> float:
+    """Validate a risk that a rule guarantees."""
+    hint = "No number of samples certifies a risk of 0; pass the largest acceptable risk."
+    return check_open_interval(x, "max_risk", high=high, hint=hint)
 
 
-def refuse_percent(target: float, largest: float) -> None:
-    """Refuse a risk that no sample can exceed: as a rule it was meant as a percentage."""
+def check_not_percent(target: float, largest: float) -> None:
+    """Raise DomainError for a target above the largest loss, which may be a percentage."""
     if target > max(largest, 1.0):
         raise DomainError(
-            f"`max_risk` must be at most the largest loss, {largest:g}, to ask for anything; got "
+            f"`max_risk` must be at most the largest loss, {largest:g}; got "
             f"{target!r}{checks.percent_hint(target)}"
         )
 
 
-def delta_of(x: float) -> float:
+def check_delta(x: float) -> float:
     """Validate the probability that a guarantee may fail."""
-    return inside(x, "delta", hint="It is the chance that the guarantee fails: 0.05, say.")
+    return check_open_interval(
+        x, "delta", hint="It is the probability that the guarantee fails, such as 0.05."
+    )
 
 
-def counted(least: float) -> str:
-    """Write how many samples something takes; beyond all counting, only that."""
-    return str(math.ceil(least)) if least < COUNTABLE else "more than 1e15"
+def format_count(count: float) -> str:
+    """Return a required number of samples as text, rounded up."""
+    return str(math.ceil(count)) if count < MAX_COUNT else "more than 1e15"
 
 
-def last_with(fine: BoolArray) -> int:
-    """Return the last group where `fine` holds; -1 for none."""
-    where = np.flatnonzero(fine)
-    return int(where[-1]) if where.size else -1
+def last_true_index(mask: BoolArray) -> int:
+    """Return the index of the last True entry; -1 if there is none."""
+    indices = np.flatnonzero(mask)
+    return int(indices[-1]) if indices.size else -1

@@ -1,11 +1,12 @@
-"""Importance weights: a rule for the data where it is used, from calibration data of another law.
+"""Importance weights: a rule for a target population, from calibration data of another population.
 
-Two ways. A sample is kept with the chance ratio / largest: what is kept is drawn from that law, and
-every rule holds on it as it is. Or all samples are used, each with its ratio v in [0, 1] of the
-largest: a risk above R means E[v (loss - R)] > 0 among the accepted, whatever the ratios add up to.
-Then (1 - b v (loss - R)) is at most 1 on average for any bet b in (0, 1 / (1 - R)], and so is the
-product over independent samples, and a mean of such products over bets chosen without the losses.
-By the inequality of Markov that mean reaches 1 / alpha with chance at most alpha.
+There are two methods. (1) Each sample is kept with probability ratio / max_ratio. The kept samples
+are drawn from the target population, so every rule applies to them. (2) All samples are used, each
+with its ratio v, divided by the largest ratio. A risk above R means E[v (loss - R)] > 0 among the
+accepted samples, whatever the sum of the ratios. Then the mean of (1 - b v (loss - R)) is at most 1
+for any bet b in (0, 1 / (1 - R)]. The same holds for the product over independent samples, and for
+a mean of such products over bets that do not depend on the losses. By Markov's inequality, this
+mean reaches 1 / alpha with probability at most alpha.
 """
 
 import numpy as np
@@ -14,88 +15,91 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
-from abstain.thresholds._choice import Aim
+from abstain.thresholds._choice import RuleTarget
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
-#: Bets that are weighed at once, so that their table stays small.
-_MOST_BETS = 40
+#: Largest number of bets, to limit the memory.
+_MAX_BETS = 40
 
 
-def drawn(
-    s: Scored, aim: Aim, ratio: "AnyArray | DensityRatios | None", rng: Rng
-) -> tuple[Scored, Aim]:
-    """Return a sample of the law where the rule is used; the data themselves without ratios."""
+def sample_by_ratio(
+    s: Scored, aim: RuleTarget, ratio: "AnyArray | DensityRatios | None", rng: Rng
+) -> tuple[Scored, RuleTarget]:
+    """Return a sample of the target population; the data themselves without ratios."""
     if ratio is None:
         return s, aim
     ratios = ratios_of(ratio, s.confidence.size)
-    kept = ratios.draw(rng)
-    target = f"{ratios.target} ({int(kept.sum())} of {ratios.n} samples drawn)"
-    return Scored(s.confidence[kept], s.loss[kept]), aim._replace(promised_for=target)
+    is_kept = ratios.draw(rng)
+    population = f"{ratios.target} ({int(is_kept.sum())} of {ratios.n} samples drawn)"
+    return Scored(s.confidence[is_kept], s.loss[is_kept]), aim._replace(population=population)
 
 
-def weighted(s: Scored, aim: Aim, ratio: "AnyArray | DensityRatios | None") -> tuple[Scored, Aim]:
+def weight_by_ratio(
+    s: Scored, aim: RuleTarget, ratio: "AnyArray | DensityRatios | None"
+) -> tuple[Scored, RuleTarget]:
     """Return all samples with their ratios as weights; the data themselves without ratios."""
     if ratio is None:
         return s, aim
     ratios = ratios_of(ratio, s.confidence.size)
-    kept = ratios.values > 0
-    target = f"{ratios.target} ({ratios.n} samples worth {ratios.effective_size:.0f})"
-    one = Scored(s.confidence[kept], s.loss[kept], ratios.values[kept])
-    return one, aim._replace(promised_for=target, largest=ratios.largest)
+    is_positive = ratios.values > 0
+    population = f"{ratios.target} ({ratios.n} samples worth {ratios.effective_size:.0f})"
+    samples = Scored(s.confidence[is_positive], s.loss[is_positive], ratios.values[is_positive])
+    return samples, aim._replace(population=population, max_ratio=ratios.largest)
 
 
-def few_drawn(aim: Aim) -> str:
-    """Say why there are so few samples, where they were drawn."""
-    if not aim.promised_for or aim.largest is not None:
+def few_samples_hint(aim: RuleTarget) -> str:
+    """Return an explanation for few samples if they were drawn by density ratios."""
+    if not aim.population or aim.max_ratio is not None:
         return ""
     return (
-        ". They were drawn with the chance ratio / largest: use more samples, or cut the ratios "
-        "with density_ratios(..., clip=) (--clip)"
+        ". They were drawn with probability ratio / largest ratio: use more samples, or clip the "
+        "ratios with density_ratios(..., clip=) (--clip)"
     )
 
 
-def refuted(s: Scored, aim: Aim, alpha: float, among: BoolArray | None = None) -> BoolArray:
-    """Tell at which tie groups a risk above the target is refuted at level alpha, by bets.
+def refuted_by_betting(
+    s: Scored, aim: RuleTarget, alpha: float, among: BoolArray | None = None
+) -> BoolArray:
+    """Return at which tie groups bets refute a risk above the target at level alpha.
 
-    The risk among some samples is that of a law in which the others have a ratio of 0.
+    If `among` is passed, the risk is that of these samples: the others get a ratio of 0.
     """
     n = s.confidence.size if among is None else int(np.count_nonzero(among))
-    bets = _bets(n, aim.target, alpha)
-    share = _shares(s, aim)
-    share = share if among is None else np.where(among, share, 0.0)
+    bets = _bet_sizes(n, aim.target, alpha)
+    relative_ratio = np.ones(s.confidence.size) if s.weight is None else s.weight
+    relative_ratio = relative_ratio / (aim.max_ratio or 1.0)
+    if among is not None:
+        relative_ratio = np.where(among, relative_ratio, 0.0)
     order = np.argsort(-s.confidence.astype(np.float64), kind="stable")
-    ends = s.groups.cumulative_count - 1
-    moved = (share * (s.loss.astype(np.float64) - aim.target))[order]
-    wealth = np.empty((bets.size, ends.size))
+    group_last = s.groups.cumulative_count - 1
+    sorted_ratio = relative_ratio[order]
+    excess = (relative_ratio * (s.loss.astype(np.float64) - aim.target))[order]
+    log_wealth = np.empty((bets.size, group_last.size))
     for i, bet in enumerate(bets):
-        wealth[i] = _log_product(bet * moved)[ends]
+        log_wealth[i] = _log_cumulative_product(bet * excess)[group_last]
         if aim.guarantee == "generalized risk":
-            idle = np.cumsum(np.log1p(bet * aim.target * share[order]))
-            wealth[i] += idle[-1] - idle[ends]
-    mean = special.logsumexp(wealth, axis=0) - np.log(bets.size)
-    out: BoolArray = mean >= -np.log(alpha)
+            # A rejected sample counts as a loss of 0.
+            log_gain = np.cumsum(np.log1p(bet * aim.target * sorted_ratio))
+            log_wealth[i] += log_gain[-1] - log_gain[group_last]
+    log_mean = special.logsumexp(log_wealth, axis=0) - np.log(bets.size)
+    out: BoolArray = log_mean >= -np.log(alpha)
     return out
 
 
-def _shares(s: Scored, aim: Aim) -> FloatArray:
-    weight = np.ones(s.confidence.size) if s.weight is None else s.weight
-    out: FloatArray = weight / (aim.largest or 1.0)
-    return out
-
-
-def _log_product(x: FloatArray) -> FloatArray:
+def _log_cumulative_product(relative_loss: FloatArray) -> FloatArray:
+    """Return the logarithm of the cumulative product of (1 - relative_loss)."""
     with np.errstate(divide="ignore"):
-        out: FloatArray = np.cumsum(np.log(np.maximum(1.0 - x, 0.0)))
+        out: FloatArray = np.cumsum(np.log(np.maximum(1.0 - relative_loss, 0.0)))
     return out
 
 
-def _bets(n: int, risk: float, alpha: float) -> FloatArray:
-    """Return halvings of the largest bet, down to the best one for n samples of equal weight.
+def _bet_sizes(n: int, risk: float, alpha: float) -> FloatArray:
+    """Return the largest bet and its halvings, down to the best bet for n samples of equal weight.
 
-    Samples of unequal weight are worth fewer, and fewer samples take larger bets.
+    Samples of unequal weight are equivalent to fewer samples, for which larger bets are better.
     """
-    most = 1.0 / (1.0 - risk)
-    least = np.sqrt(-2.0 * np.log(alpha) / (n * risk * (1.0 - risk)))
-    count = int(np.clip(np.ceil(np.log2(most / min(least, most))), 0, _MOST_BETS))
-    out: FloatArray = most * 0.5 ** np.arange(count + 1, dtype=np.float64)
+    largest = 1.0 / (1.0 - risk)
+    best = np.sqrt(-2.0 * np.log(alpha) / (n * risk * (1.0 - risk)))
+    n_halvings = int(np.clip(np.ceil(np.log2(largest / min(best, largest))), 0, _MAX_BETS))
+    out: FloatArray = largest * 0.5 ** np.arange(n_halvings + 1, dtype=np.float64)
     return out

@@ -1,4 +1,4 @@
-"""Which fields of a `DecisionRule` contradict each other."""
+"""Consistency of the fields of a `DecisionRule`."""
 
 from typing import Any
 
@@ -6,115 +6,132 @@ from abstain.errors import DomainError
 from abstain.thresholds.entry import RULES
 
 
-def refuse_contradictions(r: Any) -> None:
-    """Refuse the fields of a rule, each valid alone, that cannot stand beside each other."""
-    _threshold(r)
-    _counts(r)
-    _measured(r)
-    _promise(r)
+def check_consistency(r: Any) -> None:
+    """Raise DomainError if valid fields of a rule contradict each other."""
+    _check_threshold(r)
+    _check_counts(r)
+    _check_calibration_results(r)
+    _check_guarantee(r)
 
 
-def _clash(name: str, message: str) -> None:
+def _raise_contradiction(name: str, message: str) -> None:
     raise DomainError(f"`{name}` of a decision rule {message}")
 
 
-def _threshold(r: Any) -> None:
+def _check_threshold(r: Any) -> None:
     if r.threshold is None and not r.reason:
-        _clash("reason", "must say why there is no threshold; got an empty text")
+        _raise_contradiction("reason", "must explain a missing threshold; got an empty text")
     if r.threshold is not None and r.reason:
-        _clash("reason", f"must be empty beside a threshold; got {r.reason!r}")
+        _raise_contradiction("reason", f"must be empty if there is a threshold; got {r.reason!r}")
     if r.threshold is None and r.accepted:
-        _clash("accepted", f"must be 0 without a threshold; got {r.accepted}")
+        _raise_contradiction("accepted", f"must be 0 without a threshold; got {r.accepted}")
 
 
-def _counts(r: Any) -> None:
+def _check_counts(r: Any) -> None:
     if r.accepted > r.n:
-        _clash("accepted", f"must be at most n = {r.n}; got {r.accepted}")
+        _raise_contradiction("accepted", f"must be at most n = {r.n}; got {r.accepted}")
     if r.failures is not None and r.failures > r.accepted:
-        _clash("failures", f"must be at most accepted = {r.accepted}; got {r.failures}")
+        message = f"must be at most accepted = {r.accepted}; got {r.failures}"
+        _raise_contradiction("failures", message)
 
 
-def _measured(r: Any) -> None:
-    """Compare what was measured on the calibration data with the counts."""
+def _check_calibration_results(r: Any) -> None:
+    """Compare coverage and risk on the calibration data with the counts."""
     n, accepted, coverage, risk = r.n, r.accepted, r.coverage, r.risk
     if (coverage is None) != (n == 0):
-        _clash("coverage", f"is known exactly when there are samples; got {coverage!r}, n = {n}")
-    if coverage is not None and ((coverage > 0 and accepted == 0) or _beyond(r)):
-        _clash("coverage", f"must fit {accepted} accepted of {n}; got {coverage!r}")
+        message = f"must be null if and only if n is 0; got {coverage!r}, n = {n}"
+        _raise_contradiction("coverage", message)
+    if coverage is not None:
+        has_no_accepted = coverage > 0 and accepted == 0
+        if has_no_accepted or _coverage_contradicts_counts(r):
+            message = f"must match {accepted} accepted samples of {n}; got {coverage!r}"
+            _raise_contradiction("coverage", message)
     if (risk is None) != (r.failures is None or accepted == 0):
-        _clash("risk", f"is known exactly when losses were accepted; got {risk!r}")
-    if risk is not None and _unfit(r):
-        _clash("risk", f"must fit {r.failures} failures of {accepted}; got {risk!r}")
+        message = f"must be null if and only if no losses were accepted; got {risk!r}"
+        _raise_contradiction("risk", message)
+    if risk is not None and _risk_contradicts_failures(r):
+        message = f"must match {r.failures} failures of {accepted} accepted; got {risk!r}"
+        _raise_contradiction("risk", message)
 
 
-def _unfit(r: Any) -> bool:
-    """Whether the risk is not what the failures make it, where it is their share or nothing."""
-    if r.method in RULES and RULES[r.method].binary:
+def _risk_contradicts_failures(r: Any) -> bool:
+    """Return True for a wrong share of failures, or a positive risk without failures."""
+    if r.method in RULES and RULES[r.method].is_binary:
         return bool(abs(r.risk - r.failures / r.accepted) > 1e-9)
     return bool(r.risk > 0 and r.failures == 0)
 
 
-def _beyond(r: Any) -> bool:
-    """Whether the coverage is not the share of the samples, where no weights are possible.
+def _coverage_contradicts_counts(r: Any) -> bool:
+    """Return True if the coverage is not the share of accepted samples, without weights.
 
-    Density ratios are weights too: a promise to other data may rest on them.
+    A rule with a guarantee has no weights, except density ratios for another population.
     """
-    counted = r.guarantee != "none" and not r.promised_for
-    return bool(counted and abs(r.coverage - r.accepted / r.n) > 1e-9)
+    is_unweighted = r.guarantee != "none" and not r.population
+    return bool(is_unweighted and abs(r.coverage - r.accepted / r.n) > 1e-9)
 
 
-def _promise(r: Any) -> None:
-    """Compare the guarantee with its numbers."""
-    if r.guarantee == "none":
-        for name in ("delta", "bound"):
-            if getattr(r, name) is not None:
-                _clash(name, f"must be null without a guarantee; got {getattr(r, name)!r}")
-        if r.promised_for:
-            _clash("promised_for", f"must be empty without a guarantee; got {r.promised_for!r}")
-        if r.in_expectation:
-            _clash("in_expectation", "must be false without a guarantee; got True")
+def _check_guarantee(r: Any) -> None:
+    """Compare the guarantee with target, delta, bound and population."""
+    if r.guarantee != "none":
+        _check_target_and_delta(r)
+        _check_bound(r)
         return
-    _promised(r)
-    _certified(r)
+    for name in ("delta", "bound"):
+        value = getattr(r, name)
+        if value is not None:
+            _raise_contradiction(name, f"must be null without a guarantee; got {value!r}")
+    if r.population:
+        message = f"must be empty without a guarantee; got {r.population!r}"
+        _raise_contradiction("population", message)
+    if r.in_expectation:
+        _raise_contradiction("in_expectation", "must be false without a guarantee; got True")
 
 
-def _promised(r: Any) -> None:
-    if r.method != "given" and r.guarantee not in RULES[r.method].promises:
-        _clash("guarantee", f"must be one that {r.method!r} gives; got {r.guarantee!r}")
+def _check_target_and_delta(r: Any) -> None:
+    if r.method != "given" and r.guarantee not in RULES[r.method].guarantees:
+        message = f"must be a guarantee of {r.method!r}; got {r.guarantee!r}"
+        _raise_contradiction("guarantee", message)
     if r.target is None:
-        _clash("target", "must be given with a guarantee; got None")
+        _raise_contradiction("target", "must be a number if there is a guarantee; got None")
     if not r.in_expectation and not 0 < r.target < 1:
-        _clash("target", f"must lie strictly between 0 and 1 with a delta; got {r.target!r}")
+        message = f"must lie strictly between 0 and 1 with a delta; got {r.target!r}"
+        _raise_contradiction("target", message)
     if (r.delta is None) != r.in_expectation:
         rule = "must be null for a guarantee in expectation and a number otherwise"
-        _clash("delta", f"{rule}; got {r.delta!r}")
+        _raise_contradiction("delta", f"{rule}; got {r.delta!r}")
 
 
-def _certified(r: Any) -> None:
+def _check_bound(r: Any) -> None:
     if r.threshold is None:
         return
     bound, target = r.bound, r.target
     if bound is None:
-        _clash("bound", "must be given with a guaranteed threshold; got None")
-    below = r.guarantee == "coverage"
-    if (bound < target - 1e-12) if below else (bound > target + 1e-12):
-        side = "at least" if below else "at most"
-        _clash("bound", f"must be {side} the target {target!r}; got {bound!r}")
-    seen = _seen(r)
-    if seen is not None and ((bound > seen + 1e-9) if below else (bound < seen - 1e-9)):
-        rule = f"must leave a margin beside the {r.guarantee} of {seen!r} that was seen"
-        _clash("bound", f"{rule}; got {bound!r}")
+        message = "must be a number for a threshold with a guarantee; got None"
+        _raise_contradiction("bound", message)
+    is_lower_bound = r.guarantee == "coverage"
+    if (bound < target - 1e-12) if is_lower_bound else (bound > target + 1e-12):
+        side = "at least" if is_lower_bound else "at most"
+        _raise_contradiction("bound", f"must be {side} the target {target!r}; got {bound!r}")
+    observed = _observed_value(r)
+    if observed is None:
+        return
+    if (bound > observed + 1e-9) if is_lower_bound else (bound < observed - 1e-9):
+        side = "at most" if is_lower_bound else "at least"
+        message = f"must be {side} the observed {r.guarantee} of {observed!r}; got {bound!r}"
+        _raise_contradiction("bound", message)
 
 
-def _seen(r: Any) -> float | None:
-    """Return what is guaranteed, as it was on the calibration data; None for a delta above 1/2.
+def _observed_value(r: Any) -> float | None:
+    """Return the guaranteed number on the calibration data; None for a delta above 1/2.
 
-    So large a delta allows a bound on the wrong side of what was seen.
+    For so large a delta, a bound may be on the other side of the observed number.
     """
     coverage, risk = r.coverage, r.risk
     if (r.delta or 0.0) > 0.5 or coverage is None:
         return None
-    whole = None if risk is None else coverage * risk
-    seen: dict[str, float | None]
-    seen = {"coverage": coverage, "selective risk": risk, "generalized risk": whole}
-    return seen[r.guarantee]
+    observed: dict[str, float | None] = {
+        "coverage": coverage,
+        "selective risk": risk,
+        "generalized risk": None if risk is None else coverage * risk,
+    }
+    return observed[r.guarantee]

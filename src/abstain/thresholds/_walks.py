@@ -1,14 +1,16 @@
-"""Fixed sequences of thresholds: test from a start downwards, stop at the first that fails.
+"""Fixed sequences of thresholds: test from a start downwards, and stop at the first failure.
 
-The hypothesis of a threshold t is "the true risk of accepting at t is above the target". Walking
-down from a start over all real thresholds, the first t whose hypothesis is true stops the walk
-except with chance alpha, whatever comes later; between two confidences the test repeats the one
-above. So only the distinct confidences need testing, and several starts share delta equally.
+The null hypothesis of a threshold t is "the true risk of accepting at t is above the target". The
+walk tests all real thresholds from a start downwards. It passes the first t with a true hypothesis
+with probability at most alpha, whatever happens later. Between two confidences, the test does not
+change. Therefore, only the distinct confidences need to be tested. Several starts share delta
+equally.
 
-A start must not depend on the losses. It is a rank r fixed by n, the target and delta alone: the
+A start must not depend on the losses. It is a rank r that follows from n, the target and delta: the
 walk starts just above the confidence of rank r + 1. Given that value, the samples above it are
-independent draws from the law above it, so their failures are binomial. Below the start, the first
-threshold with a true hypothesis is tested on a mixture whose failures are no fewer than binomial.
+independent draws from the distribution above it, so the number of failures is binomial. Below the
+start, the first threshold with a true hypothesis is tested on a mixture with at least as many
+failures as a binomial distribution.
 """
 
 from collections.abc import Callable
@@ -19,156 +21,167 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain.thresholds import _choice
-from abstain.thresholds._choice import Aim
-from abstain.thresholds._importance import few_drawn, refuted
-from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
+from abstain.thresholds._choice import RuleTarget
+from abstain.thresholds._importance import few_samples_hint, refuted_by_betting
+from abstain.thresholds.binomial import binomial_p_value, hoeffding_bentkus_p_value, min_count
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import BoolArray, IntArray
 
 
-class Reach(NamedTuple):
-    """The last tie group certified (-1 for none), and whether a walk ended where it began."""
+class WalkResult(NamedTuple):
+    """The last certified tie group (-1 for none), and whether the walk ends at its start."""
 
-    last: int
-    at_start: bool
-
-
-def halvings(n: int, risk: float, delta: float) -> tuple[float, ...]:
-    """Return the coverages 1/2, 1/4, ... that can certify the risk when they share delta."""
-    count = 1
-    while n / 2 ** (count + 1) >= least_count(risk, delta / (count + 1)):
-        count += 1
-    return tuple(0.5**i for i in range(1, count + 1))
+    last_group: int
+    ends_at_start: bool
 
 
-def ranks_of(coverages: tuple[float, ...], n: int, risk: float, delta: float) -> list[int]:
-    """Return the ranks of the starts, each raised to where a certificate is possible."""
-    least = least_count(risk, delta / len(coverages))
-    return sorted({max(int(np.ceil(c * n)), least) for c in coverages})
+def halved_coverages(n: int, risk: float, delta: float) -> tuple[float, ...]:
+    """Return the coverages 1/2, 1/4, ... at which the risk can be certified if they share delta."""
+    n_starts = 1
+    while n / 2 ** (n_starts + 1) >= min_count(risk, delta / (n_starts + 1)):
+        n_starts += 1
+    return tuple(0.5**i for i in range(1, n_starts + 1))
 
 
-def furthest(
+def start_ranks(coverages: tuple[float, ...], n: int, risk: float, delta: float) -> list[int]:
+    """Return the ranks of the starts, at least the smallest rank that can be certified."""
+    smallest = min_count(risk, delta / len(coverages))
+    return sorted({max(int(np.ceil(c * n)), smallest) for c in coverages})
+
+
+def longest_walk(
     groups: TieGroups, ranks: list[int], test: Callable[[float], BoolArray], delta: float
-) -> Reach:
-    """Walk down from each start; `test(alpha)` tells which groups pass at that level."""
-    passes = test(delta / len(ranks))
-    stops = next_failing(passes)
-    best = Reach(-1, at_start=False)
+) -> WalkResult:
+    """Walk down from each start; `test(alpha)` returns which groups pass at that level."""
+    is_passed = test(delta / len(ranks))
+    first_failure = next_failure(is_passed)
+    best = WalkResult(-1, ends_at_start=False)
     for rank in ranks:
-        first = start_of(groups, rank)
-        if first > 0 and not passes[first - 1]:
+        first = first_group_after_start(groups, rank)
+        if first > 0 and not is_passed[first - 1]:
             continue
-        last = int(stops[first]) - 1
-        found = Reach(last, at_start=last == first - 1)
-        # A group reached in the middle of another walk needs no threshold of its own.
-        if (last, not found.at_start) > (best.last, not best.at_start):
-            best = found
+        last_group = int(first_failure[first]) - 1
+        result = WalkResult(last_group, ends_at_start=last_group == first - 1)
+        # If two walks end at the same group, prefer the one that does not end at its start: its
+        # threshold is the confidence of the group.
+        if (last_group, not result.ends_at_start) > (best.last_group, not best.ends_at_start):
+            best = result
     return best
 
 
-def next_failing(passes: BoolArray) -> IntArray:
-    """Return the first failing group at or after each; the number of groups where none does."""
-    size = passes.size
-    failing = np.append(np.where(passes, size, np.arange(size)), size)
+def next_failure(is_passed: BoolArray) -> IntArray:
+    """Return the first failing group from each group on; the number of groups if there is none."""
+    n_groups = is_passed.size
+    failing = np.append(np.where(is_passed, n_groups, np.arange(n_groups)), n_groups)
     out: IntArray = np.minimum.accumulate(failing[::-1])[::-1]
     return out
 
 
-def start_of(groups: TieGroups, rank: int) -> int:
-    """Return the group that holds the sample of rank + 1: the first that a walk may add.
+def first_group_after_start(groups: TieGroups, rank: int) -> int:
+    """Return the group with the sample of rank + 1: the first group that a walk may add.
 
-    One past the end, when all n samples are in the start. A walk whose first group holds its start
-    too begins with that group: there is nothing above it.
+    The number of groups if all samples are above the start. If the start lies within the first
+    group, the walk begins with that group, because no group is above it.
     """
     return int(np.searchsorted(groups.cumulative_count, rank, side="right"))
 
 
 # ------------------------------------------------------------------------------------ rules
-def aimed(
+def risk_target(
     method: str,
     guarantee: Literal["selective risk", "generalized risk"],
     max_risk: float,
     delta: float,
-) -> Aim:
-    return Aim(method, _choice.max_risk_of(max_risk), guarantee, _choice.delta_of(delta))
+) -> RuleTarget:
+    return RuleTarget(
+        method, _choice.check_max_risk(max_risk), guarantee, _choice.check_delta(delta)
+    )
 
 
-def passes(s: Scored, aim: Aim, alpha: float, index: IntArray | slice = slice(None)) -> BoolArray:
-    """Tell at which tie groups a risk above the target is refuted at level alpha."""
+def passing_groups(
+    s: Scored, aim: RuleTarget, alpha: float, index: IntArray | slice = slice(None)
+) -> BoolArray:
+    """Return at which tie groups a risk above the target is rejected at level alpha."""
     groups = s.groups
-    if aim.largest is not None:
-        return refuted(s, aim, alpha)[index]
+    if aim.max_ratio is not None:
+        return refuted_by_betting(s, aim, alpha)[index]
     counts = groups.cumulative_count[index]
     if aim.guarantee == "generalized risk":
         counts = np.full_like(counts, groups.n_samples)
-    p_value = binomial_p if s.is_binary else hoeffding_bentkus_p
+    p_value = binomial_p_value if s.is_binary else hoeffding_bentkus_p_value
     out: BoolArray = p_value(counts, groups.cumulative_loss[index], aim.target) <= alpha
     return out
 
 
-def walked(s: Scored, aim: Aim, coverages: tuple[float, ...], other_rule: str = "") -> DecisionRule:
-    """Walk from starts at these coverages; `other_rule` ends the reason if nothing is certified."""
+def choose_by_walks(
+    s: Scored, aim: RuleTarget, coverages: tuple[float, ...], other_rule: str = ""
+) -> DecisionRule:
+    """Walk from starts at these coverages; `other_rule` is appended to the reason for no result."""
     delta = aim.delta or 0.0
-    least = least_count(aim.target, delta)
-    if s.n_rows < least:
-        return too_few(s, aim, least)
-    ranks = [
-        rank for rank in ranks_of(coverages, s.n_rows, aim.target, delta) if rank <= s.n_rows
-    ] or [least]
-    found = furthest(s.groups, ranks, lambda alpha: passes(s, aim, alpha), delta)
-    if found.last < 0:
-        return none_certified(s, aim, delta / len(ranks), other_rule)
-    return _choice.chosen(
-        s, found.last, aim, bound=aim.target, threshold=just_above(s.groups, found)
-    )
+    smallest = min_count(aim.target, delta)
+    if s.n_rows < smallest:
+        return too_few_samples_rule(s, aim, smallest)
+    ranks = start_ranks(coverages, s.n_rows, aim.target, delta)
+    ranks = [rank for rank in ranks if rank <= s.n_rows] or [smallest]
+    result = longest_walk(s.groups, ranks, lambda alpha: passing_groups(s, aim, alpha), delta)
+    if result.last_group < 0:
+        return nothing_certified_rule(s, aim, delta / len(ranks), other_rule)
+    threshold = threshold_above_next(s.groups, result)
+    return _choice.build_rule(s, result.last_group, aim, bound=aim.target, threshold=threshold)
 
 
-def just_above(groups: TieGroups, found: Reach) -> float | None:
-    """Return the threshold of a walk that certified its start alone: all above the next value.
+def threshold_above_next(groups: TieGroups, result: WalkResult) -> float | None:
+    """Return the threshold of a walk that certifies only its start: just above the next confidence.
 
-    Where no sample lies between, it is the next number of single precision: then that value stays
-    below it in data of single precision too, which would round the next double down to it. The
-    start is as good there: the samples above it are draws from the law above it.
+    If no sample lies between, it is the next number in single precision. In single-precision data,
+    the next confidence then stays below the threshold, which a number in double precision would not
+    guarantee after rounding. The guarantee of the start also holds at this threshold, because the
+    samples above it are independent draws from the distribution above it.
     """
-    if not found.at_start or found.last + 1 >= groups.confidence.size:
+    if not result.ends_at_start or result.last_group + 1 >= groups.confidence.size:
         return None
-    below, last = groups.confidence[found.last + 1], groups.confidence[found.last]
+    next_confidence = groups.confidence[result.last_group + 1]
+    last_confidence = groups.confidence[result.last_group]
     with np.errstate(over="ignore"):
-        single = float(np.nextafter(np.float32(below), np.float32(np.inf)))
-    if below < single <= last:
+        single = float(np.nextafter(np.float32(next_confidence), np.float32(np.inf)))
+    if next_confidence < single <= last_confidence:
         return single
-    return float(np.nextafter(below, np.inf))
+    return float(np.nextafter(next_confidence, np.inf))
 
 
-def too_few(s: Scored, aim: Aim, least: int) -> DecisionRule:
+def too_few_samples_rule(s: Scored, aim: RuleTarget, required: int) -> DecisionRule:
     reason = (
         f"{s.n_rows} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with delta "
-        f"{aim.delta:g}, which takes {_choice.counted(least)} accepted without a failure"
+        f"{aim.delta:g}, which takes {_choice.format_count(required)} accepted without a failure"
     )
-    return _choice.unattainable(s, aim, reason + few_drawn(aim))
+    return _choice.build_unattainable_rule(s, aim, reason + few_samples_hint(aim))
 
 
-def none_certified(s: Scored, aim: Aim, alpha: float, other_rule: str = "") -> DecisionRule:
-    """Say what the data came closest with, among the thresholds that accept enough to be tested."""
+def nothing_certified_rule(
+    s: Scored, aim: RuleTarget, alpha: float, other_rule: str = ""
+) -> DecisionRule:
+    """Return a rule without a threshold; the reason names the lowest observed risk."""
     groups = s.groups
-    least, whole = least_count(aim.target, alpha), aim.guarantee == "generalized risk"
-    mean = groups.cumulative_loss / (groups.total_weight if whole else groups.cumulative_weight)
-    enough = (groups.cumulative_count >= least) | whole
-    shared = "" if alpha == aim.delta else f" ({alpha:.3g} for each test)"
+    required = min_count(aim.target, alpha)
+    required_text = _choice.format_count(required)
+    is_generalized = aim.guarantee == "generalized risk"
+    weight = groups.total_weight if is_generalized else groups.cumulative_weight
+    risk = groups.cumulative_loss / weight
+    is_testable = (groups.cumulative_count >= required) | is_generalized
+    level = "" if alpha == aim.delta else f" ({alpha:.3g} for each test)"
     reason = (
-        f"no threshold that was tried certifies a {aim.guarantee} of at most {aim.target:g} with "
-        f"delta {aim.delta:g}{shared}"
+        f"no tested threshold certifies a {aim.guarantee} of at most {aim.target:g} with delta "
+        f"{aim.delta:g}{level}"
     )
-    if enough.any():
-        at = int(np.argmin(np.where(enough, mean, np.inf)))
-        among = (
-            "" if whole else f" among thresholds that accept the {_choice.counted(least)} needed"
-        )
+    if is_testable.any():
+        lowest = int(np.argmin(np.where(is_testable, risk, np.inf)))
+        condition = ""
+        if not is_generalized:
+            condition = f" among thresholds that accept the {required_text} needed"
         reason += (
-            f"; the least seen on these {s.n_rows} samples{among} is {mean[at]:.4g}, with "
-            f"{int(groups.cumulative_count[at])} accepted"
+            f"; the lowest on these {s.n_rows} samples{condition} is {risk[lowest]:.4g}, with "
+            f"{int(groups.cumulative_count[lowest])} accepted"
         )
     else:
-        n_needed = _choice.counted(least)
-        reason += f", which takes at least {n_needed} accepted; there are {s.n_rows} samples"
-    return _choice.unattainable(s, aim, reason + other_rule)
+        reason += f", which takes at least {required_text} accepted; there are {s.n_rows} samples"
+    return _choice.build_unattainable_rule(s, aim, reason + other_rule)

@@ -1,4 +1,4 @@
-"""Fills the catalogue of rules, and chooses a threshold by the name of one: `fit`."""
+"""Registration of all rules, and `fit`, which selects a threshold with a rule by its name."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -15,30 +15,30 @@ for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
     RULES.add(_entry)
 
 #: The default rule for a target risk.
-USUAL: Final = certified.SGR.name
-#: The default rule for a risk on shifted data, which uses every sample.
-_FOR_SHIFTED_RISK: Final = "learn_then_test"
-#: The default rule for each target, by the option that states it.
+DEFAULT_RISK_RULE: Final = certified.SGR.name
+#: The default rule for a risk in another population; it uses all samples.
+_RISK_RULE_WITH_RATIOS: Final = "learn_then_test"
+#: The default rule for each target, by the option that sets the target.
 DEFAULT_RULES: Final = {
-    "max_risk": USUAL,
+    "max_risk": DEFAULT_RISK_RULE,
     "coverage": "coverage_guarantee",
     "abstention_cost": "cost",
 }
-#: The chance that a promise may fail, where none is named.
-DELTA: Final = 0.05
-#: What keeps several limits at once.
-SEVERAL: Final = limits.METHOD
+#: Default probability that a guarantee may fail.
+DEFAULT_DELTA: Final = 0.05
+#: The rule for several limits.
+SEVERAL_RISKS_RULE: Final = limits.METHOD
 
 
 def default_rule(options: Collection[str]) -> str:
-    """Return the default rule for the target that is among these options.
+    """Return the default rule for the target among these options.
 
-    With density ratios (`ratio`) a risk has another default.
+    A risk with density ratios (`ratio`) has another default.
 
     Raises
     ------
     InputError
-        None of the targets is there, or several.
+        If not exactly one target is among the options.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def default_rule(options: Collection[str]) -> str:
         )
         raise MissingInputError(msg) if not targets else InputError(msg)
     if "ratio" in options and targets == ["max_risk"]:
-        return _FOR_SHIFTED_RISK
+        return _RISK_RULE_WITH_RATIOS
     return DEFAULT_RULES[targets[0]]
 
 
@@ -69,42 +69,42 @@ def fit(
     scale: RuleScale | None = None,
     **options: Any,
 ) -> DecisionRule:
-    """Choose a threshold by the name of a rule.
+    """Select a threshold with the rule of this name.
 
-    Answers: where do I put the threshold?
+    Answers: which threshold reaches my target?
 
     Parameters
     ----------
     method : str
         A name in `RULES`: "coverage", "risk", "cost", "chow", "sgr", "learn_then_test",
-        "conformal_risk_control", "coverage_guarantee" or one of your own.
+        "conformal_risk_control", "coverage_guarantee" or a registered rule.
     confidence : array of shape (n,), optional
-        Of the calibration samples; not needed for "chow".
+        Confidences of the calibration samples; not needed for "chow".
     loss : array of shape (n,), optional
-        Their losses; ignored by the rules that need none.
+        Losses of the calibration samples; ignored by rules that need none.
     weight : array of shape (n,), optional
-        Frequency weights; refused by the rules with a guarantee.
+        Frequency weights. Rules with a guarantee do not accept them.
     score : str, default=""
-        Name of the confidence score, noted in the rule.
+        Name of the confidence score, recorded in the rule.
     scale : {"log-odds", "probability", "score"}, optional
-        What the confidences are measured in, noted in the rule; by default "unknown", and a
-        probability for "chow".
+        Scale of the confidences, recorded in the rule; by default "unknown", and a probability for
+        "chow".
     **options
-        Of the rule: `RULES[method].options`.
+        Options of the rule: `RULES[method].options`.
 
     Returns
     -------
     DecisionRule
-        What it chose.
+        The rule with its threshold.
 
     Raises
     ------
     UnknownNameError
-        No such rule.
+        If there is no such rule.
     MissingInputError
-        Confidences, losses or an option that the rule needs are not there.
+        If confidences, losses or an option that the rule requires are missing.
     InputError
-        An option that the rule does not have; otherwise as the rule does.
+        If the rule does not have an option; otherwise as raised by the rule.
 
     Examples
     --------
@@ -115,20 +115,20 @@ def fit(
     """
     entry = RULES[method]
     _check_options(entry, options)
-    given: list[AnyArray] = []
+    data: list[AnyArray] = []
     if entry.needs_data:
-        given.append(_needed(entry, confidence, "confidence"))
+        data.append(_check_present(entry, confidence, "confidence"))
         options["weight"] = weight
     if entry.needs_loss:
-        given.append(_needed(entry, loss, "loss"))
-    rule: DecisionRule = entry.choose(*given, **options)
+        data.append(_check_present(entry, loss, "loss"))
+    rule: DecisionRule = entry.choose(*data, **options)
     return rule.for_score(score, scale=scale)
 
 
-def _needed(entry: Rule, x: AnyArray | None, name: str) -> AnyArray:
-    if x is None:
+def _check_present(entry: Rule, values: AnyArray | None, name: str) -> AnyArray:
+    if values is None:
         raise MissingInputError(f"the rule {entry.name!r} needs `{name}`; got None")
-    return x
+    return values
 
 
 def _check_options(entry: Rule, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Does a rule keep on other data what it promised? Achieved numbers, intervals, verdicts."""
+"""Checks of a decision rule on other data: performance, confidence intervals and verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,20 +10,20 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.inference.intervals import check_level
 from abstain.thresholds._parts import OVERALL
-from abstain.thresholds.group_names import grouped
+from abstain.thresholds.group_names import encode_groups
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.rule_check import (
     AcceptedLosses,
     RuleCheck,
     Verdict,
-    decided,
-    measured,
-    sample,
+    apply_rule,
+    check_losses,
+    measure_rule,
     worst_verdict,
 )
 from abstain.typing import AnyArray, IntArray, Scale
 
-#: Verdicts about a target; the others are the same for the whole and its groups.
+#: Verdicts about a target. Other verdicts are the same for the total and its groups.
 _DECISIVE: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
 _WITHOUT_TARGET: Final[tuple[Verdict, ...]] = ("unattainable", "no target")
 
@@ -38,26 +38,26 @@ def check(
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> RuleCheck:
-    """Compute what a rule achieves on other data, and whether its target holds there.
+    """Measure the performance of a rule on other data, and decide whether its target holds.
 
-    Answers: does the threshold that I chose then still do what it should, here?
+    Answers: does the threshold still reach its target on these data?
 
     Parameters
     ----------
     rule : DecisionRule
         The rule.
     confidence, loss : array of shape (n,)
-        Of the data to check on: finite confidences from the score of the rule, as an array or as
-        `abstain.confidence.score` returned them; losses that are finite and not negative. A loss
-        of None, for samples without labels, gives the coverage alone.
+        The data: finite confidences of the score of the rule, as an array or as
+        `abstain.confidence.score` returns them, and finite losses of at least 0. Without labels,
+        pass a loss of None to get the coverage only.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        Weights: not negative, not all zero. A row is one observation whatever its weight.
+        Weights of at least 0, not all 0. A row is one observation, whatever its weight.
     level : float, default=0.95
-        Of every interval, between 0 and 1.
+        Confidence level of every interval, between 0 and 1.
     scale : {"log-odds", "probability", "score"}, optional
-        What the confidences are measured in, as for `DecisionRule.apply`.
+        Scale of the confidences, as in `DecisionRule.apply`.
 
     Returns
     -------
@@ -67,16 +67,17 @@ def check(
     Raises
     ------
     InputError
-        `rule` is no rule; confidences that may be on another scale than the threshold.
+        If `rule` is no rule, or the confidences may be on another scale than the threshold.
     ShapeError, DomainError
-        Bad values, lengths that differ, `level` outside (0, 1).
+        If values are invalid, lengths differ, or `level` is outside (0, 1).
 
     Notes
     -----
-    The data must not be those that chose the threshold: on those every number flatters. Intervals
-    of shares are exact (Clopper-Pearson); with weights they take the effective number of samples.
-    "broken" on data like the calibration data happens to a rule with a guarantee with a chance of
-    at most delta + (1 - level) / 2. Accepting nothing keeps a generalized risk. Cost: one pass.
+    Do not pass the data that selected the threshold, on which every number is optimistic. Intervals
+    of shares are exact (Clopper-Pearson); with weights they use the effective sample size. For a
+    rule with a guarantee and data from the population of the calibration data, the probability of
+    the verdict "broken" is at most delta + (1 - level) / 2. A rule that accepts nothing has a
+    generalized risk of 0. Cost: one pass over the data.
 
     Examples
     --------
@@ -84,12 +85,12 @@ def check(
     >>> import abstain as ab
     >>> rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
     >>> confidence, loss = np.repeat([0.9, 0.5, 0.1], 100), np.repeat([0, 1, 1], [190, 10, 100])
-    >>> found = ab.thresholds.check(rule, confidence, loss, name="hospital B")
-    >>> found.accepted, found.selective_risk, round(found.excess, 3), found.verdict
+    >>> result = ab.thresholds.check(rule, confidence, loss, name="hospital B")
+    >>> result.accepted, result.selective_risk, round(result.excess, 3), result.verdict
     (200, 0.05, -0.05, 'holds')
     """
-    accepted = decided(rule, confidence, scale)
-    return measured(rule, sample(accepted, loss, weight, level=check_level(level)), name)
+    accepted = apply_rule(rule, confidence, scale)
+    return measure_rule(rule, check_losses(accepted, loss, weight, level=check_level(level)), name)
 
 
 def check_many(
@@ -99,35 +100,35 @@ def check_many(
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> tuple[RuleCheck, ...]:
-    """Compute what one rule achieves on several data sets: the risk excess per shift.
+    """Measure the performance of one rule on several data sets: the risk excess for each shift.
 
-    Answers: on which shifts does the threshold no longer keep its promise, and by how much?
+    Answers: for which shifts does the threshold miss its target, and by how much?
 
     Parameters
     ----------
     rule : DecisionRule
         The rule.
     data : mapping from str to tuple of arrays
-        Name of each data set to its (confidence, loss) or (confidence, loss, weight).
+        (confidence, loss) or (confidence, loss, weight) of each data set, by name.
     level : float, default=0.95
-        Of every interval, between 0 and 1.
+        Confidence level of every interval, between 0 and 1.
     scale : {"log-odds", "probability", "score"}, optional
-        What the confidences are measured in, as for `DecisionRule.apply`.
+        Scale of the confidences, as in `DecisionRule.apply`.
 
     Returns
     -------
     tuple of RuleCheck
-        One a data set, in the order given; `[c.row() for c in ...]` is the table.
+        One for each data set, in the same order; `[c.row() for c in ...]` is the table.
 
     Raises
     ------
     InputError
-        A data set that is not two or three arrays; as in `check` otherwise.
+        If a data set does not have two or three arrays; otherwise as in `check`.
 
     Notes
     -----
-    The excess against the severity of the shift shows where a promise breaks; [1]_ evaluates
-    scores on such shifts.
+    The excess as a function of the severity of the shift shows where a guarantee stops holding.
+    [1]_ evaluates scores on such shifts.
 
     References
     ----------
@@ -140,22 +141,22 @@ def check_many(
     >>> import abstain as ab
     >>> rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
     >>> confidence, mild, hard = np.ones(100), np.arange(100) < 3, np.arange(100) < 30
-    >>> found = ab.thresholds.check_many(
+    >>> checks = ab.thresholds.check_many(
     ...     rule, {"mild": (confidence, mild), "hard": (confidence, hard)}
     ... )
-    >>> [(c.name, round(c.excess, 2), c.verdict) for c in found]
+    >>> [(c.name, round(c.excess, 2), c.verdict) for c in checks]
     [('mild', -0.07, 'holds'), ('hard', 0.2, 'broken')]
     """
-    out = []
+    results = []
     for name, arrays in data.items():
         if len(arrays) not in {2, 3}:
             raise InputError(
-                f"`data` must hold (confidence, loss) or (confidence, loss, weight) at {name!r}"
+                f"`data` must have (confidence, loss) or (confidence, loss, weight) for {name!r}"
             )
         weight = arrays[2] if len(arrays) == 3 else None
         options: dict[str, Any] = {"name": name, "weight": weight, "level": level, "scale": scale}
-        out.append(check(rule, arrays[0], arrays[1], **options))
-    return tuple(out)
+        results.append(check(rule, arrays[0], arrays[1], **options))
+    return tuple(results)
 
 
 def check_groups(
@@ -164,56 +165,56 @@ def check_groups(
     loss: AnyArray | None,
     group: AnyArray,
     *,
-    by: AnyArray | None = None,
+    rule_group: AnyArray | None = None,
     name: str = "",
     weight: AnyArray | None = None,
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> tuple[RuleCheck, ...]:
-    """Compute what a rule achieves on other data and on each group in them.
+    """Measure the performance of a rule on other data and on each group.
 
-    Answers: does the threshold keep to its target for everyone, or on average only?
+    Answers: does the threshold reach its target in every group, or only on average?
 
     Parameters
     ----------
     rule : DecisionRule
         The rule.
     confidence, loss : array of shape (n,)
-        As for `check`.
+        As in `check`.
     group : array of shape (n,)
         The group of each sample (its hospital, its language), by name.
-    by : array of shape (n,), optional
-        Where a rule has a threshold for each group of another kind: these groups. By default
-        `group`; then each group is judged by its own rule.
+    rule_group : array of shape (n,), optional
+        The groups that select the threshold, if they differ from `group`. By default `group`; each
+        group is then checked with its own rule.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        Weights: not negative, not all zero. A row is one observation whatever its weight.
+        Weights of at least 0, not all 0. A row is one observation, whatever its weight.
     level : float, default=0.95
-        How surely all verdicts are right together.
+        Probability with which all verdicts are correct jointly.
     scale : {"log-odds", "probability", "score"}, optional
-        What the confidences are measured in, as for `DecisionRule.apply`.
+        Scale of the confidences, as in `DecisionRule.apply`.
 
     Returns
     -------
     tuple of RuleCheck
-        The whole, then each group in the order of its name. The verdict of the whole is that of
-        the worst: "holds" when the target is kept by the whole and by every group, "broken" when
-        it is broken in one of them, else "cannot tell"; `alone` is its verdict by itself.
+        The total, then each group in the order of its name. The verdict of the total is the worst
+        one: "holds" if the target holds for the total and every group, "broken" if it is broken for
+        one of them, else "cannot tell". `excess_verdict` is the verdict of the total alone.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        As for `check`; a group that is missing.
+        As in `check`; also for a missing group.
 
     Notes
     -----
-    The whole and its G groups are G + 1 questions. Each interval is at the level
-    1 - (1 - level) / (G + 1) (Bonferroni). So the chance that any verdict is wrong, "holds" where
-    the target is broken or "broken" where it is kept, is at most 1 - level where intervals are
-    exact (0/1 losses without weights), however the groups depend on each other. A group in which
-    nothing is accepted leaves the whole undecided. A guarantee is about the whole: it may be kept
-    there and broken in a group, which is then said. Cost: one pass, and one over each group.
+    The total and its G groups are G + 1 tests. Each interval has the level
+    1 - (1 - level) / (G + 1) (Bonferroni). The probability of any wrong verdict ("holds" although
+    the target is broken, or "broken" although it holds) is at most 1 - level if the intervals are
+    exact (0/1 losses without weights), for any dependence of the groups. A group in which nothing
+    is accepted leaves the total undecided. A guarantee refers to the total: it may hold there and
+    be broken in a group. Cost: one pass over the data, and one over each group.
 
     References
     ----------
@@ -227,65 +228,66 @@ def check_groups(
     >>> rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.05)
     >>> group = np.repeat(["a", "b"], [9000, 1000])
     >>> loss = np.concatenate([np.arange(9000) % 100 == 0, np.arange(1000) % 5 == 0])
-    >>> found = ab.thresholds.check_groups(rule, np.ones(10_000), loss, group)
-    >>> [(c.group, round(c.selective_risk, 3), c.verdict) for c in found]
+    >>> checks = ab.thresholds.check_groups(rule, np.ones(10_000), loss, group)
+    >>> [(c.group, round(c.selective_risk, 3), c.verdict) for c in checks]
     [('', 0.029, 'broken'), ('a', 0.01, 'holds'), ('b', 0.2, 'broken')]
-    >>> found[0].alone
+    >>> checks[0].excess_verdict
     'holds'
     """
-    accepted = decided(rule, confidence, scale, group if by is None else by)
-    names, codes = grouped(group, accepted.size)
-    s = sample(accepted, loss, weight, level=check_level(level))
-    if s.from_rows is not None:
-        codes = codes[s.from_rows]
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    known = [(names[codes[own[0]]], own) for own in rows if own.size]
-    own_rules = bool(rule.per) and by is None
-    return _together(rule, s, name, known, own_rules=own_rules)
+    accepted = apply_rule(rule, confidence, scale, group if rule_group is None else rule_group)
+    names, codes = encode_groups(group, accepted.size)
+    s = check_losses(accepted, loss, weight, level=check_level(level))
+    if s.source_rows is not None:
+        codes = codes[s.source_rows]
+    rows_by_code = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    subsets = [(names[codes[rows[0]]], rows) for rows in rows_by_code if rows.size]
+    uses_part_rules = bool(rule.per) and rule_group is None
+    return _check_total_and_subsets(rule, s, name, subsets, uses_part_rules=uses_part_rules)
 
 
 def check_limits(
     rule: DecisionRule,
     confidence: AnyArray,
     loss: AnyArray | None,
-    among: Mapping[str, AnyArray],
+    masks: Mapping[str, AnyArray],
     *,
     name: str = "",
     weight: AnyArray | None = None,
     level: float = 0.95,
     scale: Scale | None = None,
 ) -> tuple[RuleCheck, ...]:
-    """Compute whether each of several limits holds on other data, under their one threshold.
+    """Check several limits of one threshold on other data.
 
-    Answers: are the overall risk, each group's and a class's false negatives all kept here?
+    Answers: do the overall risk, the risk of each group and the false negatives of a class stay
+    within their limits?
 
     Parameters
     ----------
     rule : DecisionRule
-        Of `several_risks`.
+        A rule of `several_risks`.
     confidence, loss : array of shape (n,)
-        As for `check`.
-    among : mapping from str to array of shape (n,)
-        For each limit, by its name, booleans: the samples that it is about. "overall" is about
-        all. A limit that is left out is not checked.
+        As in `check`.
+    masks : mapping from str to array of shape (n,)
+        Booleans for each limit, by its name: the samples of the limit. "overall" contains all
+        samples. Omitted limits are not checked.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
-        As for `check`.
+        As in `check`.
     level : float, default=0.95
-        How surely all verdicts are right together.
+        Probability with which all verdicts are correct jointly.
     scale : {"log-odds", "probability", "score"}, optional
-        As for `check`.
+        As in `check`.
 
     Returns
     -------
     tuple of RuleCheck
-        The whole, then each limit, its name as the `group`: as `check_groups` returns groups.
+        The total, then each limit with its name as the `group`, as in `check_groups`.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        As for `check`; no set of rules with one threshold, or an unknown limit.
+        As in `check`; also if the rule has several thresholds, or for an unknown limit.
 
     Examples
     --------
@@ -296,53 +298,59 @@ def check_limits(
     >>> loss = np.arange(2000) > np.where(cat, 900, 1400)
     >>> limits = [Limit("overall", 0.1), Limit("label:cat", 0.2, cat)]
     >>> rule = ab.thresholds.several_risks(confidence, loss, limits, delta=0.05)
-    >>> found = ab.thresholds.check_limits(rule, confidence, loss, {"label:cat": cat})
-    >>> [(c.group, round(c.selective_risk, 2), c.verdict) for c in found]
+    >>> checks = ab.thresholds.check_limits(rule, confidence, loss, {"label:cat": cat})
+    >>> [(c.group, round(c.selective_risk, 2), c.verdict) for c in checks]
     [('', 0.04, 'cannot tell'), ('label:cat', 0.15, 'cannot tell')]
-    >>> found[0].alone
+    >>> checks[0].excess_verdict
     'holds'
     """
-    accepted = decided(rule, confidence, scale)
-    unknown = [limit for limit in among if limit not in {part.name for part in rule.parts}]
+    accepted = apply_rule(rule, confidence, scale)
+    limit_names = {part.name for part in rule.parts}
+    unknown = [limit for limit in masks if limit not in limit_names]
     if rule.per or unknown:
-        raise InputError(f"`among` must name limits of one threshold; got {unknown or rule.per!r}")
-    s = sample(accepted, loss, weight, level=check_level(level))
-    known = []
-    for limit, inside in among.items():
-        rows = np.asarray(checks.vector(inside, "among"), dtype=np.bool_)
-        rows = rows if s.from_rows is None else rows[s.from_rows]
-        known += [(limit, np.flatnonzero(rows))] if limit != OVERALL and rows.any() else []
-    return _together(rule, s, name, known, own_rules=True)
+        raise InputError(f"`masks` must name limits of one threshold; got {unknown or rule.per!r}")
+    s = check_losses(accepted, loss, weight, level=check_level(level))
+    subsets = []
+    for limit, limit_mask in masks.items():
+        mask = np.asarray(checks.vector(limit_mask, "masks"), dtype=np.bool_)
+        if s.source_rows is not None:
+            mask = mask[s.source_rows]
+        if limit != OVERALL and mask.any():
+            subsets.append((limit, np.flatnonzero(mask)))
+    return _check_total_and_subsets(rule, s, name, subsets, uses_part_rules=True)
 
 
-def _together(
+def _check_total_and_subsets(
     rule: DecisionRule,
     s: AcceptedLosses,
     name: str,
-    known: Sequence[tuple[str, IntArray]],
+    subsets: Sequence[tuple[str, IntArray]],
     *,
-    own_rules: bool,
+    uses_part_rules: bool,
 ) -> tuple[RuleCheck, ...]:
-    """Return the whole and its parts, with intervals that hold together."""
-    # A single group under the rule of the whole is the whole: one question.
-    together = max(len(known) + (len(known) > 1 or own_rules), 1)
-    s = replace(s, level=1 - (1 - s.level) / together)
-    whole = measured(rule, s, name)
+    """Return the checks of the total and of its subsets, with joint intervals."""
+    # A single group under the rule of the total is the same test as the total.
+    n_verdicts = len(subsets)
+    if len(subsets) > 1 or uses_part_rules:
+        n_verdicts += 1
+    n_verdicts = max(n_verdicts, 1)
+    s = replace(s, level=1 - (1 - s.level) / n_verdicts)
+    total = replace(measure_rule(rule, s, name), n_joint_verdicts=n_verdicts)
     groups = []
-    for named, rows in known:
-        own = rule.part(named) if own_rules else rule
-        found = measured(own, s.subset(rows), name)
-        groups.append(replace(found, group=named, together=together))
-    return (_joined(replace(whole, together=together), groups), *groups)
+    for group, rows in subsets:
+        group_rule = rule.part(group) if uses_part_rules else rule
+        group_check = measure_rule(group_rule, s.subset(rows), name)
+        groups.append(replace(group_check, group=group, n_joint_verdicts=n_verdicts))
+    return (_with_worst_verdict(total, groups), *groups)
 
 
-def _joined(whole: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
-    """Return the check of the whole with a verdict that is no better than that of a group."""
-    # A group without a threshold of its own is not answered: it breaks nothing.
-    verdicts = [c.verdict for c in (whole, *groups) if c.verdict not in _WITHOUT_TARGET]
-    has_target = whole.verdict in _DECISIVE or (whole.verdict == "no target" and verdicts)
+def _with_worst_verdict(total: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
+    """Return the check of the total with the worst verdict of the total and its groups."""
+    # A group without its own threshold is rejected, so it cannot break the target.
+    verdicts = [c.verdict for c in (total, *groups) if c.verdict not in _WITHOUT_TARGET]
+    has_target = total.verdict in _DECISIVE or (total.verdict == "no target" and verdicts)
     if not has_target:
-        return whole
-    # A group in which nothing is accepted leaves the whole undecided.
+        return total
+    # A group in which nothing is accepted leaves the total undecided.
     decisive = [v if v in _DECISIVE else "cannot tell" for v in verdicts]
-    return replace(whole, verdict=worst_verdict(decisive), alone=whole.verdict)
+    return replace(total, verdict=worst_verdict(decisive), excess_verdict=total.verdict)

@@ -1,4 +1,4 @@
-"""Guarantees that need no walk: risk control on average, and a guaranteed coverage."""
+"""Rules without a sequence of tests: conformal risk control, and a guaranteed coverage."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
 from abstain.thresholds import _choice
-from abstain.thresholds._choice import ROUNDING, Aim
-from abstain.thresholds._importance import drawn, few_drawn, weighted
-from abstain.thresholds.binomial import lower
+from abstain.thresholds._choice import ROUNDING, RuleTarget
+from abstain.thresholds._importance import few_samples_hint, sample_by_ratio, weight_by_ratio
+from abstain.thresholds.binomial import lower_bound
 from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, Rng
@@ -26,36 +26,37 @@ def conformal_risk_control(
 ) -> DecisionRule:
     """Choose the largest coverage whose generalized risk is controlled on average.
 
-    Answers: how much can I answer so that, on average over calibration sets, the loss on answered
-    samples, spread over all samples, stays at most this?
+    Answers: how many samples can I answer with at most this generalized risk, on average over
+    calibration sets?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of held-out samples that neither the model nor the confidence score was fitted on.
+        Confidences of held-out samples, which neither the model nor the confidence score was
+        fitted on.
     loss : array of shape (n,)
-        In [0, `max_loss`].
+        Losses in [0, `max_loss`].
     max_risk : float
-        The generalized risk (coverage x selective risk) to keep, above 0.
+        Largest generalized risk (coverage x selective risk), above 0.
     max_loss : float, default=1.0
-        The largest loss that is possible, above 0: B of the paper.
+        Largest possible loss, above 0: B of the paper.
     weight : None
-        Weights are refused: the samples must be exchangeable.
+        Weights are not accepted, because the samples must be exchangeable.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to control the risk of data of another law.
+        Density ratios (`abstain.shift`), to control the risk in another population.
 
     Returns
     -------
     DecisionRule
-        With the guarantee "generalized risk", in expectation: no delta. Unattainable, with the
-        reason, when n is too small or the most confident samples are wrong too often.
+        A rule with the guarantee "generalized risk", in expectation: it has no delta. The rule is
+        unattainable, with a reason, if n is too small or the most confident samples fail too often.
 
     Raises
     ------
     InputError
-        Weights.
+        For weights.
     ShapeError, DomainError
-        Bad values; losses above `max_loss`; `max_risk` or `max_loss` not above 0.
+        For invalid values, losses above `max_loss`, or if `max_risk` or `max_loss` is not above 0.
 
     See Also
     --------
@@ -63,14 +64,16 @@ def conformal_risk_control(
 
     Notes
     -----
-    The lowest threshold with (n R + B) / (n + 1) <= max_risk, R the generalized risk on the
-    calibration data. The loss where accepted never grows with the threshold, which is what the
-    theorem needs; the selective risk does grow and shrink, so it has no such rule. On average over
-    calibration sets: a single set may miss the target, about every second one by a little.
+    The threshold is the lowest one with (n R + B) / (n + 1) <= max_risk, where R is the generalized
+    risk on the calibration data. The theorem requires that the accepted loss never increases with
+    the threshold. The selective risk may increase and decrease, so there is no such rule for it.
+    The guarantee holds on average over calibration sets: about every second set misses the target
+    by a small amount.
 
-    With ratios w it is the lowest threshold with (sum w loss + W B) / (sum w + W) <= max_risk, W
-    the largest ratio. The papers take the ratio of the sample to decide on for W [1]_ [2]_, and
-    with it a threshold of its own for each; the left side grows with W, so the largest serves all.
+    With ratios w, it is the lowest threshold with (sum w loss + W B) / (sum w + W) <= max_risk,
+    where W is the largest ratio. In the papers, W is the ratio of the sample to decide on [1]_
+    [2]_, so that each sample has its own threshold. The left side increases with W, so the largest
+    ratio is valid for all samples.
 
     Cost: one sort.
 
@@ -89,28 +92,28 @@ def conformal_risk_control(
     >>> rule.threshold, rule.in_expectation
     (0.7, True)
     """
-    s = _choice.guaranteed(confidence, loss, weight, method="conformal_risk_control")
-    largest = _choice.inside(max_loss, "max_loss", high=float("inf"))
-    above = s.loss > largest
-    checks.reject_entries("loss", f"must be at most max_loss = {largest:g}", s.loss, above)
-    target = _choice.inside(max_risk, "max_risk", high=float("inf"))
-    _choice.refuse_percent(target, largest)
-    aim = Aim("conformal_risk_control", target, "generalized risk", in_expectation=True)
-    s, aim = weighted(s, aim, ratio)
-    unit = aim.largest or 1.0
+    s = _choice.check_calibration_data(confidence, loss, weight, method="conformal_risk_control")
+    largest = _choice.check_open_interval(max_loss, "max_loss", high=float("inf"))
+    is_too_large = s.loss > largest
+    checks.reject_entries("loss", f"must be at most max_loss = {largest:g}", s.loss, is_too_large)
+    target = _choice.check_open_interval(max_risk, "max_risk", high=float("inf"))
+    _choice.check_not_percent(target, largest)
+    aim = RuleTarget("conformal_risk_control", target, "generalized risk", in_expectation=True)
+    s, aim = weight_by_ratio(s, aim, ratio)
+    unit = aim.max_ratio or 1.0
     corrected = (s.groups.cumulative_loss / unit + largest) / (s.groups.total_weight / unit + 1)
-    last = _choice.last_with(corrected <= target * (1 + ROUNDING))
+    last = _choice.last_true_index(corrected <= target * (1 + ROUNDING))
     if last >= 0:
-        return _choice.chosen(s, last, aim, bound=target)
-    return _choice.unattainable(s, aim, _uncontrolled(s, aim, largest))
+        return _choice.build_rule(s, last, aim, bound=target)
+    return _choice.build_unattainable_rule(s, aim, _uncontrolled(s, aim, largest))
 
 
-def _uncontrolled(s: Scored, aim: Aim, largest: float) -> str:
-    """Say why no threshold controls the risk: too few samples, or the first are wrong too often."""
-    target, worth = aim.target, s.groups.total_weight / (aim.largest or 1.0)
+def _uncontrolled(s: Scored, aim: RuleTarget, largest: float) -> str:
+    """Return the reason: too few samples, or too many failures among the most confident ones."""
+    target, worth = aim.target, s.groups.total_weight / (aim.max_ratio or 1.0)
     if largest > target * (worth + 1):
-        least = _choice.counted(largest / target - 1)
-        few = f", worth {worth:.4g} of the largest ratio," if aim.largest is not None else ""
+        least = _choice.format_count(largest / target - 1)
+        few = f", worth {worth:.4g} of the largest ratio," if aim.max_ratio is not None else ""
         return (
             f"{s.n_rows} samples{few} cannot control a generalized risk of {target:g}, which takes "
             f"at least {least}"
@@ -139,37 +142,37 @@ def coverage_guarantee(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of samples like those to come. Labels are not needed.
+        Confidences of samples from the population of use. Labels are not needed.
     coverage : float
-        The least share to accept, between 0 and 1.
+        Smallest share of accepted samples, between 0 and 1.
     delta : float
-        The chance that less is accepted, over calibration sets; between 0 and 1.
+        Probability, over calibration sets, that the coverage is smaller; between 0 and 1.
     weight : None
-        Weights are refused: the bound counts independent samples of equal weight.
+        Weights are not accepted, because the bound counts independent samples of equal weight.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to promise the coverage of data of another law; samples
-        are drawn by them as in `sgr`. Samples of that law without labels serve better.
+        Density ratios (`abstain.shift`), to guarantee the coverage in another population. Samples
+        are drawn as in `sgr`. Unlabeled samples of that population are better.
     rng : int, Generator or None, default=0
-        Of that draw; without ratios nothing is drawn.
+        Random numbers of that draw; not used without ratios.
 
     Returns
     -------
     DecisionRule
-        With the guarantee "coverage"; `bound` is the certified lower bound of the coverage.
-        Unattainable, with the reason, when n is too small.
+        A rule with the guarantee "coverage"; `bound` is the certified lower bound of the coverage.
+        The rule is unattainable, with a reason, if n is too small.
 
     Raises
     ------
     InputError
-        Weights.
+        For weights.
     ShapeError, DomainError
-        Bad values; `coverage` or `delta` not between 0 and 1.
+        For invalid values, or if `coverage` or `delta` is not between 0 and 1.
 
     Notes
     -----
-    The threshold is the k-th most confident sample for the least k with P(Bin(n, coverage) >= k)
-    <= delta. The coverage of a fixed rank has a beta law whatever the law of the confidences, and
-    ties only raise it. Cost: one sort.
+    The threshold is the k-th largest confidence, for the smallest k with P(Bin(n, coverage) >= k)
+    <= delta. The coverage at a fixed rank has a beta distribution for any distribution of the
+    confidences, and ties only increase it. Cost: one sort.
 
     References
     ----------
@@ -184,30 +187,33 @@ def coverage_guarantee(
     >>> rule.accepted, rule.bound >= 0.8
     (822, True)
     """
-    _choice.refuse_weights(weight, method="coverage_guarantee")
-    s = _choice.without_loss(confidence)
-    share = _choice.inside(coverage, "coverage")
-    s, aim = drawn(
-        s, Aim("coverage_guarantee", share, "coverage", _choice.delta_of(delta)), ratio, rng
+    _choice.check_no_weights(weight, method="coverage_guarantee")
+    s = _choice.scored_without_loss(confidence)
+    share = _choice.check_open_interval(coverage, "coverage")
+    s, aim = sample_by_ratio(
+        s,
+        RuleTarget("coverage_guarantee", share, "coverage", _choice.check_delta(delta)),
+        ratio,
+        rng,
     )
     rank = _least_rank(s.n_rows, share, delta)
     if rank > s.n_rows:
-        least = _choice.counted(np.log(delta) / np.log(share))
+        least = _choice.format_count(np.log(delta) / np.log(share))
         reason = (
             f"{s.n_rows} samples cannot guarantee a coverage of {share:g} with delta {delta:g}, "
-            f"which takes at least {least}{few_drawn(aim)}"
+            f"which takes at least {least}{few_samples_hint(aim)}"
         )
-        return _choice.unattainable(s, aim, reason, has_losses=False)
+        return _choice.build_unattainable_rule(s, aim, reason, has_losses=False)
     index = int(np.searchsorted(s.groups.cumulative_count, rank))
-    bound = max(lower(s.n_rows, rank, delta), share)
-    return _choice.chosen(s, index, aim, bound=bound, has_losses=False)
+    bound = max(lower_bound(s.n_rows, rank, delta), share)
+    return _choice.build_rule(s, index, aim, bound=bound, has_losses=False)
 
 
 def _least_rank(n: int, share: float, delta: float) -> int:
-    """Return the least k with P(Bin(n, share) >= k) <= delta; n + 1 when there is none."""
+    """Return the smallest k with P(Bin(n, share) >= k) <= delta; n + 1 if there is none."""
     ranks = np.arange(1, n + 1)
-    fine = special.bdtrc(ranks - 1.0, np.int64(n), share) <= delta
-    return int(np.argmax(fine)) + 1 if fine.any() else n + 1
+    is_enough = special.bdtrc(ranks - 1.0, np.int64(n), share) <= delta
+    return int(np.argmax(is_enough)) + 1 if is_enough.any() else n + 1
 
 
 ENTRIES = (
@@ -219,17 +225,17 @@ ENTRIES = (
         "Angelopoulos et al. (2022)",
         guarantee="generalized risk, in expectation",
         loss="bounded losses",
-        promises=("generalized risk",),
+        guarantees=("generalized risk",),
     ),
     Rule(
         "coverage_guarantee",
         "Guaranteed coverage",
         coverage_guarantee,
-        "The highest threshold whose true coverage is at least this, except with chance delta.",
+        "The highest threshold whose true coverage is too small with probability at most delta.",
         "Wilks (1941)",
         needs_loss=False,
         guarantee="coverage, with probability 1 - delta",
         loss="no loss needed",
-        promises=("coverage",),
+        guarantees=("coverage",),
     ),
 )

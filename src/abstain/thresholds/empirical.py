@@ -1,11 +1,11 @@
-"""Thresholds by what the calibration data show, without a guarantee; and Chow's rule."""
+"""Thresholds from the calibration data without a guarantee, and Chow's rule."""
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.scored import validate_samples_on_host
 from abstain.thresholds import _choice
-from abstain.thresholds._choice import ROUNDING, Aim
+from abstain.thresholds._choice import ROUNDING, RuleTarget
 from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
@@ -14,37 +14,37 @@ from abstain.typing import AnyArray
 def for_coverage(
     confidence: AnyArray, *, coverage: float, weight: AnyArray | None = None
 ) -> DecisionRule:
-    """Choose the highest threshold that keeps at least a share of the samples.
+    """Choose the highest threshold that accepts at least a share of the samples.
 
-    Answers: where do I put the threshold to answer this share?
+    Answers: at which threshold do I answer this share?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of samples like those to come.
+        Confidences of samples from the population of use.
     coverage : float
-        The share to accept at least, in (0, 1].
+        Smallest share of accepted samples, in (0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     DecisionRule
-        Always with a threshold; without a guarantee.
+        A rule without a guarantee; it always has a threshold.
 
     Raises
     ------
     ShapeError, DomainError
-        Bad values; `coverage` outside (0, 1].
+        For invalid values, or a `coverage` outside (0, 1].
 
     See Also
     --------
-    coverage_guarantee : With probability 1 - delta on the samples to come.
+    coverage_guarantee : A coverage that holds with probability 1 - delta in the population.
 
     Notes
     -----
-    Ties are accepted together, so that more may be kept than asked for; `coverage` of the rule
-    says how much. Cost: one sort.
+    Ties are accepted together, so the coverage may be larger than requested; `coverage` of the rule
+    gives it. Cost: one sort.
 
     Examples
     --------
@@ -53,14 +53,15 @@ def for_coverage(
     >>> rule.threshold, rule.coverage
     (0.7, 1.0)
     """
-    s = _choice.without_loss(confidence, weight)
+    s = _choice.scored_without_loss(confidence, weight)
     share = checks.fraction(coverage, "coverage")
     if share == 0:
-        share = _choice.inside(coverage, "coverage", hint="A rule that accepts nothing needs none.")
+        hint = "A rule that accepts nothing needs no threshold."
+        share = _choice.check_open_interval(coverage, "coverage", hint=hint)
     through = s.groups.cumulative_weight
     needed = share * s.groups.total_weight * (1 - ROUNDING)
     index = min(int(np.searchsorted(through, needed)), through.size - 1)
-    return _choice.chosen(s, index, Aim("coverage", share), has_losses=False)
+    return _choice.build_rule(s, index, RuleTarget("coverage", share), has_losses=False)
 
 
 def for_risk(
@@ -68,36 +69,36 @@ def for_risk(
 ) -> DecisionRule:
     """Choose the largest coverage whose risk on these data is at most a target; no guarantee.
 
-    Answers: how much could I have answered here with a mean loss of at most this?
+    Answers: how many of these samples could I have answered with at most this mean loss?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        Finite confidences, higher is more trusted; finite losses, not negative.
+        Finite confidences, higher is more trusted; finite losses of at least 0.
     max_risk : float
-        The largest selective risk, at least 0.
+        Largest selective risk, at least 0.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     DecisionRule
-        Without a guarantee. Unattainable, with the reason, when the risk is above the target at
-        every threshold.
+        A rule without a guarantee. The rule is unattainable, with a reason, if the risk exceeds the
+        target at every threshold.
 
     Raises
     ------
     ShapeError, DomainError
-        Bad values; a negative `max_risk`.
+        For invalid values, or a negative `max_risk`.
 
     See Also
     --------
-    sgr, learn_then_test : With probability 1 - delta on the samples to come.
+    sgr, learn_then_test : A risk that holds with probability 1 - delta in the population.
 
     Notes
     -----
-    The choice looks for luck: on new data the risk is above the target about every second time,
-    more often when few samples are accepted. Cost: one sort.
+    The selected threshold is optimistic: on new data, the risk exceeds the target in about half of
+    the cases, and more often if few samples are accepted. Cost: one sort.
 
     Examples
     --------
@@ -108,18 +109,18 @@ def for_risk(
     """
     s = validate_samples_on_host(confidence, loss, weight)
     target = checks.fraction(max_risk, "max_risk", high=float("inf"))
-    _choice.refuse_percent(target, float(s.loss.max()))
-    # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
+    _choice.check_not_percent(target, float(s.loss.max()))
+    # Compare the ratio: 29/100 equals 0.29, but 0.29 * 100 is less than 29.
     risk = s.groups.cumulative_loss / s.groups.cumulative_weight
-    index = _choice.last_with(risk <= target * (1 + ROUNDING))
-    aim = Aim("risk", target)
+    index = _choice.last_true_index(risk <= target * (1 + ROUNDING))
+    aim = RuleTarget("risk", target)
     if index < 0:
         reason = (
             f"no threshold has a selective risk of at most {target:g} on these "
             f"{s.groups.n_samples} samples; the least is {risk.min():.4g}"
         )
-        return _choice.unattainable(s, aim, reason)
-    return _choice.chosen(s, index, aim)
+        return _choice.build_unattainable_rule(s, aim, reason)
+    return _choice.build_rule(s, index, aim)
 
 
 def for_cost(
@@ -129,14 +130,14 @@ def for_cost(
     abstention_cost: float,
     weight: AnyArray | None = None,
 ) -> DecisionRule:
-    """Choose the threshold of the least mean cost on these data; no guarantee.
+    """Choose the threshold with the lowest mean cost on these data; no guarantee.
 
-    Answers: where do I put the threshold when abstaining costs this much?
+    Answers: which threshold is best if an abstention has this cost?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        Finite confidences, higher is more trusted; the cost of each answer, not negative.
+        Finite confidences, higher is more trusted; the cost of each answer, at least 0.
     abstention_cost : float
         Cost of abstaining on one sample, at least 0, in the unit of the loss.
     weight : array of shape (n,), optional
@@ -145,22 +146,21 @@ def for_cost(
     Returns
     -------
     DecisionRule
-        Without a guarantee. Of equal costs the largest coverage. Unattainable, with the reason,
-        when abstaining on everything is cheaper than any threshold.
+        A rule without a guarantee. For equal costs, it has the largest coverage. The rule is
+        unattainable, with a reason, if abstaining on every sample is cheaper than any threshold.
 
     Raises
     ------
     ShapeError, DomainError
-        Bad values; a negative `abstention_cost`.
+        For invalid values, or a negative `abstention_cost`.
 
     See Also
     --------
-    chow : The same from calibrated probabilities, without data.
+    chow : The optimal threshold for calibrated probabilities, without data.
 
     Notes
     -----
-    Minimizes the mean of the loss where accepted and the cost of abstaining elsewhere. Cost: one
-    sort.
+    The rule minimizes the mean of the accepted losses and the costs of abstentions. Cost: one sort.
 
     References
     ----------
@@ -177,50 +177,50 @@ def for_cost(
     s = validate_samples_on_host(confidence, loss, weight)
     cost = checks.fraction(abstention_cost, "abstention_cost", high=float("inf"))
     groups = s.groups
-    # Against abstaining on everything, in units of weight.
+    # Difference from the cost of abstaining on every sample, times the weight.
     change = groups.cumulative_loss - cost * groups.cumulative_weight
     slack = ROUNDING * (float(groups.cumulative_loss[-1]) + cost * groups.total_weight)
-    least = min(float(change.min()), 0.0)
-    index = _choice.last_with(change <= least + slack)
-    aim = Aim("cost", cost)
+    lowest = min(float(change.min()), 0.0)
+    index = _choice.last_true_index(change <= lowest + slack)
+    aim = RuleTarget("cost", cost)
     if index < 0:
         best = float(change.min()) / groups.total_weight
         reason = (
             f"abstaining on everything is cheaper than any threshold on these {groups.n_samples} "
             f"samples, by at least {best:.4g} a sample"
         )
-        return _choice.unattainable(s, aim, reason)
-    return _choice.chosen(s, index, aim)
+        return _choice.build_unattainable_rule(s, aim, reason)
+    return _choice.build_rule(s, index, aim)
 
 
 def chow(*, abstention_cost: float) -> DecisionRule:
     """Return Chow's rule: accept when the probability of being right is at least 1 - cost.
 
-    Answers: where is the threshold when confidences are calibrated probabilities?
+    Answers: which threshold is optimal if the confidences are calibrated probabilities?
 
     Parameters
     ----------
     abstention_cost : float
-        Cost of abstaining, in [0, 1], where an error costs 1.
+        Cost of abstaining, in [0, 1], relative to the cost of an error.
 
     Returns
     -------
     DecisionRule
-        Made without data (n = 0), without a guarantee.
+        A rule without data (n = 0) and without a guarantee.
 
     Raises
     ------
     InputError, DomainError
-        `abstention_cost` is no number in [0, 1].
+        If `abstention_cost` is no number in [0, 1].
 
     See Also
     --------
-    for_cost : From data, for any confidence and loss.
+    for_cost : The threshold with the lowest cost on data, for any confidence and loss.
 
     Notes
     -----
-    The least cost possible where the confidence is the true probability of being right. It rarely
-    is: calibrate first (`abstain.calibration`), then `check`.
+    The rule has the lowest possible cost if the confidence is the true probability of a correct
+    prediction. This is rarely the case: calibrate first (`abstain.calibration`), then use `check`.
 
     References
     ----------
@@ -242,11 +242,11 @@ ENTRIES = (
         "coverage",
         "Coverage",
         for_coverage,
-        "The highest threshold that keeps at least this share of the samples.",
+        "The highest threshold that accepts at least this share of the samples.",
         "Geifman and El-Yaniv (2017)",
         needs_loss=False,
         loss="no loss needed",
-        aim="coverage",
+        target_quantity="coverage",
     ),
     Rule(
         "risk",
@@ -254,17 +254,17 @@ ENTRIES = (
         for_risk,
         "The largest coverage whose risk on the calibration data is at most the target.",
         "El-Yaniv and Wiener (2010)",
-        aim="selective risk",
+        target_quantity="selective risk",
     ),
     Rule(
         "cost",
         "Least cost",
         for_cost,
-        "The threshold of least mean cost on the calibration data, abstaining having its price.",
+        "The threshold with the lowest mean cost on the calibration data.",
         "Chow (1970)",
-        aim="cost",
-        said="Nothing is promised: it has the lowest mean cost on the calibration data, where an "
-        "abstention costs {target:g} and an answer its loss.",
+        target_quantity="cost",
+        statement="Nothing is guaranteed: it has the lowest mean cost on the calibration data, if "
+        "an abstention costs {target:g} and an answer its loss.",
     ),
     Rule(
         "chow",
@@ -275,10 +275,10 @@ ENTRIES = (
         needs_loss=False,
         needs_data=False,
         loss="no loss needed",
-        aim="cost",
-        of_probability=True,
-        said="It answers when the chance to be wrong is at most {target:g}, the cost of an "
-        "abstention. That is the best rule if the confidences are true probabilities; nothing is "
-        "promised if they are not.",
+        target_quantity="cost",
+        uses_probability=True,
+        statement="It answers if the probability of an error is at most {target:g}, the cost of an "
+        "abstention. This is optimal if the confidences are true probabilities; otherwise nothing "
+        "is guaranteed.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What the catalogue knows of a rule, for decision rules, the command line, reports and tests."""
+"""The catalogue entry of a rule, for decision rules, commands, reports and tests."""
 
 import inspect
 from collections.abc import Callable
@@ -17,32 +17,32 @@ class Rule:
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name in scripts.
     title : str
-        The name people read.
+        Name in reports.
     choose : callable
-        The function itself, which returns a `DecisionRule`.
+        The function, which returns a `DecisionRule`.
     needs_loss, needs_data : bool
-        Whether losses, and whether any data, are needed.
+        Whether the function requires losses, and whether it requires any data.
     guarantee : str
-        What is promised, in words; "none" where nothing is.
-    promises : tuple of str
-        The guarantees that its decision rules may have; none where nothing is promised.
-    aim : str
-        What the target of a decision rule is about where nothing is promised.
-    said : str
-        What a decision rule without a promise does, with ``{target}`` where the number goes;
-        empty where its aim tells.
+        Description of the guarantee; "none" without one.
+    guarantees : tuple of str
+        Guarantees that a decision rule may have; empty without one.
+    target_quantity : str
+        Quantity of the target, for a rule without a guarantee.
+    statement : str
+        Description of a decision rule without a guarantee, with ``{target}`` for the number; empty
+        if `target_quantity` is enough.
     loss : str
-        Which losses are allowed, in words.
-    binary : bool
-        Whether these are 0 and 1 alone, without weights: a risk is then a share of failures.
-    of_probability : bool
-        Whether it compares the probability of being right, whatever a score is measured in.
+        Description of the permitted losses.
+    is_binary : bool
+        Whether losses must be 0 or 1, without weights. The risk is then a share of failures.
+    uses_probability : bool
+        Whether the threshold is a probability of a correct prediction, for any score.
     meaning : str
-        One plain sentence.
+        Explanation in one sentence.
     source : str
-        Where it is from.
+        Reference.
     """
 
     name: str
@@ -53,28 +53,28 @@ class Rule:
     needs_loss: bool = True
     needs_data: bool = True
     guarantee: str = "none"
-    promises: tuple[Guarantee, ...] = ()
-    aim: Literal["", "coverage", "selective risk", "generalized risk", "cost"] = ""
+    guarantees: tuple[Guarantee, ...] = ()
+    target_quantity: Literal["", "coverage", "selective risk", "generalized risk", "cost"] = ""
     loss: str = "any loss"
-    binary: bool = False
-    of_probability: bool = False
-    said: str = ""
+    is_binary: bool = False
+    uses_probability: bool = False
+    statement: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the options, `weight` apart, in the order of the signature."""
+        """Names of the options, except `weight`, in the order of the signature."""
         return tuple(self._parameters())
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Names of the options that must be given."""
+        """Names of the options without a default."""
         empty = inspect.Parameter.empty
         return tuple(n for n, p in self._parameters().items() if p.default is empty)
 
     def _parameters(self) -> dict[str, inspect.Parameter]:
-        found = inspect.signature(self.choose).parameters
+        parameters = inspect.signature(self.choose).parameters
         data = {"confidence", "loss", "weight"}
-        return {name: parameter for name, parameter in found.items() if name not in data}
+        return {name: parameter for name, parameter in parameters.items() if name not in data}
 
 
 #: Every rule, by name.

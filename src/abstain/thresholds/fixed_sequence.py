@@ -1,50 +1,51 @@
-"""Fixed sequence testing by itself: for paths through several thresholds, and for several risks."""
+"""Fixed sequence testing, for paths through several thresholds and for several risks."""
 
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import DomainError, ShapeError
-from abstain.thresholds._choice import delta_of
+from abstain.thresholds._choice import check_delta
 from abstain.typing import AnyArray
 
 
 def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
-    """Test hypotheses one after the other, each at level delta, until the first that fails.
+    """Test hypotheses in a fixed order, each at level delta, until the first is not rejected.
 
-    Answers: how far along a path of settings is every promise still certified?
+    Answers: up to which setting along a path are all guarantees certified?
 
     Parameters
     ----------
     p_values : array of shape (k,) or (k, risks)
-        Of the hypotheses that the risk of a setting is above its target, in an order that was
-        fixed before the losses were seen, the safest first. With several risks a setting passes
-        only where each of them does.
+        P-values of the hypotheses that the risk of a setting is above its target. The order must be
+        fixed before the losses are seen, with the safest setting first. With several risks, a
+        setting passes only if every risk does.
     delta : float
-        The chance that any setting is certified whose risk is above its target.
+        Probability that a setting with a risk above its target is certified.
 
     Returns
     -------
     int
-        How many settings pass, from the first on: 0 for none. The last of them is at
+        Number of settings that pass, from the first one on; 0 for none. The last of them is
         ``order[count - 1]``.
 
     Raises
     ------
     ShapeError, DomainError
-        No p-values, more than two axes, values outside [0, 1]; `delta` not between 0 and 1.
+        If there are no p-values, more than two axes, or values outside [0, 1], or if `delta` is not
+        between 0 and 1.
 
     See Also
     --------
-    learn_then_test : The same over the thresholds of one confidence.
-    several_risks : Over the thresholds of one confidence, for several risks.
+    learn_then_test : The same test over the thresholds of one confidence.
+    several_risks : The same test over the thresholds of one confidence, for several risks.
 
     Notes
     -----
-    The first setting of the path that breaks a target is the only one that decides: the walk passes
-    it with chance at most delta, and what comes later is then not reached. "All risks are within
-    their targets" is refuted as "some risk is above": the largest p-value of a setting is one for
-    it, whatever the risks have to do with each other, so that several risks share no delta.
-    Settings may be pairs of thresholds, as those of two stages.
+    Only the first setting on the path that exceeds a target matters. The test passes it with
+    probability at most delta, and otherwise does not reach later settings. For several risks, the
+    hypothesis is "some risk is above its target". The largest p-value of a setting is a p-value of
+    it, whatever the dependence of the risks, so several risks need not divide delta. Settings may
+    be pairs of thresholds, such as those of two stages.
 
     References
     ----------
@@ -59,14 +60,14 @@ def fixed_sequence(p_values: AnyArray, *, delta: float) -> int:
     >>> ab.thresholds.fixed_sequence([[0.001, 0.03], [0.02, 0.3]], delta=0.05)
     1
     """
-    found = to_numpy(p_values, "p_values")
-    if found.ndim not in {1, 2} or found.size == 0:
+    values = to_numpy(p_values, "p_values")
+    if values.ndim not in {1, 2} or values.size == 0:
         raise ShapeError(
-            f"`p_values` must have shape (k,) or (k, risks), k at least 1; got {found.shape}"
+            f"`p_values` must have shape (k,) or (k, risks), k at least 1; got {values.shape}"
         )
-    if not ((found >= 0) & (found <= 1)).all():
-        at = int(np.argmax(~((found >= 0) & (found <= 1)).ravel()))
-        raise DomainError(f"`p_values` must lie in [0, 1]; got {found.ravel()[at]!r}")
-    worst = found if found.ndim == 1 else found.max(axis=1)
-    failing = np.flatnonzero(worst > delta_of(delta))
-    return int(failing[0]) if failing.size else int(worst.size)
+    is_invalid = ~((values >= 0) & (values <= 1))
+    if is_invalid.any():
+        raise DomainError(f"`p_values` must lie in [0, 1]; got {values[is_invalid][0]!r}")
+    largest = values if values.ndim == 1 else values.max(axis=1)
+    not_rejected = np.flatnonzero(largest > check_delta(delta))
+    return int(not_rejected[0]) if not_rejected.size else int(largest.size)

@@ -1,4 +1,4 @@
-"""Groups by name: as texts, and the predicted class as one."""
+"""Group names as text, and the predicted class as a group."""
 
 from collections.abc import Hashable
 from datetime import datetime, time
@@ -12,50 +12,55 @@ from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array, IntArray
 
 
-def grouped(group: AnyArray, n: int, name: str = "group") -> tuple[list[str], IntArray]:
-    """Validate the group of each of n samples; return names as in a rule, and codes from 0."""
+def encode_groups(group: AnyArray, n: int, name: str = "group") -> tuple[list[str], IntArray]:
+    """Validate the group of each of n samples; return the group names, and codes from 0."""
     values = to_numpy(group, name)
     if values.shape != (n,):
         raise ShapeError(
             f"`{name}` must have one entry for each of the {n} samples; got shape {values.shape}"
         )
     if values.dtype.kind == "M":
-        # NumPy hands out finer ones as bare counts.
+        # NumPy converts finer units to plain integers.
         values = values.astype("datetime64[us]")
-    kinds, codes = encode_names(values, name)
-    names = [_text(kind, name) for kind in kinds]
-    place = {text: at for at, text in enumerate(dict.fromkeys(names))}
-    return list(place), np.array([place[text] for text in names], dtype=np.int64)[codes]
+    distinct, codes = encode_names(values, name)
+    names = [_group_name(value, name) for value in distinct]
+    # Different values may have the same name, such as 1 and 1.0.
+    code_of_name = {text: code for code, text in enumerate(dict.fromkeys(names))}
+    codes_by_value = np.array([code_of_name[text] for text in names], dtype=np.int64)
+    return list(code_of_name), codes_by_value[codes]
 
 
-def texts(group: AnyArray, name: str = "group") -> Array:
-    """Return the group of each sample as text, as it stands in a rule."""
+def group_texts(group: AnyArray, name: str = "group") -> Array:
+    """Return the group name of each sample, as in a rule."""
     values = to_numpy(group, name)
-    names, codes = grouped(values, values.shape[0] if values.ndim else 1, name)
-    found: Array = np.array(names, dtype=np.str_)[codes]
-    return found
+    names, codes = encode_groups(values, values.shape[0] if values.ndim else 1, name)
+    group_names: Array = np.array(names, dtype=np.str_)[codes]
+    return group_names
 
 
-def predicted_names(predictions: Predictions) -> Array:
-    """Return the predicted class of each sample, as text."""
-    found: Array = class_texts(predictions)[predictions.prediction_codes]
-    return found
+def predicted_class_names(predictions: Predictions) -> Array:
+    """Return the name of the predicted class of each sample."""
+    names: Array = class_name_texts(predictions)[predictions.prediction_codes]
+    return names
 
 
-def class_texts(predictions: Predictions) -> Array:
-    """Return the names of the classes as texts, shape (K,)."""
-    return np.array([_text(kind, "class_names") for kind in predictions.class_names], dtype=np.str_)
+def class_name_texts(predictions: Predictions) -> Array:
+    """Return the names of the classes as text, shape (K,)."""
+    names = [_group_name(value, "class_names") for value in predictions.class_names]
+    return np.array(names, dtype=np.str_)
 
 
-def _text(kind: Hashable, name: str) -> str:
-    """Return a name as text, the same for 1 and 1.0, for a day and its midnight; refuse none."""
-    if kind is None or kind != kind:  # noqa: PLR0124
+def _group_name(value: Hashable, name: str) -> str:
+    """Return a value as text: the same for 1 and 1.0, and for a day and its midnight."""
+    is_nan = value != value  # noqa: PLR0124
+    if value is None or is_nan:
         raise DomainError(
-            f"`{name}` must name something for every sample; got {kind}. Drop these samples, or "
-            "give them a name of their own"
+            f"`{name}` must have a value for every sample; got {value}. Drop these samples, or "
+            "give them a separate name"
         )
-    if isinstance(kind, float) and kind.is_integer():
-        return str(int(kind))
-    if isinstance(kind, datetime) and (kind.tzinfo, kind.time()) == (None, time()):
-        return str(kind.date())
-    return str(kind)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    is_midnight = isinstance(value, datetime) and (value.tzinfo, value.time()) == (None, time())
+    if isinstance(value, datetime) and is_midnight:
+        return str(value.date())
+    return str(value)

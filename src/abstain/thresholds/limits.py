@@ -1,4 +1,4 @@
-"""One threshold that keeps several risks within their limits at once: learn then test."""
+"""One threshold with several risk limits: learn then test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,44 +15,51 @@ from abstain.errors import DomainError, InputError, ShapeError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
 from abstain.thresholds import _choice
-from abstain.thresholds._choice import Aim
-from abstain.thresholds._importance import refuted, weighted
+from abstain.thresholds._choice import RuleTarget
+from abstain.thresholds._importance import refuted_by_betting, weight_by_ratio
 from abstain.thresholds._parts import OVERALL
-from abstain.thresholds._walks import Reach, aimed, furthest, just_above, next_failing, ranks_of
-from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
-from abstain.thresholds.certified import coverages_of
-from abstain.thresholds.rule import GIVEN, DecisionRule, RulePart
+from abstain.thresholds._walks import (
+    WalkResult,
+    longest_walk,
+    next_failure,
+    risk_target,
+    start_ranks,
+    threshold_above_next,
+)
+from abstain.thresholds.binomial import binomial_p_value, hoeffding_bentkus_p_value, min_count
+from abstain.thresholds.certified import check_starts
+from abstain.thresholds.rule import USER_THRESHOLD, DecisionRule, RulePart
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-#: Where the walks of `several_risks` start: a class is rarer than the whole.
-STARTS = (0.75, 0.5, 0.25)
-#: The rule that each limit is kept by.
+#: Default coverages at which walks start. They are larger than for one risk, because a class is
+#: rarer than the total.
+DEFAULT_STARTS = (0.75, 0.5, 0.25)
+#: The method of the rule for each limit.
 METHOD: Final = "learn_then_test"
-#: How the reason of a limit begins that is not the one in the way.
-ALONE: Final = "could be certified alone"
+#: Start of the reason for a limit that alone could be certified.
+CERTIFIABLE_ALONE: Final = "could be certified alone"
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A risk that must stay within a limit.
+    """An upper limit of a risk.
 
     Attributes
     ----------
     name : str
-        Of what is limited: "overall", "group:night", "label:cat".
+        Name of the limit: "overall", "group:night", "label:cat".
     max_risk : float
         The limit, between 0 and 1.
-    among : array of shape (n,) or None
-        Booleans: the samples that the risk is about; None for all. Those of a true class are
-        allowed: with 0/1 losses the risk is then that class's false negatives.
+    mask : array of shape (n,) or None
+        Booleans: the samples of the risk; None for all. Samples of a true class are allowed: with
+        0/1 losses, the risk is then the false-negative rate of the class.
     risk : {"selective", "generalized"}
-        Mean loss of the accepted among them, or the mean over all of them of the loss where
-        accepted.
+        Mean loss of the accepted samples, or mean over all of these samples of the accepted losses.
     """
 
     name: str
     max_risk: float
-    among: AnyArray | None = None
+    mask: AnyArray | None = None
     risk: Literal["selective", "generalized"] = "selective"
 
 
@@ -62,43 +69,45 @@ def several_risks(
     limits: Sequence[Limit],
     *,
     delta: float,
-    starts: Sequence[float] = STARTS,
+    starts: Sequence[float] = DEFAULT_STARTS,
     ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
-    """Choose a large coverage at which several risks are all guaranteed, by one threshold.
+    """Choose one threshold with a large coverage at which several risks are guaranteed.
 
-    Answers: how much can I answer and keep the overall risk, each group's, and a class's false
-    negatives within their limits, all with confidence 1 - delta together?
+    Answers: how many samples can I answer, if the overall risk, the risk of each group and the
+    false negatives of a class stay within their limits, jointly with confidence 1 - delta?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of held-out samples that neither the model nor the confidence score was fitted on.
+        Confidences of held-out samples, which neither the model nor the confidence score was
+        fitted on.
     loss : array of shape (n,)
-        In [0, 1].
+        Losses in [0, 1].
     limits : sequence of Limit
-        What must hold.
+        The limits.
     delta : float
-        The chance that any limit is exceeded, over calibration sets; between 0 and 1.
+        Probability, over calibration sets, that any limit is exceeded; between 0 and 1.
     starts : sequence of float, default=(0.75, 0.5, 0.25)
-        Coverages in (0, 1] from which walks go down; they share delta. Without effect where every
-        risk is generalized: there the walk starts from accepting nothing.
+        Coverages in (0, 1] at which walks start. They share delta. If every risk is generalized,
+        they are not used: the walk then starts from accepting nothing.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), to keep the limits on data of another law.
+        Density ratios (`abstain.shift`), to guarantee the limits in another population.
 
     Returns
     -------
     DecisionRule
-        One threshold, and a part for each limit with what the calibration samples show there; the
-        part "overall" is always there. Where the limits cannot be met together it has none, and
-        the reason of each part says whether that limit could be met alone.
+        One threshold, and a part for each limit with its results on the calibration samples. There
+        is always a part "overall". If the limits cannot be met jointly, there is no threshold, and
+        the reason of each part states whether the limit could be met alone.
 
     Raises
     ------
     InputError
-        No limit, or one name twice.
+        If there is no limit, or if a name is used twice.
     ShapeError, DomainError
-        Bad values; losses above 1; a limit among no sample; numbers not between 0 and 1.
+        For invalid values, losses above 1, a limit without samples, or numbers that are not between
+        0 and 1.
 
     See Also
     --------
@@ -107,20 +116,20 @@ def several_risks(
 
     Notes
     -----
-    As `learn_then_test`: thresholds are tested from a start downwards and the first that fails ends
-    the walk. A threshold passes where every limit does, each tested at the whole level: "some limit
-    is exceeded" has the largest of the p-values as its own, so that several limits share no delta.
-    Proven as for one risk, limit by limit: the first threshold at which any is exceeded decides.
-    Where some are selective and some generalized, either kind has half of delta: what is proven of
-    the one holds given the start, of the other whatever the start.
+    As in `learn_then_test`, thresholds are tested from a start downwards until the first failure. A
+    threshold passes if every limit passes at the full level. The p-value of "some limit is
+    exceeded" is the largest of the p-values, so several limits need not divide delta. The proof is
+    that for one risk, for each limit: only the first threshold that exceeds any limit matters. If
+    there are both selective and generalized risks, each kind gets half of delta: the proof for one
+    kind is conditional on the start, the proof for the other is not.
 
-    With ratios each limit is tested by bets, as `learn_then_test` does: the risk among some samples
-    is that of a law in which all others have a ratio of 0. Proven where each limited risk under the
-    other law grows with the coverage.
+    With ratios, each limit is tested by bets, as in `learn_then_test`. The risk of some samples is
+    that of a population in which all other samples have a ratio of 0. The guarantee is proven if
+    each risk in the other population increases with the coverage.
 
-    A limit on few samples ends walks early, since at a start it needs as many accepted without a
-    failure as a certificate takes; the reason says which limit that is. Cost: one sort, one test
-    for each distinct confidence and limit.
+    A limit for few samples ends walks early: at a start, as many of its samples must be accepted
+    without a failure as a certificate requires. The reason then names the limit. Cost: one sort,
+    and one test for each distinct confidence and limit.
 
     References
     ----------
@@ -140,93 +149,101 @@ def several_risks(
     >>> [(p.name, round(p.rule.coverage, 2), round(p.rule.risk, 2)) for p in rule.parts]
     [('overall', 0.53, 0.04), ('label:cat', 0.53, 0.15)]
     """
-    s = _choice.guaranteed(confidence, loss, None, method="several_risks")
+    s = _choice.check_calibration_data(confidence, loss, None, method="several_risks")
     checks.unit_interval(s.loss, "loss", hint="Divide by the largest loss possible.")
-    masks = {limit.name: _mask(limit, s.n_rows) for limit in limits}
-    s, masks, there = _elsewhere(s, masks, ratio)
-    asked = [_Tested.of(s, limit, masks[limit.name], delta, there) for limit in limits]
-    if not asked or len({t.name for t in asked}) < len(asked):
-        raise InputError(
-            f"`limits` must name at least one limit, each once; got {[t.name for t in asked]}"
-        )
-    coverages = coverages_of(starts)
-    # One kind of risk is tested given where a walk starts, the other whatever that is.
-    walk = _Walk.of(s, asked, delta / len({t.whole for t in asked}), coverages)
-    found = walk.down(asked)
-    if found.last < 0:
-        return _none(s, asked, {t.name: _Walk.of(s, [t], delta, coverages) for t in asked})
-    threshold = just_above(s.groups, found)
-    at = float(s.groups.confidence[found.last]) if threshold is None else threshold
-    parts = [RulePart(t.name, t.rule(found.last, at)) for t in asked]
-    if OVERALL not in {part.name for part in parts}:
-        whole = _choice.chosen(s, found.last, Aim(GIVEN, 0.0), threshold=at)
-        parts.insert(0, RulePart(OVERALL, replace(whole, target=None)))
-    return DecisionRule.of_parts("", tuple(parts), joint=True, delta=delta)
+    masks = {limit.name: _check_mask(limit, s.n_rows) for limit in limits}
+    s, masks, base_target = _apply_ratios(s, masks, ratio)
+    tests = [
+        _LimitTest.from_limit(s, limit, masks[limit.name], delta, base_target) for limit in limits
+    ]
+    names = [test.name for test in tests]
+    if not tests or len(set(names)) < len(names):
+        raise InputError(f"`limits` must name at least one limit, each once; got {names}")
+    coverages = check_starts(starts)
+    # The proof for selective risks is conditional on the start of a walk; the other is not.
+    n_risk_kinds = len({test.is_generalized for test in tests})
+    walk = _Walk.for_tests(s, tests, delta / n_risk_kinds, coverages)
+    result = walk.run(tests)
+    if result.last_group < 0:
+        walks = {test.name: _Walk.for_tests(s, [test], delta, coverages) for test in tests}
+        return _unattainable_rule(s, tests, walks)
+    threshold = threshold_above_next(s.groups, result)
+    if threshold is None:
+        threshold = float(s.groups.confidence[result.last_group])
+    parts = [RulePart(test.name, test.rule(result.last_group, threshold)) for test in tests]
+    if OVERALL not in names:
+        no_target = RuleTarget(USER_THRESHOLD, 0.0)
+        overall = _choice.build_rule(s, result.last_group, no_target, threshold=threshold)
+        parts.insert(0, RulePart(OVERALL, replace(overall, target=None)))
+    return DecisionRule.from_parts("", tuple(parts), joint=True, delta=delta)
 
 
 @dataclass(frozen=True, eq=False)
-class _Tested:
-    """A limit, with what lies above each threshold of the samples that it is about."""
+class _LimitTest:
+    """A limit, and cumulative sums over its samples from the highest confidence on."""
 
     name: str
-    aim: Aim
+    aim: RuleTarget
     s: Scored
-    #: Shape (n,). Which samples it is about.
-    inside: BoolArray
-    #: Shape (g,). Accepted samples, their weight and losses, and how many of these are above zero.
+    #: Shape (n,). The samples of the limit.
+    mask: BoolArray
+    #: Shape (g,). Number, weight, weighted loss and failures of the accepted samples of the limit.
     count: IntArray
     weight: FloatArray
-    total: FloatArray
-    failed: IntArray
+    loss: FloatArray
+    failures: IntArray
 
     @classmethod
-    def of(cls, s: Scored, limit: Limit, inside: BoolArray, delta: float, there: Aim) -> "_Tested":
-        whole = limit.risk == "generalized"
+    def from_limit(
+        cls, s: Scored, limit: Limit, mask: BoolArray, delta: float, base_target: RuleTarget
+    ) -> "_LimitTest":
         checks.one_of(limit.risk, "risk", ("selective", "generalized"))
-        aim = aimed(
-            METHOD,
-            "generalized risk" if whole else "selective risk",
-            limit.max_risk,
-            delta,
-        )._replace(promised_for=there.promised_for, largest=there.largest)
-        home, size = tie_group_index(s.groups, s.confidence, None)[inside], s.groups.confidence.size
-        loss = s.loss[inside].astype(np.float64)
-        weight = np.ones(loss.size) if s.weight is None else s.weight[inside]
+        guarantee: Literal["selective risk", "generalized risk"] = "selective risk"
+        if limit.risk == "generalized":
+            guarantee = "generalized risk"
+        aim = risk_target(METHOD, guarantee, limit.max_risk, delta)
+        aim = aim._replace(population=base_target.population, max_ratio=base_target.max_ratio)
+        group = tie_group_index(s.groups, s.confidence, None)[mask]
+        n_groups = s.groups.confidence.size
+        loss = s.loss[mask].astype(np.float64)
+        weight = np.ones(loss.size) if s.weight is None else s.weight[mask]
+
+        def cumulative(weights: FloatArray) -> FloatArray:
+            return np.cumsum(np.bincount(group, weights=weights, minlength=n_groups))
+
         return cls(
-            limit.name,
-            aim,
-            s,
-            inside,
-            np.cumsum(np.bincount(home, minlength=size)),
-            np.cumsum(np.bincount(home, weights=weight, minlength=size)),
-            np.cumsum(np.bincount(home, weights=weight * loss, minlength=size)),
-            np.cumsum(np.bincount(home[loss > 0], minlength=size)),
+            name=limit.name,
+            aim=aim,
+            s=s,
+            mask=mask,
+            count=np.cumsum(np.bincount(group, minlength=n_groups)),
+            weight=cumulative(weight),
+            loss=cumulative(weight * loss),
+            failures=np.cumsum(np.bincount(group[loss > 0], minlength=n_groups)),
         )
 
     @property
     def n(self) -> int:
-        """How many samples it is about."""
+        """Number of samples of the limit."""
         return int(self.count[-1])
 
     @property
-    def whole(self) -> bool:
+    def is_generalized(self) -> bool:
         return self.aim.guarantee == "generalized risk"
 
     def passes(self, alpha: float) -> BoolArray:
-        """Tell at which thresholds a risk above the limit is refuted at level alpha."""
-        if self.aim.largest is not None:
-            return refuted(self.s, self.aim, alpha, self.inside)
-        counts = np.full_like(self.count, self.n) if self.whole else self.count
-        p_value = binomial_p if self.s.is_binary else hoeffding_bentkus_p
-        some = counts > 0
-        out: BoolArray = some & (
-            p_value(np.maximum(counts, 1), self.total, self.aim.target) <= alpha
-        )
+        """Return at which thresholds a risk above the limit is rejected at level alpha."""
+        if self.aim.max_ratio is not None:
+            return refuted_by_betting(self.s, self.aim, alpha, self.mask)
+        counts = np.full_like(self.count, self.n) if self.is_generalized else self.count
+        p_value = binomial_p_value if self.s.is_binary else hoeffding_bentkus_p_value
+        p_values = p_value(np.maximum(counts, 1), self.loss, self.aim.target)
+        out: BoolArray = (counts > 0) & (p_values <= alpha)
         return out
 
-    def rule(self, at: int, threshold: float) -> DecisionRule:
-        """Return what is promised, and what the calibration samples show there."""
-        aim, accepted, mass = self.aim, int(self.count[at]), float(self.weight[at])
+    def rule(self, group: int, threshold: float) -> DecisionRule:
+        """Return the guarantee, and the results on the calibration samples up to a tie group."""
+        aim, accepted, weight = self.aim, int(self.count[group]), float(self.weight[group])
         return DecisionRule(
             aim.method,
             threshold,
@@ -236,14 +253,14 @@ class _Tested:
             bound=aim.target,
             n=self.n,
             accepted=accepted,
-            failures=int(self.failed[at]),
-            coverage=min(mass / float(self.weight[-1]), 1.0),
-            risk=float(self.total[at]) / mass if accepted else None,
-            promised_for=aim.promised_for,
+            failures=int(self.failures[group]),
+            coverage=min(weight / float(self.weight[-1]), 1.0),
+            risk=float(self.loss[group]) / weight if accepted else None,
+            population=aim.population,
         )
 
-    def none(self, reason: str) -> DecisionRule:
-        """Return the same promise without a threshold."""
+    def rule_without_threshold(self, reason: str) -> DecisionRule:
+        """Return the guarantee without a threshold."""
         aim = self.aim
         return DecisionRule(
             aim.method,
@@ -255,120 +272,127 @@ class _Tested:
             failures=0,
             coverage=0.0,
             reason=reason,
-            promised_for=aim.promised_for,
+            population=aim.population,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """Where walks start, and at which level each test is made."""
+    """The starts of walks, and the level of each test."""
 
     s: Scored
-    #: None: from accepting nothing.
+    #: Ranks of the starts; None to start from accepting nothing.
     ranks: list[int] | None
     delta: float
 
     @classmethod
-    def of(
-        cls, s: Scored, asked: Sequence[_Tested], delta: float, coverages: tuple[float, ...]
+    def for_tests(
+        cls, s: Scored, tests: Sequence[_LimitTest], delta: float, coverages: tuple[float, ...]
     ) -> "_Walk":
-        own = [t for t in asked if not t.whole]
-        if not own:
+        targets = [test.aim.target for test in tests if not test.is_generalized]
+        if not targets:
             return cls(s, None, delta)
-        least = max(least_count(t.aim.target, delta) for t in own)
-        strictest = min(t.aim.target for t in own)
-        ranks = [r for r in ranks_of(coverages, s.n_rows, strictest, delta) if r <= s.n_rows]
-        return cls(s, ranks or [min(least, s.n_rows)], delta)
+        ranks = start_ranks(coverages, s.n_rows, min(targets), delta)
+        ranks = [rank for rank in ranks if rank <= s.n_rows]
+        smallest = max(min_count(target, delta) for target in targets)
+        return cls(s, ranks or [min(smallest, s.n_rows)], delta)
 
     @property
     def alpha(self) -> float:
         """The level of a test."""
         return self.delta / (1 if self.ranks is None else len(self.ranks))
 
-    def down(self, asked: Sequence[_Tested]) -> Reach:
-        """Return the last threshold at which all of these are certified."""
+    def run(self, tests: Sequence[_LimitTest]) -> WalkResult:
+        """Return the last threshold at which all limits are certified."""
+
+        def passes(alpha: float) -> BoolArray:
+            return np.asarray(np.logical_and.reduce([test.passes(alpha) for test in tests]))
+
         if self.ranks is None:
-            fine = np.logical_and.reduce([t.passes(self.alpha) for t in asked])
-            return Reach(int(next_failing(fine)[0]) - 1, at_start=False)
-        return furthest(
-            self.s.groups,
-            self.ranks,
-            lambda alpha: np.logical_and.reduce([t.passes(alpha) for t in asked]),
-            self.delta,
-        )
+            last_group = int(next_failure(passes(self.alpha))[0]) - 1
+            return WalkResult(last_group, ends_at_start=False)
+        return longest_walk(self.s.groups, self.ranks, passes, self.delta)
 
 
-def refuse_weights(weight: AnyArray | None, *, method: str) -> None:
-    """Refuse weights, for which nothing here is proven."""
-    _choice.refuse_weights(weight, method=method)
+def check_no_weights(weight: AnyArray | None, *, method: str) -> None:
+    """Raise InputError if weights are passed, for which there is no proof."""
+    _choice.check_no_weights(weight, method=method)
 
 
-def _elsewhere(
+def _apply_ratios(
     s: Scored, masks: dict[str, BoolArray], ratio: AnyArray | DensityRatios | None
-) -> tuple[Scored, dict[str, BoolArray], Aim]:
-    """Return the samples that come up where the rule is used, and what is promised of that."""
-    aim = Aim(METHOD, 0.0)
+) -> tuple[Scored, dict[str, BoolArray], RuleTarget]:
+    """Return the samples with a positive ratio, and the population of the guarantee."""
+    base_target = RuleTarget(METHOD, 0.0)
     if ratio is None:
-        return s, masks, aim
+        return s, masks, base_target
     ratios = ratios_of(ratio, s.n_rows)
-    one, aim = weighted(s, aim, ratios)
-    kept = {name: inside[ratios.values > 0] for name, inside in masks.items()}
-    for name, inside in kept.items():
-        if not inside.any():
+    weighted, base_target = weight_by_ratio(s, base_target, ratios)
+    positive_masks = {name: mask[ratios.values > 0] for name, mask in masks.items()}
+    for name, mask in positive_masks.items():
+        if not mask.any():
             raise DomainError(
-                f"the limit {name!r} is about samples that all have a ratio of 0; leave it out"
+                f"all samples of the limit {name!r} have a ratio of 0; leave out the limit"
             )
-    return one, kept, aim
+    return weighted, positive_masks, base_target
 
 
-def _mask(limit: Limit, n: int) -> BoolArray:
-    if limit.among is None:
+def _check_mask(limit: Limit, n: int) -> BoolArray:
+    if limit.mask is None:
         return np.ones(n, dtype=np.bool_)
-    inside = to_numpy(limit.among, "among")
-    if inside.shape != (n,) or inside.dtype != np.bool_:
-        msg = f"`among` of the limit {limit.name!r} must be {n} booleans; got {inside.dtype} "
-        raise ShapeError(f"{msg}of shape {inside.shape}")
-    if not inside.any():
-        raise DomainError(f"the limit {limit.name!r} is about no calibration sample")
-    return inside
-
-
-def _none(s: Scored, asked: Sequence[_Tested], walks: Mapping[str, _Walk]) -> DecisionRule:
-    """Say which limits could not be met alone, or that they cannot be met together."""
-    alone = {t.name: walks[t.name].down([t]).last >= 0 for t in asked}
-    failing = [name for name, fine in alone.items() if not fine]
-    parts = []
-    for t in asked:
-        others = ", ".join(name for name in failing if name != t.name)
-        if t.name in failing:
-            reason = _why(t, walks[t.name])
-        elif failing:
-            reason = f"{ALONE}, but not together with {others}"
-        else:
-            reason = f"{ALONE}, but not together with the others"
-        parts.append(RulePart(t.name, t.none(reason)))
-    if OVERALL not in alone:
-        nothing = _choice.unattainable(s, Aim(GIVEN, 0.0), "some limit cannot be certified")
-        parts.insert(0, RulePart(OVERALL, replace(nothing, target=None)))
-    return DecisionRule.of_parts("", tuple(parts), joint=True, delta=asked[0].aim.delta)
-
-
-def _why(t: _Tested, walk: _Walk) -> str:
-    """Say what a limit lacks by itself."""
-    least = least_count(t.aim.target, walk.alpha)
-    sure = f"a {t.aim.guarantee} of at most {t.aim.target:g} with delta {walk.delta:g}"
-    if t.n < least:
-        return f"{t.n} samples cannot certify {sure}, which takes {_choice.counted(least)} accepted"
-    enough = (t.count >= least) | t.whole
-    mean = t.total / (t.weight[-1] if t.whole else np.where(t.count > 0, t.weight, 1.0))
-    at = int(np.argmin(np.where(enough, mean, np.inf)))
-    starts = [] if walk.ranks is None else walk.ranks
-    first = [int(t.count[np.searchsorted(walk.s.groups.cumulative_count, r)]) for r in starts]
-    seen = f"the least seen is {mean[at]:.4g}, with {int(t.count[at])} of {t.n} accepted"
-    if first and max(first) < least:
-        return (
-            f"no walk could certify {sure}: where they start at most {max(first)} of these samples "
-            f"are accepted, and {_choice.counted(least)} without a failure are needed; start at a "
-            f"larger coverage ({format_option('starts')}) or take more samples"
+    mask = to_numpy(limit.mask, "mask")
+    if mask.shape != (n,) or mask.dtype != np.bool_:
+        raise ShapeError(
+            f"`mask` of the limit {limit.name!r} must be {n} booleans; got {mask.dtype} of shape "
+            f"{mask.shape}"
         )
-    return f"no threshold that was tried certifies {sure}; {seen}"
+    if not mask.any():
+        raise DomainError(f"the limit {limit.name!r} has no calibration samples")
+    return mask
+
+
+def _unattainable_rule(
+    s: Scored, tests: Sequence[_LimitTest], walks: Mapping[str, _Walk]
+) -> DecisionRule:
+    """Return a rule without a threshold; the reasons name the limits that fail alone or jointly."""
+    failing = [test.name for test in tests if walks[test.name].run([test]).last_group < 0]
+    parts = []
+    for test in tests:
+        if test.name in failing:
+            reason = _reason_for_failure(test, walks[test.name])
+        elif failing:
+            reason = f"{CERTIFIABLE_ALONE}, but not together with {', '.join(failing)}"
+        else:
+            reason = f"{CERTIFIABLE_ALONE}, but not together with the other limits"
+        parts.append(RulePart(test.name, test.rule_without_threshold(reason)))
+    if OVERALL not in {test.name for test in tests}:
+        no_target = RuleTarget(USER_THRESHOLD, 0.0)
+        overall = _choice.build_unattainable_rule(s, no_target, "some limit cannot be certified")
+        parts.insert(0, RulePart(OVERALL, replace(overall, target=None)))
+    return DecisionRule.from_parts("", tuple(parts), joint=True, delta=tests[0].aim.delta)
+
+
+def _reason_for_failure(test: _LimitTest, walk: _Walk) -> str:
+    """Return the reason why a limit alone cannot be certified."""
+    required = min_count(test.aim.target, walk.alpha)
+    required_text = _choice.format_count(required)
+    claim = f"a {test.aim.guarantee} of at most {test.aim.target:g} with delta {walk.delta:g}"
+    if test.n < required:
+        return f"{test.n} samples cannot certify {claim}, which takes {required_text} accepted"
+    is_testable = (test.count >= required) | test.is_generalized
+    weight = np.where(test.count > 0, test.weight, 1.0)
+    risk = test.loss / (test.weight[-1] if test.is_generalized else weight)
+    lowest = int(np.argmin(np.where(is_testable, risk, np.inf)))
+    starts = [] if walk.ranks is None else walk.ranks
+    start_groups = np.searchsorted(walk.s.groups.cumulative_count, starts)
+    max_at_start = max((int(test.count[group]) for group in start_groups), default=required)
+    if max_at_start < required:
+        return (
+            f"no walk could certify {claim}: at the starts, at most {max_at_start} of these "
+            f"samples are accepted, and {required_text} without a failure are needed; start at a "
+            f"larger coverage ({format_option('starts')}) or use more samples"
+        )
+    return (
+        f"no tested threshold certifies {claim}; the lowest observed risk is {risk[lowest]:.4g}, "
+        f"with {int(test.count[lowest])} of {test.n} accepted"
+    )

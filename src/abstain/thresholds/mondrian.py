@@ -1,4 +1,4 @@
-"""A threshold for each group, each with its own promise (Mondrian calibration)."""
+"""A threshold for each group, each with its own guarantee (Mondrian calibration)."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.entry import RULES
-from abstain.thresholds.group_names import grouped
+from abstain.thresholds.group_names import encode_groups
 from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.scales import RuleScale
 from abstain.typing import AnyArray, Array
@@ -30,70 +30,71 @@ def fit_groups(
     ratio: "AnyArray | DensityRatios | None" = None,
     **options: Any,
 ) -> DecisionRule:
-    """Choose a threshold for each group, so that what is promised holds in each of them.
+    """Choose a threshold for each group, so that the guarantee holds in each group.
 
-    Answers: from which confidence on do I answer for each hospital, so that each keeps the target?
+    Answers: which threshold does each hospital need to reach the target?
 
     Parameters
     ----------
     method : str
-        A name in `RULES` that needs data.
+        A name in `RULES`, of a rule that requires data.
     confidence : array of shape (n,)
-        Of the calibration samples.
+        Confidences of the calibration samples.
     loss : array of shape (n,) or None
-        Their losses; None for the rules that need none.
+        Losses of the calibration samples; None for rules that need none.
     group : array of shape (n,)
-        The group of each sample, by name: known when a sample is to be answered, so not its true
-        class. The predicted class is such a group.
+        The group of each sample, by name. It must be known when a sample is answered, so it cannot
+        be the true class. It may be the predicted class.
     per : str, default="group"
-        What the groups are, noted in the rule: a column, or "prediction".
+        Name of the groups, recorded in the rule: a column, or "prediction".
     joint : bool, default=False
-        Whether all promises hold together with probability 1 - delta: the groups that are large
-        enough for a promise then share delta equally. By default each fails with chance delta.
+        Whether all guarantees hold together with probability 1 - delta. The groups that are large
+        enough for a guarantee then share delta equally. By default, each fails with probability
+        delta.
     score : str, default=""
-        Name of the confidence score, noted in the rules.
+        Name of the confidence score, recorded in the rules.
     scale : {"log-odds", "probability", "score"}, optional
-        What the confidences are measured in, noted in the rules.
+        Scale of the confidences, recorded in the rules.
     ratio : array of shape (n,) or DensityRatios, optional
-        Density ratios (`abstain.shift`), where the rule takes them, to promise what it does for
-        each group of data of another law.
+        Density ratios (`abstain.shift`), for rules that accept them, to guarantee the target for
+        each group of another population.
     **options
-        Of the rule: `RULES[method].options`.
+        Options of the rule: `RULES[method].options`.
 
     Returns
     -------
     DecisionRule
-        A part for each group, in the order of the names. A group of which nothing can be promised
-        has no threshold, with the reason: it is abstained on, and takes no other group's.
+        A part for each group, in the order of the names. A group that is too small for a guarantee
+        has no threshold, with a reason; its samples are rejected.
 
     Raises
     ------
     UnknownNameError, MissingInputError
-        No such rule; an option that it needs is not there.
+        If there is no such rule, or a required option is missing.
     InputError
-        A rule without data; weights; an option that the rule does not have; `joint` of a rule
-        without delta.
+        For a rule without data, for weights, for an option that the rule does not have, or for
+        `joint` with a rule without delta.
     ShapeError, DomainError
-        Bad values; a group that is missing.
+        For invalid values, or a missing group.
 
     See Also
     --------
-    check_groups : What one threshold, or these, do to each group elsewhere.
-    several_risks : One threshold for all that keeps a limit in each group.
+    check_groups : Measure the performance of these thresholds, or of one, on each group.
+    several_risks : One threshold with a limit for each group.
 
     Notes
     -----
-    Samples of one group are independent draws of its law, and nothing else chooses its threshold,
-    so each promise is that of the rule alone, whatever the groups' sizes and the other groups.
-    Where promises are joint, each of the k groups that could be certified at delta/k if none of
-    their samples failed has delta/k (Bonferroni, among these alone): the sizes tell, not the
-    losses, so that leaving small groups out costs nothing. Cost: one sort of each group.
+    The samples of a group are independent draws from its distribution, and only they select its
+    threshold. Each guarantee is therefore that of the rule alone, whatever the sizes of the groups.
+    For joint guarantees, delta is divided equally (Bonferroni) among the k groups that could be
+    certified at delta/k if none of their samples failed. This depends on the sizes, not on the
+    losses, so small groups cost nothing. Cost: one sort of each group.
 
-    Within a group the law changes by the ratios of its own samples, up to a constant, and no rule
-    needs more. Where nobody knows what no ratio exceeds, the largest seen in the group stands for
-    it. Samples with a ratio of 0 do not come up there: they are left out first, and a group that
-    holds no others is as one that was not there. Ratios that were estimated over all groups say how
-    each group changes only where these change alike, given what the estimate saw.
+    Within a group, the distribution changes by the ratios of its samples, on any scale. If the
+    upper limit of the ratios is unknown, the largest observed ratio in the group is used. Samples
+    with a ratio of 0 do not exist in the other population: they are dropped, and so are groups
+    without other samples. Ratios that were estimated over all groups are valid in each group only
+    if the groups change in the same way, given the inputs of the estimate.
 
     References
     ----------
@@ -118,23 +119,23 @@ def fit_groups(
     >>> few.part("night").attainable, few.part("night").reason[:46]
     (False, '40 samples cannot certify a selective risk of ')
     """
-    _refuse(method, options)
+    _check_group_rule(method, options)
     values = checks.confidence(confidence)
-    names, codes = grouped(group, values.size)
+    names, codes = encode_groups(group, values.size)
     losses = None if loss is None else checks.loss(loss, length=values.size)
     ratios = None if ratio is None else ratios_of(ratio, values.size)
-    counted = np.arange(values.size) if ratios is None else np.flatnonzero(ratios.values)
-    codes = codes[counted]
-    here, sizes = np.unique(codes, return_counts=True)
-    names = [names[code] for code in here]
+    used = np.arange(values.size) if ratios is None else np.flatnonzero(ratios.values)
+    codes = codes[used]
+    used_codes, sizes = np.unique(codes, return_counts=True)
+    names = [names[code] for code in used_codes]
     delta = options.get("delta")
     if joint and "delta" not in RULES[method].options:
         raise InputError(
-            f"`joint` shares delta among the groups, and the rule {method!r} has none; drop it"
+            f"`joint` divides delta among the groups, but the rule {method!r} has no delta; drop it"
         )
     if joint and delta is not None:
-        options = {**options, "delta": delta / shares_of(method, sizes, options)}
-    rows = np.split(counted[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
+        options = {**options, "delta": delta / n_delta_shares(method, sizes, options)}
+    rows = np.split(used[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
     parts = []
     for name, group_rows in zip(names, rows, strict=True):
         group_losses = None if losses is None else losses[group_rows]
@@ -146,26 +147,26 @@ def fit_groups(
             options["ratio"] = group_ratios
         rule = fit(method, values[group_rows], group_losses, score=score, scale=scale, **options)
         parts.append(RulePart(name, rule))
-    return DecisionRule.of_parts(per, tuple(parts), joint=joint, delta=delta)
+    return DecisionRule.from_parts(per, tuple(parts), joint=joint, delta=delta)
 
 
-def _refuse(method: str, options: dict[str, Any]) -> None:
-    """Refuse what cannot be chosen group by group; weights of None are taken out."""
+def _check_group_rule(method: str, options: dict[str, Any]) -> None:
+    """Raise InputError for a rule without data, or for weights; remove weights of None."""
     if not RULES[method].needs_data:
         raise InputError(
-            f"the rule {method!r} chooses without data, so it has one threshold for every group"
+            f"the rule {method!r} needs no data, so it has the same threshold for every group"
         )
     if options.pop("weight", None) is not None:
         raise InputError(
-            "`weight` must be left out of a threshold for each group; keep one sample a row"
+            "`weight` must be None for a threshold for each group; pass one row for each sample"
         )
 
 
-def shares_of(method: str, sizes: Array, options: dict[str, Any]) -> int:
-    """Return the number of shares of delta: the least k of which at most k groups can use one.
+def n_delta_shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
+    """Return the number of shares of delta: the smallest k for which at most k groups use a share.
 
-    A group can use a share if its rule is attainable on as many samples without a failure, so that
-    the shares do not depend on the losses.
+    A group uses a share if its rule is attainable for its number of samples without a failure. The
+    number therefore does not depend on the losses.
     """
     distinct_sizes, counts = np.unique(sizes, return_counts=True)
 

@@ -1,4 +1,4 @@
-"""`DecisionRule`: one or several thresholds, what they guarantee, and the calibration results."""
+"""`DecisionRule`: one or several thresholds, their guarantees, and the calibration results."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -14,28 +14,31 @@ from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
-from abstain.thresholds._parts import check_parts, summarize, with_target
-from abstain.thresholds._relations import refuse_contradictions
+from abstain.thresholds._parts import check_parts, parts_with_target, summarize_parts
+from abstain.thresholds._relations import check_consistency
 from abstain.thresholds.entry import RULES, Guarantee
-from abstain.thresholds.group_names import grouped, predicted_names, texts
+from abstain.thresholds.group_names import encode_groups, group_texts, predicted_class_names
 from abstain.thresholds.scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Array, BoolArray, Scale
 
-#: The method of a threshold that no rule of the catalogue chose.
-GIVEN: Final = "given"
-#: The value of `per` for a threshold for each predicted class.
+#: Method of a threshold that the user sets.
+USER_THRESHOLD: Final = "given"
+#: Value of `per` for a threshold for each predicted class.
 PREDICTION: Final = "prediction"
 
-#: The kind of a JSON text that holds a rule with one promise.
+#: Kind of a JSON text with a rule without parts.
 KIND: Final = "decision rule"
-VERSION: Final = 3
-#: The kind of a JSON text that holds a rule with parts.
-KIND_OF_PARTS: Final = "set of decision rules"
-#: Fields that a version did not record yet, with what stands for them when it is read.
-_LATER: Final[dict[int, dict[str, str]]] = {
-    1: {"scale": UNKNOWN, "promised_for": ""},
-    2: {"promised_for": ""},
+VERSION: Final = 4
+#: Kind of a JSON text with a rule with parts.
+KIND_WITH_PARTS: Final = "set of decision rules"
+#: Default values of fields that older versions do not have.
+_FIELDS_ADDED_LATER: Final[dict[int, dict[str, str]]] = {
+    1: {"scale": UNKNOWN, "population": ""},
+    2: {"population": ""},
+    3: {},
 }
+#: Fields with another name in older versions.
+_OLD_FIELD_NAMES: Final = {"promised_for": "population"}
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,10 @@ class RulePart:
     Attributes
     ----------
     name : str
-        The group; or the subject of the limit: "overall", "group:night", "prediction:cat",
+        The group, or the subject of the limit: "overall", "group:night", "prediction:cat",
         "label:cat".
     rule : DecisionRule
-        Its threshold and guarantee, and the results on the calibration samples of that group.
+        Its threshold and guarantee, and the results on the calibration samples of the group.
     """
 
     name: str
@@ -61,62 +64,63 @@ class RulePart:
 
 @dataclass(frozen=True)
 class DecisionRule(NotebookDisplay):
-    """When to answer: accept a sample whose confidence is at least `threshold`.
+    """A rule to accept samples whose confidence is at least `threshold`.
 
-    A rule without a threshold gives the reason in `reason` and accepts nothing. A rule may have
+    A rule without a threshold accepts nothing, and `reason` gives the reason. A rule may have
     `parts`: a threshold for each group, or one threshold with several limits. Its other fields
-    then summarize the parts; `of_parts` computes them.
+    then summarize the parts; `from_parts` computes them.
 
     Attributes
     ----------
     method : str
-        The rule that chose it, by its name in `RULES`; "given" for a threshold from elsewhere.
+        Name in `RULES` of the rule that selected the threshold; "given" for a user threshold.
     threshold : float or None
-        Accept when confidence >= threshold; None when the target is unattainable or each group
-        has a threshold of its own.
+        The lowest accepted confidence. None if the target is unattainable, or if each group has its
+        own threshold.
     guarantee : {"none", "selective risk", "generalized risk", "coverage"}
-        The number that is guaranteed, if any.
+        The guaranteed quantity.
     in_expectation : bool
-        Whether the guarantee is on average over calibration sets (and then has no `delta`).
+        Whether the guarantee is on average over calibration sets; there is then no `delta`.
     target : float or None
-        What was asked for: the largest risk, the least coverage, the cost of an abstention.
+        The requested largest risk, smallest coverage, or cost of an abstention.
     delta : float or None
         The probability, over calibration sets, that the guarantee may fail.
     bound : float or None
-        What is certified at the threshold: at most `target` for a risk, at least for a coverage.
+        The certified bound at the threshold: at most `target` for a risk, at least for a coverage.
     n, accepted : int
-        Calibration samples (of weight above 0), and how many of them are accepted. With n = 0 no
-        data were used.
+        Number of calibration samples (with positive weight), and number of accepted ones. With
+        n = 0, no data were used.
     failures : int or None
-        Accepted samples with a loss above zero; None without losses.
+        Number of accepted samples with a positive loss; None without losses.
     coverage : float or None
-        Share (of the weight) accepted on the calibration data: the coverage to expect. In [0, 1].
+        Share (of the weight) of accepted calibration samples, in [0, 1]: the expected coverage.
     risk : float or None
-        Selective risk on the calibration data; None when nothing was accepted or no loss known.
+        Selective risk on the calibration data; None if nothing is accepted or there are no losses.
     score : str
-        Name of the confidence score it is for; "" if unknown.
+        Name of the confidence score; "" if unknown.
     reason : str
-        Why there is no threshold; "" when there is one.
+        The reason for a missing threshold; "" if there is a threshold.
     scale : {"log-odds", "probability", "score", "unknown"}
-        The scale of the threshold: log-odds or the probability of being right, or that of the
-        score. "unknown" for a rule from bare arrays or from a file of version 1; see `for_score`.
-    promised_for : str
-        The population of the guarantee, where that is not the one of the calibration data: with
-        density ratios (`abstain.shift`) it is the one that these describe.
+        Scale of the threshold: log-odds or the probability of a correct prediction, or the unit of
+        the score. "unknown" for a rule from bare arrays or from a file of version 1; see
+        `for_score`.
+    population : str
+        Population of the guarantee, if it differs from that of the calibration data: with density
+        ratios (`abstain.shift`), the target population.
     per : str
-        The name of the column whose value selects the threshold of a sample, or "prediction" for
-        the predicted class; "" for a rule with one threshold.
+        Name of the column that selects the threshold of a sample, or "prediction" for the predicted
+        class; "" for a rule with one threshold.
     joint : bool
-        Whether the guarantees of all parts hold together with probability 1 - delta; otherwise
+        Whether the guarantees of all parts hold together with probability 1 - delta. Otherwise,
         each part fails with probability `delta`.
     parts : tuple of RulePart
         One for each group, in the order of their names, or one for each limit; empty for a rule
-        with one promise. A group without a threshold is never answered.
+        with a single guarantee. Samples of a group without a threshold are rejected.
 
     Raises
     ------
     InputError
-        (or its kind, DomainError) When a field has an invalid value or contradicts another; the
+        (or DomainError, a subclass) If a field has an invalid value or contradicts another. The
         message names the field.
 
     Examples
@@ -146,7 +150,7 @@ class DecisionRule(NotebookDisplay):
     score: str = ""
     reason: str = ""
     scale: RuleScale = UNKNOWN
-    promised_for: str = ""
+    population: str = ""
     per: str = ""
     joint: bool = False
     parts: tuple[RulePart, ...] = ()
@@ -159,14 +163,14 @@ class DecisionRule(NotebookDisplay):
             return
         if self.per:
             raise InputError(f"`per` of a decision rule without parts must be ''; got {self.per!r}")
-        if self.method not in {*RULES, GIVEN}:
-            names = ", ".join(map(repr, (*RULES, GIVEN)))
+        if self.method not in {*RULES, USER_THRESHOLD}:
+            names = ", ".join(map(repr, (*RULES, USER_THRESHOLD)))
             value = json_records.short_repr(self.method)
             raise InputError(f"`method` of a decision rule must be one of {names}; got {value}")
-        refuse_contradictions(self)
+        check_consistency(self)
 
     @classmethod
-    def of_parts(
+    def from_parts(
         cls,
         per: str,
         parts: tuple[RulePart, ...],
@@ -190,11 +194,13 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         DecisionRule
-            Its counts, coverage and risk are those of all calibration samples; its `target` is the
-            one that all parts share.
+            Its counts, coverage and risk are those of all calibration samples. Its `target` is the
+            common target of all parts.
 
         Raises
         ------
+        InputError
+            If there are no parts, or if parts contradict each other or `delta`.
         InputError
             No parts, or parts that contradict each other or `delta`.
 
@@ -203,71 +209,70 @@ class DecisionRule(NotebookDisplay):
         >>> import abstain as ab
         >>> day, night = (ab.thresholds.DecisionRule("given", t) for t in (0.5, 0.8))
         >>> parts = (ab.thresholds.RulePart("day", day), ab.thresholds.RulePart("night", night))
-        >>> rule = ab.thresholds.DecisionRule.of_parts("shift", parts)
+        >>> rule = ab.thresholds.DecisionRule.from_parts("shift", parts)
         >>> rule.apply([0.6, 0.6, 0.9, 0.9], group=["day", "night", "night", "dawn"]).tolist()
         [True, False, True, False]
-        >>> rule.unseen(["day", "night", "night", "dawn"])
+        >>> rule.count_unknown_groups(["day", "night", "night", "dawn"])
         {'dawn': 1}
         >>> ab.thresholds.DecisionRule.from_json(rule.to_json()) == rule
         True
         """
-        summary = summarize(per, parts)
+        summary = summarize_parts(per, parts)
         return cls(**summary, per=per, parts=tuple(parts), joint=joint, delta=delta)
 
     @property
     def attainable(self) -> bool:
-        """Whether there is a threshold, for any group."""
+        """Whether there is a threshold, or one for any group."""
         return self.threshold is not None or any(part.rule.attainable for part in self.parts)
 
     @property
     def quantity(self) -> str:
-        """What `target` is about: "coverage", "selective risk", "generalized risk" or "cost".
+        """Quantity of `target`: "coverage", "selective risk", "generalized risk" or "cost".
 
-        Empty for a threshold that came from elsewhere, without a target, and for parts whose
-        targets differ.
+        Empty for a user threshold without a target, and for parts with different targets.
         """
         if self.parts and self.target is None:
             return ""
         if self.guarantee != "none":
             return self.guarantee
-        return "" if self.method == GIVEN else RULES[self.method].aim
+        return "" if self.method == USER_THRESHOLD else RULES[self.method].target_quantity
 
     @property
-    def of_probability(self) -> bool:
-        """Whether its rule compares the probability of being right, whatever the score is."""
-        return self.method in RULES and RULES[self.method].of_probability
+    def uses_probability(self) -> bool:
+        """Whether the threshold is a probability of a correct prediction, for any score."""
+        return self.method in RULES and RULES[self.method].uses_probability
 
     @property
-    def units(self) -> str:
-        """What the threshold is measured in, and what it is on the other scale, in words.
+    def scale_description(self) -> str:
+        """Scale of the threshold, and the threshold on the other scale, as text.
 
-        Empty without a threshold, for a unit of the score's own, and for confidences without a
-        name or a scale.
+        Empty without a threshold, for the unit of a score, and for confidences without a name or a
+        scale.
         """
-        bare = not self.score and self.scale == UNKNOWN
-        if self.threshold is None or bare:
+        has_unknown_unit = not self.score and self.scale == UNKNOWN
+        if self.threshold is None or has_unknown_unit:
             return ""
-        return scales.said(self.threshold, self.scale)
+        return scales.describe_scale(self.threshold, self.scale)
 
     def threshold_on(self, scale: Scale) -> float | None:
-        """Return the threshold on a scale.
+        """Convert the threshold to a scale.
 
-        Answers: which probability of being right is a threshold of 2.07 log-odds?
+        Answers: which probability of a correct prediction is a threshold of 2.07 log-odds?
 
         Parameters
         ----------
         scale : {"log-odds", "probability", "score"}
-            The scale. "score" is always that of the threshold itself.
+            The scale. "score" is the scale of the threshold itself.
 
         Returns
         -------
         float or None
-            None without a threshold, or where it has no exact counterpart there.
+            None without a threshold, or if it has no exact counterpart on the scale.
 
         Raises
         ------
         InputError
-            No such scale.
+            If the scale is unknown.
 
         Examples
         --------
@@ -279,11 +284,11 @@ class DecisionRule(NotebookDisplay):
         checks.one_of(scale, "scale", scales.SCALES)
         if self.threshold is None or scale in {self.scale, "score"}:
             return self.threshold
-        return scales.counterpart(self.threshold, self.scale)
+        return scales.convert_threshold(self.threshold, self.scale)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parts."""
+        """Names of the parts: groups or limits."""
         return tuple(part.name for part in self.parts)
 
     def part(self, name: str) -> "DecisionRule":
@@ -297,7 +302,7 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         DecisionRule
-            Without a threshold for a group that is not in the calibration data. A rule without
+            A rule without a threshold if the group is not in the calibration data. A rule without
             parts returns itself.
         """
         for part in self.parts:
@@ -306,42 +311,49 @@ class DecisionRule(NotebookDisplay):
         if not self.parts:
             return self
         if not self.per:
-            return DecisionRule(GIVEN, self.threshold, reason=self.reason)
-        first: DecisionRule = with_target(self.parts)[0].rule
-        empty: dict[str, Any] = {"n": 0, "accepted": 0, "coverage": None, "risk": None}
-        failures = None if first.failures is None else 0
-        reason = "no calibration sample was of this group"
-        return replace(first, threshold=None, bound=None, failures=failures, reason=reason, **empty)
+            return DecisionRule(USER_THRESHOLD, self.threshold, reason=self.reason)
+        template: DecisionRule = parts_with_target(self.parts)[0].rule
+        return replace(
+            template,
+            threshold=None,
+            bound=None,
+            n=0,
+            accepted=0,
+            failures=None if template.failures is None else 0,
+            coverage=None,
+            risk=None,
+            reason="the group is not in the calibration data",
+        )
 
     def groups_of(self, predictions: Predictions) -> Array:
-        """Return the group of each sample, which selects its threshold, as text of shape (n,).
+        """Return the group that selects the threshold of each sample, as text of shape (n,).
 
         Parameters
         ----------
         predictions : Predictions
-            With `group`, or with predicted classes if `per` is "prediction".
+            Predictions with `group`, or with predicted classes if `per` is "prediction".
 
         Returns
         -------
         ndarray of shape (n,)
-            Names, as those of the parts.
+            Group names, as in the parts.
 
         Raises
         ------
         MissingInputError
-            The predictions lack the groups.
+            If the predictions have no groups.
         """
         if self.per == PREDICTION:
-            return predicted_names(predictions)
+            return predicted_class_names(predictions)
         if predictions.group is None:
             raise MissingInputError(
-                f"the rule has a threshold for each {self.per!r}: give it as the `group` of the "
+                f"the rule has a threshold for each {self.per!r}: pass it as the `group` of the "
                 "predictions, or as `group`"
             )
-        return texts(predictions.group)
+        return group_texts(predictions.group)
 
-    def unseen(self, group: AnyArray) -> dict[str, int]:
-        """Count the samples of groups that were not in the calibration data: none is answered.
+    def count_unknown_groups(self, group: AnyArray) -> dict[str, int]:
+        """Count the samples of groups that are not in the calibration data; they are rejected.
 
         Parameters
         ----------
@@ -351,10 +363,10 @@ class DecisionRule(NotebookDisplay):
         Returns
         -------
         dict from str to int
-            Name of each such group and its number of samples; empty for a rule with one threshold.
+            Number of samples of each such group; empty for a rule with one threshold.
         """
         values = to_numpy(group, "group")
-        names, codes = grouped(values, values.size)
+        names, codes = encode_groups(values, values.size)
         if not self.per:
             return {}
         counts = dict(zip(names, np.bincount(codes).tolist(), strict=True))
@@ -370,52 +382,53 @@ class DecisionRule(NotebookDisplay):
         score: ScoreState | None = None,
         scale: Scale | None = None,
     ) -> AnyArray:
-        """Decide which samples to answer.
+        """Return which samples to answer.
 
         Parameters
         ----------
         confidence : array of shape (n,), ConfidenceScore or Predictions
-            Finite, higher is more trusted, from the same score as in calibration; what
-            `abstain.confidence.score` returned; or predictions, from which that score is
+            Finite confidences of the score that was used in calibration, as an array or as
+            `abstain.confidence.score` returns them; or predictions, from which that score is
             computed.
         group : array of shape (n,), optional
-            The group of each sample, for a rule with a threshold for each; by default that of the
-            predictions. A rule with one threshold ignores it.
+            The group of each sample, for a rule with a threshold for each group; by default the
+            group of the predictions. A rule with one threshold ignores it.
         logits, probabilities : array of shape (n, K)
-            Instead: class scores, from which the score of the rule is computed.
+            Class scores, from which the score of the rule is computed; instead of `confidence`.
         score : fitted score, optional
-            Where the score of the rule is one that was fitted: its state.
+            The state of the score of the rule, if it is a fitted score.
         scale : {"log-odds", "probability", "score"}, optional
-            The scale of the confidences, where it might differ from that of the threshold;
-            "score" compares them as they are.
+            The scale of the confidences, if it may differ from that of the threshold. "score"
+            compares the numbers without conversion.
 
         Returns
         -------
         array of shape (n,)
-            Booleans of the caller's kind and on its device (NumPy for lists and series): whether
-            confidence >= threshold. All False without a threshold. A sample of a group that has no
-            threshold, or that is not in the calibration data (see `unseen`), is not answered.
+            Booleans of the caller's array type and device (NumPy for lists and series): whether
+            confidence >= threshold. All False without a threshold. Samples of a group without a
+            threshold, or of a group that is not in the calibration data (see
+            `count_unknown_groups`), are rejected.
 
         Raises
         ------
         ShapeError, DomainError
-            An empty array or more than one axis; NaN or infinite entries; with
-            ``scale="probability"`` values outside [0, 1].
+            If an array is empty or has several axes, has NaN or infinite entries, or, with
+            ``scale="probability"``, values outside [0, 1].
         InputError
-            None or several of `confidence`, `logits` and `probabilities`; confidences that all
-            lie in [0, 1] for a threshold in log-odds, or do not for one that is a probability,
-            without `scale`; a `scale` to which the threshold cannot be brought; a rule that does
-            not name its score.
+            If not exactly one of `confidence`, `logits` and `probabilities` is passed; if `scale`
+            is missing and all confidences lie in [0, 1] for a threshold in log-odds, or do not for
+            a probability; if the threshold cannot be converted to `scale`; or if the rule does not
+            name its score.
         UnknownNameError, MissingInputError
-            The input does not allow the score of the rule, or lacks the groups.
+            If the input does not allow the score of the rule, or has no groups.
 
         Notes
         -----
-        Predictions, logits and probabilities are compared on the scale of the threshold, so that
-        the decisions are those of the calibration, ties included. Confidences on that scale are
-        compared in their own precision: a float32 0.9 reaches the threshold 0.9. Confidences on
-        the other scale reach the threshold from 4 units in the last place below it, because a
-        probability that was computed in another way differs by as much.
+        The score of predictions, logits and probabilities is computed on the scale of the
+        threshold. The decisions are therefore those of the calibration, ties included. Confidences
+        on that scale are compared in their own precision: a float32 0.9 reaches the threshold 0.9.
+        On the other scale, confidences reach the threshold from 4 units in the last place below
+        it, because probabilities that are computed in different ways differ by as much.
 
         Examples
         --------
@@ -428,54 +441,55 @@ class DecisionRule(NotebookDisplay):
         >>> rule.apply([0.95, 0.73], scale="probability").tolist()
         [True, False]
         """
-        source: Any = scales.one_of(confidence, logits, probabilities)
+        source: Any = scales.select_source(confidence, logits, probabilities)
         if self.per and group is None and isinstance(confidence, Predictions):
             group = self.groups_of(confidence)
         device_array = next((x for x in (logits, probabilities) if x is not None), source)
-        source, value_scale = scales.compared(source, self.score, self.scale, score, scale)
+        source, value_scale = scales.comparable_values(source, self.score, self.scale, score, scale)
         values = checks.confidence(source)
         if self.per:
             accepted = self._accept_by_group(values, group, value_scale)
         elif self.threshold is None:
             accepted = np.zeros(values.size, dtype=np.bool_)
         else:
-            accepted = scales.reached(values, self.threshold, self.scale, value_scale)
+            accepted = scales.reaches_threshold(values, self.threshold, self.scale, value_scale)
         return as_array_like(accepted, device_array)
 
     def _accept_by_group(
         self, values: Array, group: AnyArray | None, value_scale: str | None
     ) -> BoolArray:
         if group is None:
-            raise MissingInputError(f"the rule has a threshold for each {self.per!r}: give `group`")
-        names, codes = grouped(group, values.size)
+            raise MissingInputError(f"the rule has a threshold for each {self.per!r}: pass `group`")
+        names, codes = encode_groups(group, values.size)
         by_name = {part.name: part.rule.threshold for part in self.parts}
         thresholds = np.array([by_name.get(name) for name in names], dtype=np.float64)[codes]
         has_threshold = ~np.isnan(thresholds)
         if not has_threshold.any():
             return has_threshold
-        # All confidences are compared: the values of few groups may seem to be on another scale.
+        # All confidences are compared at once, because those of few groups may not show their
+        # scale.
         thresholds[~has_threshold] = thresholds[has_threshold][0]
-        return has_threshold & scales.reached(values, thresholds, self.scale, value_scale)
+        return has_threshold & scales.reaches_threshold(values, thresholds, self.scale, value_scale)
 
     def for_score(self, name: str, *, scale: RuleScale | None = None) -> "DecisionRule":
-        """Return the same rule, marked as belonging to the confidence score of that name.
+        """Return the same rule for the confidence score with this name.
 
         Parameters
         ----------
         name : str
-            Of the score.
+            Name of the score.
         scale : {"log-odds", "probability", "score", "unknown"}, optional
-            What its confidences, and so the threshold, are measured in; by default as before.
+            Scale of its confidences and of the threshold; by default unchanged.
 
         Returns
         -------
         DecisionRule
-            The threshold is the same number.
+            The rule with the same threshold.
 
         Raises
         ------
         InputError
-            No such scale.
+            If the scale is unknown.
 
         Examples
         --------
@@ -486,16 +500,16 @@ class DecisionRule(NotebookDisplay):
         """
         if self.parts:
             parts = (replace(p, rule=p.rule.for_score(name, scale=scale)) for p in self.parts)
-            return self.of_parts(self.per, tuple(parts), joint=self.joint, delta=self.delta)
+            return self.from_parts(self.per, tuple(parts), joint=self.joint, delta=self.delta)
         return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
-        """Return the rule as JSON text; `from_json` gives back exactly the same numbers."""
+        """Return the rule as JSON text; `from_json` restores exactly the same numbers."""
         if not self.parts:
             fields = {"kind": KIND, "version": VERSION, **_plain_fields(self)}
             return json.dumps(fields, indent=2)
         parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in self.parts]
-        fields = {"kind": KIND_OF_PARTS, "version": 1, "per": self.per}
+        fields = {"kind": KIND_WITH_PARTS, "version": 1, "per": self.per}
         fields |= {"parts": parts, "joint": self.joint, "delta": self.delta}
         return json.dumps(fields, indent=2)
 
@@ -506,23 +520,23 @@ class DecisionRule(NotebookDisplay):
         Parameters
         ----------
         text : str
-            JSON, perhaps edited by hand.
+            JSON, which may have been edited.
 
         Returns
         -------
         DecisionRule
-            Equal to the one that was written.
+            Equal to the rule that was written.
 
         Raises
         ------
         FileFormatError
-            No JSON, no decision rule, a field that is missing, unknown, twice there, holds what it
-            cannot, or contradicts another. The message names the field.
+            If the text is no JSON or no decision rule, or if a field is missing, unknown, duplicate
+            or invalid, or contradicts another. The message names the field.
 
         Notes
         -----
-        Version 1 recorded no scale: such a rule is read, and its scale is "unknown". Before version
-        3 every promise was about data like the calibration data.
+        Version 1 does not record the scale, which is then "unknown". Versions before 3 do not
+        record the population, which is then that of the calibration data.
 
         Examples
         --------
@@ -532,43 +546,49 @@ class DecisionRule(NotebookDisplay):
         """
         with json_records.invalid_file_errors("decision rule"):
             fields = json_records.parse_object(text)
-            kind = json_records.pop_kind(fields, (KIND, KIND_OF_PARTS))
-            if kind == KIND_OF_PARTS:
+            kind = json_records.pop_kind(fields, (KIND, KIND_WITH_PARTS))
+            if kind == KIND_WITH_PARTS:
                 json_records.pop_version(fields, "version", (1,))
                 return _read_parts(fields)
-            version = json_records.pop_version(fields, "version", (*_LATER, VERSION))
-            return _read_rule(_LATER.get(version, {}) | fields, "a decision rule")
+            version = json_records.pop_version(fields, "version", (*_FIELDS_ADDED_LATER, VERSION))
+            return _read_rule(_FIELDS_ADDED_LATER.get(version, {}) | fields, "a decision rule")
 
     def __str__(self) -> str:
-        """Describe the rule in a plain sentence, or each part in one."""
+        """Describe the rule, or each part, in a sentence."""
         if self.parts:
-            head = f"By {self.per}" if self.per else "One threshold, several limits"
-            return "\n".join([f"{head}:", *(f"  {part.name}: {part.rule}" for part in self.parts)])
+            heading = f"By {self.per}" if self.per else "One threshold, several limits"
+            lines = [f"  {part.name}: {part.rule}" for part in self.parts]
+            return "\n".join([f"{heading}:", *lines])
         if self.threshold is None:
             return f"Accept nothing: {self.reason}."
-        what = f'"{self.score}"' if self.score else "the confidence"
-        units = f" ({self.units})" if self.units else ""
-        accept = f"Accept when {what} is at least {self.threshold:.6g}{units}"
+        score = f'"{self.score}"' if self.score else "the confidence"
+        scale = f" ({self.scale_description})" if self.scale_description else ""
+        accept = f"Accept when {score} is at least {self.threshold:.6g}{scale}"
         if self.coverage is None:
-            return f"{accept}; {self._promise()}."
+            return f"{accept}; {self._describe_guarantee()}."
         risk = "" if self.risk is None else f" and a selective risk of {self.risk:.4g}"
-        # The count and the share: with weights they differ.
-        calibration = f"this kept {self.accepted} of {self.n} calibration samples, a coverage of "
-        return f"{accept}; {calibration}{self.coverage:.4g}{risk}; {self._promise()}."
+        # With weights, the coverage is not the share of accepted samples.
+        calibration = (
+            f"{self.accepted} of {self.n} calibration samples are accepted, a coverage of "
+            f"{self.coverage:.4g}{risk}"
+        )
+        return f"{accept}; {calibration}; {self._describe_guarantee()}."
 
-    def _promise(self) -> str:
+    def _describe_guarantee(self) -> str:
         if self.guarantee == "none":
             return "nothing is guaranteed"
         side = "at least" if self.guarantee == "coverage" else "at most"
-        about = f", for {self.promised_for}" if self.promised_for else ""
+        population = f", for {self.population}" if self.population else ""
         if self.in_expectation:
             return (
                 f"the {self.guarantee} is {side} {self.target:g} on average over calibration sets"
-                f"{about}"
+                f"{population}"
             )
-        chance = 1 - (self.delta or 0.0)
-        sure = f"for {chance:.6g} or more of all calibration sets"
-        return f"{sure} the true {self.guarantee} of the rule is {side} {self.target:g}{about}"
+        probability = 1 - (self.delta or 0.0)
+        return (
+            f"with probability {probability:.6g} or more over calibration sets, the true "
+            f"{self.guarantee} of the rule is {side} {self.target:g}{population}"
+        )
 
 
 # ------------------------------------------------------------------------------------ JSON
@@ -578,14 +598,15 @@ def _plain_fields(rule: DecisionRule) -> dict[str, Any]:
 
 
 def _read_rule(fields: object, description: str) -> DecisionRule:
-    """Read a rule without parts."""
+    """Read a rule without parts, also with the field names of older versions."""
     if isinstance(fields, dict):
+        fields = {_OLD_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
         fields = {"per": "", "joint": False, "parts": (), **fields}
     return records.from_nested_fields(DecisionRule, fields, description)
 
 
 def _read_parts(fields: dict[str, Any]) -> DecisionRule:
-    """Read a rule with parts, from which all fields follow that the text does not have."""
+    """Read a rule with parts; the parts determine its other fields."""
     names = ("per", "parts", "joint", "delta")
     records.check_field_names(fields, names, "a decision rule with parts")
     entries = fields.pop("parts")
@@ -596,4 +617,4 @@ def _read_parts(fields: dict[str, Any]) -> DecisionRule:
         rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`")
         part_fields = {**entry, "rule": rule}
         parts.append(records.from_fields(RulePart, part_fields, "a part of a decision rule"))
-    return DecisionRule.of_parts(parts=tuple(parts), **fields)
+    return DecisionRule.from_parts(parts=tuple(parts), **fields)

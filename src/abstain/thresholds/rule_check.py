@@ -1,4 +1,4 @@
-"""What a rule achieves on data: numbers with intervals, and whether its target holds."""
+"""Performance of a rule on data: numbers with confidence intervals, and verdicts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,24 +23,24 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 
 _INFINITY: Final = float("inf")
 _NAN: Final = float("nan")
-UNLABELED: Final = "no labels are known"
+UNLABELED: Final = "there are no labels"
 
 Verdict = Literal["holds", "broken", "cannot tell", "nothing accepted", "unattainable", "no target"]
 
 
 @dataclass(frozen=True, eq=False)
 class AcceptedLosses:
-    """Validated losses of samples of weight above zero, and which of them are accepted."""
+    """Validated losses of the samples with positive weight, and which of them are accepted."""
 
     #: Shape (n,); None without labels.
     loss: FloatArray | None
     accepted: BoolArray
     weight: FloatArray | None
     level: float
-    #: Whether every loss is 0 or 1, those of the samples outside this subset included.
+    #: Whether every loss of the data set is 0 or 1, also outside this subset.
     is_binary: bool
-    #: Which of the rows that were passed these are; None where all have a weight.
-    from_rows: BoolArray | None = None
+    #: Indices or mask of the samples in the original arrays; None if all have a positive weight.
+    source_rows: BoolArray | None = None
 
     @property
     def n(self) -> int:
@@ -52,20 +52,20 @@ class AcceptedLosses:
         return float(np.average(x, weights=self.weight))
 
     def subset(self, rows: Array) -> "AcceptedLosses":
-        """Return some of the samples, by their indices or a mask."""
+        """Return a subset of the samples, by indices or a mask."""
         loss = None if self.loss is None else self.loss[rows]
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, loss=loss, accepted=self.accepted[rows], weight=weight)
 
 
-def sample(
+def check_losses(
     accepted: Array, loss: AnyArray | None, weight: AnyArray | None, *, level: float
 ) -> AcceptedLosses:
-    """Validate losses (None without labels) and weights of samples with known decisions."""
+    """Validate losses (None without labels) and weights of samples with decisions."""
     w = checks.weight(weight, length=accepted.size)
     if loss is None:
         rows, w, accepted = drop_zero_weights(w, accepted)
-        return AcceptedLosses(None, accepted, w, level, is_binary=True, from_rows=rows)
+        return AcceptedLosses(None, accepted, w, level, is_binary=True, source_rows=rows)
     x = checks.loss(loss, length=accepted.size).astype(np.float64)
     rows, w, x, accepted = drop_zero_weights(w, x, accepted)
     if w is not None:
@@ -73,10 +73,10 @@ def sample(
     return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
 
 
-def share(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
-    """Return the share of samples for which `x` holds, with an exact interval.
+def share_with_interval(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
+    """Return the share of samples for which `x` is True, with an exact interval.
 
-    With weights the samples count as the number of equal ones that has the same standard error.
+    With weights, the interval is computed for the effective sample size.
     """
     count = int(np.count_nonzero(x))
     if s.weight is None:
@@ -89,57 +89,61 @@ def share(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
     return value, clopper_pearson(value * size, size, level=s.level)
 
 
-def mean(s: AcceptedLosses, x: FloatArray, *, signed: bool = False) -> tuple[float, Interval]:
-    """Return the mean of `x` with the Student interval of its influence function."""
+def mean_with_interval(
+    s: AcceptedLosses, x: FloatArray, *, signed: bool = False
+) -> tuple[float, Interval]:
+    """Return the mean of `x` with a t interval from its influence function."""
     value = s.mean(x)
     low = -_INFINITY if signed else 0.0
-    found = interval_from_influence(
+    interval = interval_from_influence(
         value, x - value, level=s.level, bounds=(low, _INFINITY), weight=s.weight
     )
-    return value, found
+    return value, interval
 
 
 def selective_risk(s: AcceptedLosses) -> tuple[float, Interval]:
-    """Mean loss of the accepted; NaN when there are none, or without labels."""
-    inner = s.subset(s.accepted)
-    if inner.n == 0:
+    """Return the mean loss of the accepted samples; NaN if there are none, or without labels."""
+    accepted = s.subset(s.accepted)
+    if accepted.n == 0:
         return _NAN, no_interval(s.level, "nothing is accepted at this threshold")
-    if inner.loss is None:
+    if accepted.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
-    return share(inner, inner.loss > 0) if s.is_binary else mean(inner, inner.loss)
+    if s.is_binary:
+        return share_with_interval(accepted, accepted.loss > 0)
+    return mean_with_interval(accepted, accepted.loss)
 
 
 def generalized_risk(s: AcceptedLosses) -> tuple[float, Interval]:
-    """Mean over all samples of the loss where accepted; NaN without labels."""
+    """Return the mean over all samples of the accepted losses; NaN without labels."""
     if s.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
     if s.is_binary or not (s.loss * s.accepted).any():
-        return share(s, s.accepted & (s.loss > 0))
-    return mean(s, s.loss * s.accepted)
+        return share_with_interval(s, s.accepted & (s.loss > 0))
+    return mean_with_interval(s, s.loss * s.accepted)
 
 
 @dataclass(frozen=True)
 class StageCheck:
-    """What a decision rule, one stage of a cascade, or the person answers on a data set.
+    """Performance of a decision rule, of one stage of a cascade, or of the person.
 
     Attributes
     ----------
     name : str
-        Of the stage; "" for a decision rule.
-    answered : int
-        Number of samples (of weight above 0) that it answers.
+        Name of the stage; "" for a decision rule.
+    n_answered : int
+        Number of samples (with positive weight) that it answers.
     share : float
-        Their share of all samples.
+        Share of all samples that it answers.
     share_interval : Interval
-        Exact (Clopper-Pearson).
+        Exact (Clopper-Pearson) confidence interval.
     risk : float
-        Mean loss of its answers; NaN without any, or without labels.
+        Mean loss of its answers; NaN if there are none, or without labels.
     risk_interval : Interval
-        Exact for 0/1 losses, otherwise from the influence function with a t quantile.
+        Exact for 0/1 losses, otherwise a t interval from the influence function.
     """
 
     name: str
-    answered: int
+    n_answered: int
     share: float
     share_interval: Interval
     risk: float
@@ -148,25 +152,25 @@ class StageCheck:
 
 @dataclass(frozen=True)
 class LoadCheck:
-    """How much work and cost a cascade causes on a data set.
+    """Load and cost of a cascade on a data set.
 
     Attributes
     ----------
     reviews : float
-        Share of the samples that go to the person.
+        Share of the samples that the person answers.
     reviews_interval : Interval
-        Exact (Clopper-Pearson); with a limit it holds together with that of the risk.
+        Exact (Clopper-Pearson). With a capacity limit, it holds jointly with that of the risk.
     excess : float
         The share minus its limit; NaN without a limit.
     verdict : str
         "holds", "broken" or "cannot tell"; "no target" without a limit.
     days_over : float
-        The share of days with more reviews than a person can do, at this load; NaN where the plan
-        has no days.
+        Share of days with more reviews than the daily capacity, at this load; NaN if the plan has
+        no daily capacity.
     cost : float
-        Mean cost of a sample; NaN without labels, if errors have a cost.
+        Mean cost of a sample; NaN without labels if errors have a cost.
     cost_interval : Interval
-        From the t distribution.
+        t interval.
     """
 
     reviews: float
@@ -180,45 +184,45 @@ class LoadCheck:
 
 @dataclass(frozen=True)
 class RuleCheck:
-    """What a decision rule or a cascade achieves on one data set, against its target.
+    """Performance of a decision rule or a cascade on one data set, compared with its target.
 
     Attributes
     ----------
     name : str
         Name of the data set.
     rule : DecisionRule or Cascade
-        The rule that was checked; of a group that has its own, that one.
+        The rule that was checked. For a group with its own rule, that rule.
     n : int
-        Samples (of weight above 0).
+        Number of samples (with positive weight).
     stages : tuple of StageCheck
-        Who answers: the rule; or each stage of a cascade, the person last.
+        The rule, or each stage of a cascade with the person last.
     risk : float
-        Mean over all samples of the loss of the answers. For a decision rule it is the generalized
-        risk, coverage x selective risk. NaN without labels.
+        Mean over all samples of the loss of the answers. For a decision rule, the generalized risk
+        (coverage x selective risk). NaN without labels.
     risk_interval : Interval
-        Exact (Clopper-Pearson) for shares, otherwise from the influence function with a t quantile;
-        NaN ends and a note where there is none.
+        Exact (Clopper-Pearson) for shares, otherwise a t interval from the influence function. NaN
+        with a note if there is none.
     excess : float
-        How much worse than the target: achieved risk minus target, target minus achieved coverage,
-        or, for a rule by cost, the mean cost a sample minus the cost of abstaining on all.
-        Positive is worse. NaN without a target, for the selective risk of nothing, and for a risk
-        without labels.
+        Difference from the target; positive is worse. Achieved risk minus target, target minus
+        achieved coverage, or, for a rule by cost, the mean cost of a sample minus the cost of
+        abstaining on every sample. NaN without a target, for the selective risk if nothing is
+        accepted, and for a risk without labels.
     excess_interval : Interval
-        Of the excess.
+        Confidence interval of the excess.
     verdict : str
-        "holds" when the interval of the excess lies at or below 0, "broken" when above, else
-        "cannot tell"; "nothing accepted" for the selective risk of nothing, "unattainable" for a
-        rule without a threshold, "no target" for a threshold from elsewhere. The worst of the
-        groups and of the limit to the load, if there are any.
+        "holds" if the interval of the excess lies at or below 0, "broken" if it lies above 0, else
+        "cannot tell". "nothing accepted" for the selective risk if nothing is accepted,
+        "unattainable" for a rule without a threshold, "no target" for a user threshold. If there
+        are groups or a capacity limit, the worst of their verdicts.
     group : str
-        Name of the group; "" for a whole.
-    alone : str
-        The verdict by the excess alone, where there are groups or `load`; "" otherwise.
-    together : int
-        How many verdicts hold together at the level that was asked for: 1, or the whole and its
-        groups, of which each interval then has a higher level.
+        Name of the group; "" for the total.
+    excess_verdict : str
+        The verdict of the excess alone, if there are groups or `load`; "" otherwise.
+    n_joint_verdicts : int
+        Number of verdicts that hold jointly at the requested level: 1, or the total and its groups,
+        whose intervals then have a higher level.
     load : LoadCheck or None
-        Of a cascade.
+        Load and cost of a cascade.
     """
 
     name: str
@@ -231,18 +235,18 @@ class RuleCheck:
     excess_interval: Interval
     verdict: Verdict
     group: str = ""
-    alone: str = ""
-    together: int = 1
+    excess_verdict: str = ""
+    n_joint_verdicts: int = 1
     load: LoadCheck | None = None
 
     @property
     def accepted(self) -> int:
-        """Number of samples that the rule, or the first stage, answers."""
-        return self.stages[0].answered
+        """Number of samples that the rule or the first stage answers."""
+        return self.stages[0].n_answered
 
     @property
     def coverage(self) -> float:
-        """Share (of the weight) that the rule, or the first stage, answers."""
+        """Share (of the weight) that the rule or the first stage answers."""
         return self.stages[0].share
 
     @property
@@ -252,7 +256,7 @@ class RuleCheck:
 
     @property
     def selective_risk(self) -> float:
-        """Mean loss of the answers of the rule, or of the first stage."""
+        """Mean loss of the answers of the rule or of the first stage."""
         return self.stages[0].risk
 
     @property
@@ -262,7 +266,7 @@ class RuleCheck:
 
     @property
     def generalized_risk(self) -> float:
-        """The risk, by the name that it has for a decision rule."""
+        """The risk, which is the generalized risk of a decision rule."""
         return self.risk
 
     @property
@@ -272,19 +276,19 @@ class RuleCheck:
 
     @property
     def label(self) -> str:
-        """Name of the data set, with its group where it is one."""
-        return ": ".join(part for part in (self.name, self.group) if part)
+        """Name of the data set, with its group if there is one."""
+        return ": ".join(text for text in (self.name, self.group) if text)
 
     @property
     def note(self) -> str:
-        """What to know of the verdict; empty when there is nothing."""
-        if self.alone and self.alone != self.verdict:
-            worse = "a group" if self.load is None else "the load"
-            return f"by itself: {self.alone}; {worse}: {self.verdict}"
+        """Explanation of the verdict; may be empty."""
+        if self.excess_verdict and self.excess_verdict != self.verdict:
+            worst = "a group" if self.load is None else "the load"
+            return f"total: {self.excess_verdict}; {worst}: {self.verdict}"
         return self.excess_interval.note
 
     def row(self) -> dict[str, str | int | float | None]:
-        """Return the check as one row of plain values, for a table.
+        """Return the check as one row of a table.
 
         Returns
         -------
@@ -305,7 +309,7 @@ class RuleCheck:
                 "excess": self.excess,
                 "load_excess": load.excess,
                 "days_over": load.days_over,
-                "risk_verdict": self.alone,
+                "risk_verdict": self.excess_verdict,
                 "load_verdict": load.verdict,
                 "verdict": self.verdict,
             }
@@ -332,21 +336,21 @@ class RuleCheck:
         }
 
 
-def decided(
+def apply_rule(
     rule: DecisionRule, confidence: AnyArray, scale: Scale | None, by: AnyArray | None = None
 ) -> BoolArray:
-    """Tell what a rule accepts, samples of the groups `by`; refuse what is no rule."""
-    given: object = rule
-    if not isinstance(given, DecisionRule):
-        raise InputError(f"`rule` must be a DecisionRule; got {type(given).__name__}")
+    """Return which samples a rule accepts; `by` are the groups that select its thresholds."""
+    rule_object: object = rule
+    if not isinstance(rule_object, DecisionRule):
+        raise InputError(f"`rule` must be a DecisionRule; got {type(rule_object).__name__}")
     if not isinstance(confidence, ConfidenceScore):
         confidence = checks.confidence(confidence)
     return np.asarray(rule.apply(confidence, group=by, scale=scale), dtype=np.bool_)
 
 
-def measured(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
-    """Return what a rule achieves on samples of which it is known whether it accepts them."""
-    coverage, coverage_interval = share(s, s.accepted)
+def measure_rule(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
+    """Return the performance of a rule on samples with decisions."""
+    coverage, coverage_interval = share_with_interval(s, s.accepted)
     selective, selective_interval = selective_risk(s)
     generalized, generalized_interval = generalized_risk(s)
     n_accepted = int(np.count_nonzero(s.accepted))
@@ -361,10 +365,10 @@ def measured(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
             "selective risk": (selective, selective_interval),
             "generalized risk": (generalized, generalized_interval),
         }[rule.quantity]
-        excess, excess_interval = excess_of(
+        excess, excess_interval = excess_over_target(
             value, interval, rule.target, is_minimum=rule.quantity == "coverage"
         )
-    verdict = verdict_of(excess_interval)
+    verdict = decide_verdict(excess_interval)
     if not rule.attainable:
         verdict = "unattainable"
     elif rule.target is None or not rule.quantity:
@@ -385,30 +389,30 @@ def measured(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
 
 
 def _cost_beyond_abstaining(s: AcceptedLosses, cost: float) -> tuple[float, Interval]:
-    """Mean cost a sample, minus that of abstaining on every sample."""
+    """Return the mean cost of a sample, minus the cost of abstaining on every sample."""
     if s.loss is None:
         return _NAN, no_interval(s.level, UNLABELED)
-    return mean(s, (s.loss - cost) * s.accepted, signed=True)
+    return mean_with_interval(s, (s.loss - cost) * s.accepted, signed=True)
 
 
-def excess_of(
+def excess_over_target(
     value: float, interval: Interval, target: float, *, is_minimum: bool = False
 ) -> tuple[float, Interval]:
-    """Return how much worse than a target a value is, with the interval."""
+    """Return how much worse a value is than its target, with the interval."""
     sign = -1.0 if is_minimum else 1.0
     low, high = sorted((sign * (interval.low - target), sign * (interval.high - target)))
     return sign * (value - target), replace(interval, low=low, high=high)
 
 
-def verdict_of(excess_interval: Interval) -> Verdict:
-    """Judge an excess by its interval."""
+def decide_verdict(excess_interval: Interval) -> Verdict:
+    """Return the verdict for the interval of an excess."""
     if excess_interval.high <= 0:
         return "holds"
     return "broken" if excess_interval.low > 0 else "cannot tell"
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of "broken", "cannot tell" and "holds"; others are left out."""
+    """Return the worst of "broken", "cannot tell" and "holds"; others are ignored."""
     worst_first: tuple[Verdict, ...] = ("broken", "cannot tell", "holds")
     return min((v for v in verdicts if v in worst_first), key=worst_first.index)
 

@@ -1,7 +1,7 @@
-"""What a threshold is compared with, and on which scale: never a silent flip.
+"""Scales of thresholds and confidences, and their comparison without guesses.
 
-A threshold in log-odds and one in probabilities are the same rule, but not the same number: all
-probabilities lie below a log-odds of 1. So what is not said is never guessed here.
+A threshold in log-odds and a threshold as a probability may define the same rule with different
+numbers: every probability is below a log-odds of 1. Therefore, an unknown scale is never guessed.
 """
 
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -14,95 +14,100 @@ from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 
-#: The scale of a rule that does not record one, such as one read from an older file.
+#: Scale of a rule that does not record one, such as a rule from an older file.
 UNKNOWN: Final = "unknown"
 RuleScale: TypeAlias = Scale | Literal["unknown"]
 SCALES: Final[tuple[str, ...]] = get_args(Scale)
 
-#: A softmax sums to 1 but for rounding, so its largest entry may pass 1 by as much.
-_BEYOND = 1e-5
-#: Probabilities so many units in the last place apart are equal when they were computed twice.
-_ULPS = 4
-#: A threshold with fewer units in the last place between it and 1 has no counterpart there.
-_ROOM = 64
+#: Rounding error of a softmax: its largest entry may exceed 1 by as much.
+_PROBABILITY_TOLERANCE = 1e-5
+#: Probabilities that differ by so many units in the last place are equal, because they may have
+#: been computed in different ways.
+_MAX_ULP_DIFFERENCE = 4
+#: A threshold so near to 1, in units in the last place, cannot be compared with probabilities.
+_MIN_ULPS_TO_ONE = 64
 
 
-def one_of(confidence: object, logits: Any, probabilities: Any) -> object:
-    """Return what was given: confidences, or predictions made of class scores."""
-    given = [x for x in (confidence, logits, probabilities) if x is not None]
-    if len(given) != 1:
-        raise (InputError if given else MissingInputError)(
-            "give one of `confidence` (or predictions), `logits` and `probabilities`; "
-            f"got {len(given)} of them"
+def select_source(confidence: object, logits: Any, probabilities: Any) -> object:
+    """Return the confidences, or predictions built from the class scores."""
+    n_sources = sum(source is not None for source in (confidence, logits, probabilities))
+    if n_sources != 1:
+        raise (InputError if n_sources else MissingInputError)(
+            "pass exactly one of `confidence` (or predictions), `logits` and `probabilities`; "
+            f"got {n_sources} of them"
         )
     if confidence is not None:
         return confidence
     return Predictions(logits=logits, probabilities=probabilities, unlabeled=True)
 
 
-def scored(predictions: Predictions, wanted: str, state: ScoreState | None) -> ConfidenceScore:
-    """Return the confidences that a rule for the score `wanted` is about."""
-    if not wanted and state is None:
+def compute_confidence(
+    predictions: Predictions, score_name: str, state: ScoreState | None
+) -> ConfidenceScore:
+    """Compute the confidences of the score of a rule."""
+    if not score_name and state is None:
         raise MissingInputError(
-            "the rule names no score. Give its confidences, or name it: rule.for_score('msr')"
+            "the rule names no score. Pass confidences, or set the score: rule.for_score('msr')"
         )
-    return score(wanted if state is None else state, predictions)
+    return score(score_name if state is None else state, predictions)
 
 
-def on_scale(found: ConfidenceScore, own: str, scale: str | None) -> tuple[AnyArray, str | None]:
-    """Return the values to compare with a threshold on the scale `own`, and what they are in.
-
-    `scale` is what was said of the values: of a column of the caller's nothing else is known.
-    """
-    refuse_said(found, scale)
-    if found.own:
-        return found.values, scale
-    if found.scale == own:
-        return found.values, "score"
-    if own == "probability" and found.probability is not None:
-        return found.probability, "score"
-    return found.values, found.scale
-
-
-def compared(
-    given: Any, wanted: str, own: str, state: ScoreState | None, scale: str | None
+def values_on_scale(
+    confidence: ConfidenceScore, rule_scale: str, scale: str | None
 ) -> tuple[AnyArray, str | None]:
-    """Return what a rule for the score `wanted` compares with thresholds on the scale `own`.
+    """Return the values to compare with a threshold on `rule_scale`, and their scale.
 
-    And what these confidences are measured in, where that is known.
+    `scale` is the scale that the caller names. A score from a column of the data has no other.
     """
-    if isinstance(given, Predictions):
-        given = scored(given, wanted, state)
+    check_scale(confidence, scale)
+    if confidence.own:
+        return confidence.values, scale
+    if confidence.scale == rule_scale:
+        return confidence.values, "score"
+    if rule_scale == "probability" and confidence.probability is not None:
+        return confidence.probability, "score"
+    return confidence.values, confidence.scale
+
+
+def comparable_values(
+    source: Any, score_name: str, rule_scale: str, state: ScoreState | None, scale: str | None
+) -> tuple[AnyArray, str | None]:
+    """Return the confidences to compare with thresholds on `rule_scale`, and their scale.
+
+    The scale is None if it is unknown.
+    """
+    if isinstance(source, Predictions):
+        source = compute_confidence(source, score_name, state)
     elif state is not None:
         raise InputError(
-            "`score` computes confidences from predictions; got the confidences themselves"
+            "`score` requires predictions, from which it computes confidences; got confidences"
         )
-    if not isinstance(given, ConfidenceScore):
-        return given, scale
-    refuse_other(wanted, given.name)
-    return on_scale(given, own, scale)
+    if not isinstance(source, ConfidenceScore):
+        return source, scale
+    check_score_name(score_name, source.name)
+    return values_on_scale(source, rule_scale, scale)
 
 
-def refuse_other(wanted: str, name: str) -> None:
-    """Refuse another score than that of a rule; without a name, either is any."""
-    if wanted and name and name != wanted:
+def check_score_name(rule_score: str, name: str) -> None:
+    """Raise InputError if both names are known and differ."""
+    if rule_score and name and name != rule_score:
         raise InputError(
-            f"the rule is for the score {wanted!r}; got {name!r}. A threshold of one score "
-            "means nothing on the scale of another"
+            f"the rule is for the score {rule_score!r}; got {name!r}. A threshold of one score "
+            "has no meaning for another score"
         )
 
 
-def refuse_said(found: ConfidenceScore, scale: str | None) -> None:
-    """Refuse that a computed score is measured in something else than it is."""
-    if scale is not None and not found.own and scale != found.scale:
-        msg = (
-            f"the score {found.name!r} is computed, and its scale is {found.scale!r}; got {scale!r}"
+def check_scale(confidence: ConfidenceScore, scale: str | None) -> None:
+    """Raise InputError if `scale` contradicts the scale of a computed score."""
+    if scale is not None and not confidence.own and scale != confidence.scale:
+        raise InputError(
+            f"the score {confidence.name!r} is computed, and its scale is {confidence.scale!r}; "
+            f"got {scale!r}. Drop `scale` (--scale)"
         )
-        raise InputError(f"{msg}. Drop `scale` (--scale)")
 
 
-def counterpart(threshold: float, scale: str) -> float | None:
-    """Return a threshold in log-odds as a probability, or the reverse; None where it has none."""
+def convert_threshold(threshold: float, scale: str) -> float | None:
+    """Convert a threshold between log-odds and probability; None if it has no counterpart."""
     if scale == "log-odds":
         return float(special.expit(threshold))
     if scale == "probability" and 0 < threshold < 1:
@@ -110,114 +115,118 @@ def counterpart(threshold: float, scale: str) -> float | None:
     return None
 
 
-def reached(values: Array, threshold: float | FloatArray, own: str, given: str | None) -> BoolArray:
-    """Tell which values reach a threshold on the scale `own`; `given` is theirs, where it was said.
+def reaches_threshold(
+    values: Array, threshold: float | FloatArray, rule_scale: str, value_scale: str | None
+) -> BoolArray:
+    """Return which values reach a threshold on `rule_scale`; `value_scale` may be None (unknown).
 
-    There is one threshold, or one for each value. The comparison is made
-    on the scale of the threshold ("score" is that) in the precision of the values; on the other
-    one within 4 units in the last place.
+    There is one threshold, or one for each value. On the scale of the threshold (also called
+    "score"), numbers are compared in the precision of the values. On the other scale, values may
+    be 4 units in the last place below the threshold.
     """
-    if given is None:
-        _refuse_doubtful(values, float(np.min(threshold)), own)
-        return _compared(values, threshold)
-    if given not in SCALES:
-        raise InputError(f"`scale` must be one of {', '.join(map(repr, SCALES))}; got {given!r}")
-    if given == "score":
-        return _compared(values, threshold)
-    if given == "probability" and _outside(values).any():
-        at = int(np.argmax(_outside(values)))
-        raise DomainError(
-            f"`confidence` must lie in [0, 1] with scale='probability'; got {values[at]!r} at "
-            f"index {at}"
-        )
-    if given == own:
-        return _compared(values, threshold)
-    if own in {"score", UNKNOWN}:
-        raise InputError(_no_counterpart(own, given))
-    if given == "probability":
-        return _in_probabilities(values, threshold)
-    p = special.expit(values.astype(np.float64))
-    return np.asarray(p >= threshold * (1 - _ULPS * np.finfo(np.float64).eps), dtype=np.bool_)
+    if value_scale is None:
+        _check_plausible_scale(values, float(np.min(threshold)), rule_scale)
+        return _at_least(values, threshold)
+    if value_scale not in SCALES:
+        names = ", ".join(map(repr, SCALES))
+        raise InputError(f"`scale` must be one of {names}; got {value_scale!r}")
+    if value_scale == "score":
+        return _at_least(values, threshold)
+    if value_scale == "probability":
+        is_outside = _is_no_probability(values)
+        if is_outside.any():
+            index = int(np.argmax(is_outside))
+            raise DomainError(
+                "`confidence` must lie in [0, 1] with scale='probability'; got "
+                f"{values[index]!r} at index {index}"
+            )
+    if value_scale == rule_scale:
+        return _at_least(values, threshold)
+    if rule_scale in {"score", UNKNOWN}:
+        raise InputError(_no_counterpart_message(rule_scale, value_scale))
+    if value_scale == "probability":
+        return _probability_reaches_log_odds(values, threshold)
+    probability = special.expit(values.astype(np.float64))
+    tolerance = _MAX_ULP_DIFFERENCE * np.finfo(np.float64).eps
+    return np.asarray(probability >= threshold * (1 - tolerance), dtype=np.bool_)
 
 
-def _compared(values: Array, threshold: float | FloatArray) -> BoolArray:
+def _at_least(values: Array, threshold: float | FloatArray) -> BoolArray:
+    """Compare in the precision of the values."""
     with np.errstate(over="ignore"):
         out: BoolArray = values >= np.asarray(threshold).astype(values.dtype)
     return out
 
 
-def _in_probabilities(values: Array, threshold: float | FloatArray) -> BoolArray:
+def _probability_reaches_log_odds(values: Array, threshold: float | FloatArray) -> BoolArray:
     """Compare probabilities with a threshold in log-odds."""
     eps = float(np.finfo(values.dtype).eps)
-    at, highest = special.expit(threshold), float(np.max(threshold))
-    if float(special.expit(-highest)) < _ROOM * eps:
+    probability_threshold = special.expit(threshold)
+    highest = float(np.max(threshold))
+    distance_to_one = float(special.expit(-highest))
+    if distance_to_one < _MIN_ULPS_TO_ONE * eps:
         raise DomainError(
-            f"the threshold of this rule, log-odds of {highest:.6g}, is a probability so near 1 "
-            f"that {values.dtype} probabilities do not tell what reaches it. Give `logits`, the "
+            f"the threshold of this rule, log-odds of {highest:.6g}, is so close to a probability "
+            f"of 1 that {values.dtype} probabilities cannot be compared with it. Pass `logits`, "
             "predictions, or confidences in log-odds"
         )
-    out: BoolArray = values >= np.asarray(at * (1 - _ULPS * eps)).astype(values.dtype)
+    lowest_accepted = np.asarray(probability_threshold * (1 - _MAX_ULP_DIFFERENCE * eps))
+    out: BoolArray = values >= lowest_accepted.astype(values.dtype)
     return out
 
 
-def _outside(values: Array) -> BoolArray:
-    out: BoolArray = (values < -_BEYOND) | (values > 1 + _BEYOND)
+def _is_no_probability(values: Array) -> BoolArray:
+    out: BoolArray = (values < -_PROBABILITY_TOLERANCE) | (values > 1 + _PROBABILITY_TOLERANCE)
     return out
 
 
-def _refuse_doubtful(values: Array, threshold: float, own: str) -> None:
-    """Refuse values that look as if they were on the other scale than the threshold."""
-    if own not in {"log-odds", "probability"}:
+def _check_plausible_scale(values: Array, threshold: float, rule_scale: str) -> None:
+    """Raise InputError if the values may be on another scale than the threshold."""
+    if rule_scale not in {"log-odds", "probability"}:
         return
-    outside = _outside(values)
-    if own == "log-odds" and outside.any():
-        return
-    if own == "probability" and not outside.any():
+    has_other_values = bool(_is_no_probability(values).any())
+    if has_other_values == (rule_scale == "log-odds"):
         return
     low, high = float(values.min()), float(values.max())
-    span = "all lie" if own == "log-odds" else "do not all lie"
+    span = "all lie" if rule_scale == "log-odds" else "do not all lie"
     raise InputError(
         f"`confidence` may be on another scale than the rule: the values {span} in [0, 1] (they "
-        f"run from {low:.6g} to {high:.6g}), and the threshold is {threshold:.6g} "
-        f"({said(threshold, own)}). "
-        "Give the predictions, `logits` or `probabilities`, or say what the values are with "
-        "`scale` (--scale): 'log-odds', 'probability', or 'score' to compare them as they are"
+        f"range from {low:.6g} to {high:.6g}), and the threshold is {threshold:.6g} "
+        f"({describe_scale(threshold, rule_scale)}). "
+        "Pass the predictions, `logits` or `probabilities`, or set `scale` (--scale) to "
+        "'log-odds', 'probability', or to 'score' to compare without conversion"
     )
 
 
-def _named(own: str, other: float) -> str:
-    if own == "log-odds":
-        return f"a probability of {other:.6g}"
-    return f"log-odds of {other:.6g}"
-
-
-def _no_counterpart(own: str, given: str) -> str:
-    if own == UNKNOWN:
+def _no_counterpart_message(rule_scale: str, value_scale: str) -> str:
+    if rule_scale == UNKNOWN:
         return (
-            "the rule does not record the scale of its threshold, so confidences that are "
-            f"{given!r} cannot be brought to it. Set it, as in rule.for_score('msr', "
-            "scale='log-odds'), or leave `scale` out to compare numbers as they are"
+            "the rule does not record the scale of its threshold, so it cannot be compared with "
+            f"confidences on the scale {value_scale!r}. Set it, as in rule.for_score('msr', "
+            "scale='log-odds'), or omit `scale` to compare without conversion"
         )
     return (
-        f"the threshold of this rule is in the unit of its score, which has no exact counterpart "
-        f"in {given!r}; give confidences of that score"
+        "the threshold of this rule is in the unit of its score, which has no exact counterpart "
+        f"on the scale {value_scale!r}; pass confidences of that score"
     )
 
 
-def said(threshold: float, scale: str) -> str:
-    """Write what a threshold is on its scale and on the other one; empty for a score's own unit.
+def describe_scale(threshold: float, scale: str) -> str:
+    """Return the scale of a threshold and its value on the other scale; "" for a score's unit.
 
     Examples
     --------
-    >>> said(2.0, "log-odds"), said(0.75, "probability"), said(3.0, "score")
-    ('log-odds; a probability of 0.880797', 'a probability; log-odds of 1.09861', '')
-    >>> said(3.0, "unknown")
-    'on a scale that is not recorded'
+    >>> describe_scale(2.0, "log-odds"), describe_scale(0.75, "probability")
+    ('log-odds; a probability of 0.880797', 'a probability; log-odds of 1.09861')
+    >>> describe_scale(3.0, "score"), describe_scale(3.0, "unknown")
+    ('', 'on a scale that is not recorded')
     """
     if scale == UNKNOWN:
         return "on a scale that is not recorded"
     if scale == "score":
         return ""
-    other = counterpart(threshold, scale)
-    first = "log-odds" if scale == "log-odds" else "a probability"
-    return first if other is None else f"{first}; {_named(scale, other)}"
+    name, other_name = "log-odds", "a probability"
+    if scale == "probability":
+        name, other_name = other_name, name
+    counterpart = convert_threshold(threshold, scale)
+    return name if counterpart is None else f"{name}; {other_name} of {counterpart:.6g}"

@@ -11,17 +11,17 @@ from abstain_bench.results.records import (
 )
 from abstain_bench.results.results import results_of, with_published
 from abstain_bench.results.rotations import rotated_results
-from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.selection import SelectedSetting
 
 __all__ = [
     "BenchmarkResults",
     "CalibrationRow",
-    "Chosen",
     "CurvePoints",
     "Extreme",
     "MethodFacts",
     "PublishedNumber",
     "PublishedOrder",
+    "SelectedSetting",
     "ThresholdRow",
     "results_of",
     "rotated_results",

@@ -7,7 +7,7 @@ from typing import Any, Final
 from abstain.evaluation import Note
 from abstain.evaluation.comparison import ScoredRun
 from abstain_bench.results.scope import ComparableRuns
-from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.store import StoredRun
 from abstain_bench.runs.studies import Study
@@ -25,7 +25,7 @@ __all__ = [
 FEW_FAILURES: Final = 10
 
 
-def about_choices(choices: Sequence[Chosen]) -> Iterator[Note]:
+def about_choices(choices: Sequence[SelectedSetting]) -> Iterator[Note]:
     """Yield notes on settings that were selected with incomplete data."""
     methods_by_note: dict[tuple[str, str], list[str]] = defaultdict(list)
     for choice in choices:
@@ -73,7 +73,9 @@ def about_runs(
         yield Note("one_seed", "There is one seed, so the variation between trainings is unknown.")
 
 
-def about_untested(chosen: Sequence[Chosen], stored_runs: Sequence[StoredRun]) -> Iterator[Note]:
+def about_untested(
+    chosen: Sequence[SelectedSetting], stored_runs: Sequence[StoredRun]
+) -> Iterator[Note]:
     """Yield a warning if a run was stopped before all selected networks were tested."""
     settings = {(item.arm, item.setting) for item in chosen}
     selected_runs = [item for item in stored_runs if (item.run.arm, item.run.setting) in settings]

@@ -21,7 +21,7 @@ from abstain.thresholds import RuleCheck
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
-from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.studies import Study
 
 __all__ = [
@@ -239,7 +239,7 @@ class BenchmarkResults(NotebookDisplay):
         The rows, in the order of the catalogue, those that were added last.
     metrics : tuple of str
         In the order asked for.
-    chosen : tuple of Chosen
+    chosen : tuple of SelectedSetting
         The setting of each method, by metric.
     comparisons : mapping from str to Comparison
         By metric; data are ``(("study", name),)``, runs the seeds.
@@ -278,7 +278,7 @@ class BenchmarkResults(NotebookDisplay):
     studies: tuple[Study, ...]
     methods: tuple[MethodFacts, ...]
     metrics: tuple[str, ...]
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[SelectedSetting, ...]
     comparisons: Mapping[str, Comparison]
     thresholds: tuple[ThresholdRow, ...]
     curves: Mapping[tuple[str, str], CurvePoints]

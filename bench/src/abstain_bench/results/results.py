@@ -32,9 +32,9 @@ from abstain_bench.results.scope import (
 )
 from abstain_bench.results.studies import comparison_of
 from abstain_bench.results.tables import OnStudy, RuleOptions, StudyTables
-from abstain_bench.runs.costs import REPORT, Stopwatch, costs_of
+from abstain_bench.runs.costs import REPORT, Stopwatch, read_costs
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import Chosen
+from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.store import Store
 from abstain_bench.runs.studies import Study
 
@@ -167,7 +167,7 @@ def _check_tested(store: Store) -> None:
 def _assemble(
     tables: StudyTables,
     studies: tuple[Study, ...],
-    settings: tuple[Chosen, ...],
+    settings: tuple[SelectedSetting, ...],
     reasons_without_scores: dict[str, str],
 ) -> BenchmarkResults:
     """Combine the results of all studies into one record."""
@@ -175,7 +175,7 @@ def _assemble(
     names = sorted_by_catalogue(
         [name for selected in runs_by_metric.values() for name in selected.runs]
     )
-    with tables.watch.of("ranking"):
+    with tables.watch.measure("ranking"):
         comparisons = {
             metric.name: comparison_of(
                 tables.studied[metric.name],
@@ -209,7 +209,7 @@ def _assemble(
         undefined=tables.undefined,
         level=tables.plan.level,
         # The times of reports vary; these are the times of the run.
-        costs=tuple(cost for cost in costs_of(store.folder) if cost.stage != REPORT),
+        costs=tuple(cost for cost in read_costs(store.folder) if cost.stage != REPORT),
     )
 
 
@@ -257,7 +257,7 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
 
 
 def method_facts(
-    name: str, choices: Sequence[Chosen], primary: str, titles: Mapping[str, str]
+    name: str, choices: Sequence[SelectedSetting], primary: str, titles: Mapping[str, str]
 ) -> MethodFacts:
     """Return title, source and meaning of a method; `titles` has those of added methods."""
     settings = [choice for choice in choices if choice.method == name]

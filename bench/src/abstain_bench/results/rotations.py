@@ -29,7 +29,7 @@ from abstain_bench.results.scope import (
 )
 from abstain_bench.results.studies import Studied, compared, comparison_of
 from abstain_bench.results.tables import meaningless
-from abstain_bench.runs.selection import Chosen, on_probabilities
+from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study
 
@@ -198,7 +198,7 @@ class _Rotation:
                 f"no run of {str(store.folder)!r} was tested; continue it with "
                 "`abstain benchmark run`"
             )
-        self.chosen: tuple[Chosen, ...] = select_settings(
+        self.chosen: tuple[SelectedSetting, ...] = select_settings(
             store, [metric.name for metric in metrics]
         )
         if methods is not None:
@@ -238,7 +238,7 @@ class _Rotation:
     def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
         """Return the methods in one seed, with the pictures named as in every folder."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
-        unit = self.samples.unit(seed, runs, calibrated=on_probabilities(metric))
+        unit = self.samples.unit(seed, runs, calibrated=needs_probabilities(metric))
         codes = np.unique(self.places, return_inverse=True)[1].astype(np.int64)
         named = f"{self.reading.store.folder.name}, seed {seed}"
         return replace(unit, run=named, cluster=codes, group=self.places)

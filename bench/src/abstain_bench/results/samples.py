@@ -16,7 +16,7 @@ from abstain.evaluation.comparison import ScoredRun
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import predictions_of
+from abstain_bench.runs.selection import to_predictions
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, Store
 from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, study_loss
 
@@ -94,7 +94,7 @@ class Calibrators:
         known = self._validation[run.name]
         if known is None or not np.isfinite(known.confidence.get(method, np.nan)).all():
             return None
-        return predictions_of(known, [method], averages=averages_of(method))
+        return to_predictions(known, [method], uses_mean_prediction=averages_of(method))
 
     def there(self, run: Run, method: str) -> bool:
         """Tell whether a method could be calibrated."""

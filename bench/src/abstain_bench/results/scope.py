@@ -8,7 +8,13 @@ from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
 from abstain_bench.results.samples import StoredScores, averages_of
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import Chosen, choose, metrics_of, usable, validated
+from abstain_bench.runs.selection import (
+    SelectedSetting,
+    is_computable,
+    reported_metrics,
+    select_best_settings,
+    validation_values,
+)
 from abstain_bench.runs.store import VALIDATION, Run, Store, StoredRun
 from abstain_bench.runs.studies import Study, studies_of
 
@@ -28,10 +34,10 @@ _ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
 def select_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
     """Return the metrics with these names, or those of the configuration."""
-    requested = metrics_of(store) if names is None else names
+    requested = reported_metrics(store) if names is None else names
     metrics = [metric_named(name) for name in _as_list(requested)]
     for metric in metrics:
-        if not usable(metric):
+        if not is_computable(metric):
             raise InputError(
                 f"the metric {metric.name!r} cannot be computed from confidences: it needs class "
                 "probabilities, which runs do not keep for every method"
@@ -51,7 +57,9 @@ def select_studies(store: Store, names: Sequence[str] | None) -> tuple[Study, ..
     return tuple(study for study in studies if study.name in requested)
 
 
-def select_methods(choices: Sequence[Chosen], names: Sequence[str] | None) -> tuple[Chosen, ...]:
+def select_methods(
+    choices: Sequence[SelectedSetting], names: Sequence[str] | None
+) -> tuple[SelectedSetting, ...]:
     """Return the choices of the methods with these names, or of all methods."""
     if names is None:
         return tuple(choices)
@@ -67,7 +75,9 @@ def sorted_by_catalogue(names: Sequence[str]) -> list[str]:
     return [*in_catalogue, *(name for name in dict.fromkeys(names) if name not in METHODS)]
 
 
-def methods_without_scores(store: Store, choices: Sequence[Chosen]) -> Iterator[tuple[str, str]]:
+def methods_without_scores(
+    store: Store, choices: Sequence[SelectedSetting]
+) -> Iterator[tuple[str, str]]:
     """Yield the methods of the configuration without a score in any run, with the reason."""
     scored = {choice.method for choice in choices}
     configured = (match_spelling(name, METHODS) for name in store.config.get("methods", ()))
@@ -103,7 +113,7 @@ def _check_names(
 # ---------------------------------------------------------------------- the setting of each method
 def select_settings(
     store: Store, metrics: Sequence[str], chosen_by: str | None = None
-) -> tuple[Chosen, ...]:
+) -> tuple[SelectedSetting, ...]:
     """Select the setting of every method for every metric on the validation data.
 
     If `chosen_by` is set, this metric selects the settings for all metrics, and `value` is its
@@ -116,7 +126,7 @@ def select_settings(
         choices = select_settings(store, [metric_named(chosen_by).name])
         return tuple(replace(choice, metric=metric) for metric in metrics for choice in choices)
     cache: dict[tuple[str, frozenset[str]], _ValuesByMethod] = {}
-    return choose(
+    return select_best_settings(
         [_with_all_values(store, stored_run, metrics, cache) for stored_run in store.stored_runs],
         metrics,
     )
@@ -157,7 +167,7 @@ def _validation_values(
     """Return the values of methods on the validation data, None for each that does not exist."""
     computed: _ValuesByMethod = {}
     if stored_run.validation_file:
-        computed = validated(store.scores(stored_run.run, VALIDATION), methods, metrics)
+        computed = validation_values(store.scores(stored_run.run, VALIDATION), methods, metrics)
     missing: dict[str, float | None] = dict.fromkeys(metrics)
     return {name: computed.get(name, missing) for name in methods}
 
@@ -188,7 +198,7 @@ class ComparableRuns:
 
 
 def select_comparable_runs(
-    choices: Sequence[Chosen], scores: StoredScores, first_study: Study
+    choices: Sequence[SelectedSetting], scores: StoredScores, first_study: Study
 ) -> ComparableRuns:
     """Select the methods and seeds with the largest number of comparable values.
 
@@ -233,7 +243,7 @@ def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, .
 
 
 def _runs_by_seed(
-    choice: Chosen, scores: StoredScores, first_study: Study
+    choice: SelectedSetting, scores: StoredScores, first_study: Study
 ) -> Iterator[tuple[int, Run]]:
     """Yield the seeds and runs that have confidences of a method."""
     for seed in scores.store.seeds:
@@ -242,7 +252,7 @@ def _runs_by_seed(
             yield seed, run
 
 
-def _reason_without_runs(choice: Chosen, scores: StoredScores, first_study: Study) -> str:
+def _reason_without_runs(choice: SelectedSetting, scores: StoredScores, first_study: Study) -> str:
     """Return why no run has confidences of a method."""
     setting = (choice.arm, choice.setting)
     runs = [run for seed in scores.store.seeds if (run := scores.run(setting, seed))]

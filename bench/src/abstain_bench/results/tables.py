@@ -19,7 +19,7 @@ from abstain_bench.results.samples import Calibrators, StoredScores, StudySample
 from abstain_bench.results.scope import ComparableRuns
 from abstain_bench.results.studies import Studied, averaged, compared
 from abstain_bench.runs.costs import Stopwatch
-from abstain_bench.runs.selection import on_probabilities
+from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.store import Run
 from abstain_bench.runs.studies import Study, studies_of
 
@@ -83,12 +83,12 @@ class StudyTables:
             for run in by_seed.values()
         }
         if runs:
-            with self.watch.of("reading"):
+            with self.watch.measure("reading"):
                 samples = self._samples(study, runs.values())
             parts = self._parts(samples, next(iter(runs.values())))
-            with self.watch.of("comparison"):
+            with self.watch.measure("comparison"):
                 self._compare_all(samples, parts)
-            with self.watch.of("looks"):
+            with self.watch.measure("looks"):
                 self._add_details(samples, parts)
         self.reading.over(study)
 
@@ -124,7 +124,7 @@ class StudyTables:
         if reason := meaningless(metric, study):
             self.undefined[key] = reason
             return
-        calibrated = on_probabilities(metric)
+        calibrated = needs_probabilities(metric)
         runs = dict(self._complete_methods(metric.name, samples, calibrated=calibrated))
         if not runs:
             self.undefined[key] = "no method has values in this study"

@@ -1,4 +1,4 @@
-"""What each stage of a benchmark costs: the seconds that its jobs and its last report measured."""
+"""Duration of the stages of a benchmark, as measured by its jobs and its last report."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 from abstain._foundation.files import write_atomically
 from abstain._foundation.input_files import read_json_object
@@ -18,56 +18,56 @@ from abstain_bench.runs.specification.jobs import stage_of_name
 from abstain_bench.runs.store import JOBS
 
 __all__ = [
-    "PARTS",
+    "PART_TITLES",
     "REPORT",
     "Cost",
     "CostRow",
     "Stopwatch",
-    "by_score",
-    "by_stage",
-    "costs_of",
+    "costs_by_score",
+    "costs_by_stage",
+    "read_costs",
     "write_report_costs",
 ]
 
-#: What is measured, in the order of the table, with the words for people.
-PARTS: Final[Mapping[str, str]] = {
+#: Measured parts in the order of the table, with their titles.
+PART_TITLES: Final[Mapping[str, str]] = {
     "training": "training",
-    "pictures": "pictures: loaded, varied, shifted and corrupted",
-    "passes": "passes of the networks",
-    "scores": "scores: fitted and computed",
+    "pictures": "images: load, augment, shift and corrupt",
+    "passes": "forward passes of the networks",
+    "scores": "scores: fit and compute",
     "evaluation": "evaluation: metrics",
-    "other": "the rest: reading and writing of files",
-    "reading": "scores read",
+    "other": "other: read and write files",
+    "reading": "read scores",
     "comparison": "evaluation: metrics, intervals and all pairs",
     "looks": "curves, thresholds and calibration",
     "ranking": "ranking over all studies",
-    "page": "page and images",
+    "page": "page and figures",
     "tables": "tables",
 }
 
-#: The stage that is no job.
+#: The stage of reports, which has no jobs.
 REPORT: Final = "report"
 _STAGES: Final = ("train", "validate", "test", REPORT)
-#: In the folder of the runs: what the last report took.
+#: File in the folder of runs with the durations of the last report.
 _FILE: Final = "report-costs.json"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a part of a stage costs, over all of its jobs.
+    """Duration of a part of a stage, summed over its jobs.
 
     Attributes
     ----------
     stage : str
-        "train", "validate" or "test", of one network or of those of all seeds; "report".
+        "train", "validate" or "test", including ensembles; "report".
     part : str
-        In `PARTS`; empty for jobs of versions that measured no parts.
+        Name in `PART_TITLES`; empty for jobs of versions that did not measure parts.
     score : str
-        The name of the score in the part "scores"; empty elsewhere.
+        Name of the score in the part "scores"; empty in other parts.
     jobs : int
-        How many jobs it was measured in.
+        Number of measured jobs.
     seconds : float
-        Of all of them together.
+        Total duration.
     """
 
     stage: str
@@ -83,63 +83,71 @@ class CostRow:
 
     Attributes
     ----------
-    words : tuple of str
-        Its stage and what was done, or the name of a score.
+    labels : tuple of str
+        Stage and title of the part, or the name of a score.
     jobs : int
-        How many jobs it was measured in.
+        Number of measured jobs.
     seconds : float
-        Of all of them together.
+        Total duration.
     share : float
-        Of the seconds of all rows.
+        Share of the seconds of all rows.
     """
 
-    words: tuple[str, ...]
+    labels: tuple[str, ...]
     jobs: int
     seconds: float
     share: float
 
 
-def by_stage(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return what each part of each stage took, all scores together.
+def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
+    """Return the duration of each part of each stage, with the sum over all scores.
 
     Examples
     --------
     >>> from abstain_bench.runs.costs import Cost, by_stage
     >>> costs = [Cost("test", "scores", name, 2, 1.0) for name in ("msr", "knn")]
-    >>> [(row.words, row.seconds) for row in by_stage([Cost("train", "", "", 3, 6.0), *costs])]
-    [(('train', 'all of it'), 6.0), (('test', 'scores: fitted and computed'), 2.0)]
+    >>> [
+    ...     (row.labels, row.seconds)
+    ...     for row in costs_by_stage([Cost("train", "", "", 3, 6.0), *costs])
+    ... ]
+    [(('train', 'total'), 6.0), (('test', 'scores: fit and compute'), 2.0)]
     """
-    return _rows(((c.stage, PARTS.get(c.part, "all of it")), c) for c in costs)
+    return _sum_by_label(
+        ((cost.stage, PART_TITLES.get(cost.part, "total")), cost) for cost in costs
+    )
 
 
-def by_score(costs: Iterable[Cost]) -> list[CostRow]:
-    """Return what fitting and computing each score took, in all stages, the longest first.
+def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
+    """Return the duration of fitting and computing each score, longest first.
 
     Examples
     --------
     >>> from abstain_bench.runs.costs import Cost, by_score
     >>> costs = [Cost(stage, "scores", "knn", 2, 1.5) for stage in ("validate", "test")]
     >>> by_score([*costs, Cost("test", "scores", "vim", 2, 1.0)])[0]
-    CostRow(words=('knn',), jobs=4, seconds=3.0, share=0.75)
+    CostRow(labels=('knn',), jobs=4, seconds=3.0, share=0.75)
     """
-    rows = _rows(((c.score,), c) for c in costs if c.score)
+    rows = _sum_by_label(((cost.score,), cost) for cost in costs if cost.score)
     return sorted(rows, key=lambda row: -row.seconds)
 
 
-def _rows(named: Iterable[tuple[tuple[str, ...], Cost]]) -> list[CostRow]:
-    """Add up what has one name."""
-    own: dict[tuple[str, ...], list[Cost]] = {}
-    for words, cost in named:
-        own.setdefault(words, []).append(cost)
-    # The scores of a stage were measured in the same jobs, those of two stages were not.
-    jobs = {w: sum({c.stage: c.jobs for c in costs}.values()) for w, costs in own.items()}
-    seconds = {words: sum(c.seconds for c in costs) for words, costs in own.items()}
-    whole = sum(seconds.values()) or 1.0
-    return [CostRow(w, jobs[w], seconds[w], seconds[w] / whole) for w in own]
+def _sum_by_label(labeled_costs: Iterable[tuple[tuple[str, ...], Cost]]) -> list[CostRow]:
+    """Sum the costs with equal labels."""
+    costs_by_label: dict[tuple[str, ...], list[Cost]] = {}
+    for labels, cost in labeled_costs:
+        costs_by_label.setdefault(labels, []).append(cost)
+    total = sum(cost.seconds for costs in costs_by_label.values() for cost in costs) or 1.0
+    rows = []
+    for labels, costs in costs_by_label.items():
+        # The scores of a stage were measured in the same jobs.
+        n_jobs = sum({cost.stage: cost.jobs for cost in costs}.values())
+        seconds = sum(cost.seconds for cost in costs)
+        rows.append(CostRow(labels, n_jobs, seconds, seconds / total))
+    return rows
 
 
 class Stopwatch:
-    """Adds up the seconds of the parts of a piece of work, by name.
+    """Sums the durations of named parts of a computation.
 
     Examples
     --------
@@ -156,8 +164,8 @@ class Stopwatch:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
-    def of(self, part: str) -> Iterator[None]:
-        """Measure what is done inside."""
+    def measure(self, part: str) -> Iterator[None]:
+        """Measure the duration of the block."""
         start = perf_counter()
         try:
             yield
@@ -165,33 +173,31 @@ class Stopwatch:
             self.add({part: perf_counter() - start})
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Add what was measured elsewhere."""
-        for part, own in seconds.items():
-            self.seconds[part] = self.seconds.get(part, 0.0) + own
+        """Add durations that were measured elsewhere."""
+        for part, duration in seconds.items():
+            self.seconds[part] = self.seconds.get(part, 0.0) + duration
 
     @property
-    def told(self) -> dict[str, float]:
-        """The seconds as a receipt keeps them."""
-        return {part: round(own, 4) for part, own in self.seconds.items()}
+    def rounded_seconds(self) -> dict[str, float]:
+        """The durations as stored in a receipt."""
+        return {part: round(duration, 4) for part, duration in self.seconds.items()}
 
 
-def costs_of(folder: str | Path, receipts: Iterable[Receipt] | None = None) -> tuple[Cost, ...]:
-    """Say what each stage of a benchmark costs.
-
-    Answers: which part of a run would be worth making faster, or asking for less of?
+def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) -> tuple[Cost, ...]:
+    """Read the duration of each stage of a benchmark.
 
     Parameters
     ----------
     folder : str or Path
-        Of the runs.
+        Folder of runs.
     receipts : iterable of Receipt, optional
-        Of its jobs, where they were read already.
+        Receipts of its jobs; read from the folder by default.
 
     Returns
     -------
     tuple of Cost
-        By stage and part; the scores one by one. What the jobs of an older version measured is
-        one part, and a folder of which no report was made says nothing of one.
+        Durations by stage, part and score. Jobs of earlier versions have a single part. Without a
+        report there is no stage "report".
 
     Examples
     --------
@@ -199,45 +205,50 @@ def costs_of(folder: str | Path, receipts: Iterable[Receipt] | None = None) -> t
     >>> costs_of("runs")
     ()
     """
-    place = Path(folder)
-    known = read_receipts(place / JOBS).values() if receipts is None else receipts
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for one in known:
-        for (part, score), seconds in _parts(one).items():
-            found.setdefault((stage_of_name(one.name), part, score), []).append(seconds)
-    costs = [Cost(*key, len(own), sum(own)) for key, own in found.items() if key[0] in _STAGES]
-    costs += [Cost(REPORT, part, "", 1, own) for part, own in _of_report(place).items()]
-    costs.sort(key=lambda c: (_STAGES.index(c.stage), ("", *PARTS).index(c.part), c.score))
+    folder = Path(folder)
+    if receipts is None:
+        receipts = read_receipts(folder / JOBS).values()
+    seconds_by_key: dict[tuple[str, str, str], list[float]] = {}
+    for receipt in receipts:
+        for (part, score), seconds in _seconds_by_part(receipt).items():
+            key = (stage_of_name(receipt.name), part, score)
+            seconds_by_key.setdefault(key, []).append(seconds)
+    costs = [
+        Cost(*key, len(seconds), sum(seconds))
+        for key, seconds in seconds_by_key.items()
+        if key[0] in _STAGES
+    ]
+    report_seconds = _report_seconds(folder)
+    costs += [Cost(REPORT, part, "", 1, seconds) for part, seconds in report_seconds.items()]
+    parts = ("", *PART_TITLES)
+    costs.sort(key=lambda c: (_STAGES.index(c.stage), parts.index(c.part), c.score))
     return tuple(costs)
 
 
-def _parts(receipt: Receipt) -> dict[tuple[str, str], float]:
-    """Return the seconds of a job by part and score; what is left of them is another part."""
-    took = receipt.facts.get("took")
-    if not isinstance(took, Mapping):
+def _seconds_by_part(receipt: Receipt) -> dict[tuple[str, str], float]:
+    """Return the durations of a job by part and score; the part "other" is the remainder."""
+    measured = receipt.facts.get("took")
+    if not isinstance(measured, Mapping):
         return {("", ""): receipt.seconds}
-    found: dict[tuple[str, str], float] = {}
-    for part, own in took.items():
-        if part in PARTS:
-            each = update_method_names(own) if isinstance(own, Mapping) else {"": own}
-            found |= {(part, name): float(seconds) for name, seconds in each.items()}
-    return found | {("other", ""): max(0.0, receipt.seconds - sum(found.values()))}
+    seconds: dict[tuple[str, str], float] = {}
+    for part, duration in measured.items():
+        if part in PART_TITLES:
+            by_score = duration if isinstance(duration, Mapping) else {"": duration}
+            for score, seconds_of_score in update_method_names(by_score).items():
+                seconds[part, score] = float(seconds_of_score)
+    return seconds | {("other", ""): max(0.0, receipt.seconds - sum(seconds.values()))}
 
 
-def _of_report(folder: Path) -> dict[str, float]:
-    """Return what the last report took; nothing where there was none, or the file is damaged."""
+def _report_seconds(folder: Path) -> dict[str, float]:
+    """Return the durations of the last report; empty without a report or with a damaged file."""
     with suppress(InputError, OSError, TypeError, ValueError):
-        found = {
-            part: float(own)
-            for part, own in read_json_object(folder / _FILE).items()
-            if part in PARTS
-        }
-        return {part: own for part, own in found.items() if isfinite(own) and own >= 0}
+        content = read_json_object(folder / _FILE)
+        seconds = {part: float(content[part]) for part in content if part in PART_TITLES}
+        return {part: x for part, x in seconds.items() if isfinite(x) and x >= 0}
     return {}
 
 
 def write_report_costs(folder: Path, watch: Stopwatch) -> None:
-    """Keep what a report took beside the runs, where one may write there."""
-    said: dict[str, Any] = watch.told
+    """Write the durations of a report into the folder of runs, if it is writable."""
     with suppress(InputError, OSError):
-        write_atomically(folder / _FILE, json.dumps(said).encode())
+        write_atomically(folder / _FILE, json.dumps(watch.rounded_seconds).encode())

@@ -1,4 +1,4 @@
-"""Outputs of networks as `Predictions`, and what the networks of an ensemble predict together."""
+"""Outputs of networks and of ensembles as `Predictions`."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,19 +14,19 @@ from abstain.typing import AnyArray, Array, FloatArray
 
 __all__ = ["ensemble_outputs", "network_outputs"]
 
-#: The label of an image that is of no known class.
-UNKNOWN: Final = -1
+#: Label of images of no known class.
+UNKNOWN_LABEL: Final = -1
 
 #: Columns of `Predictions.confidence`: the confidence that the objective learned, as log-odds; the
 #: mean of its probability over passes with dropout, as log-odds; and that mean minus the standard
 #: deviation over the passes. FD-Shifts stores them as external confidences of these names.
-LEARNED: Final = {"learned": "ext", "mcd_learned": "ext_mcd", "learned_waic": "ext_waic"}
+EXTERNAL_COLUMNS: Final = {"learned": "ext", "mcd_learned": "ext_mcd", "learned_waic": "ext_waic"}
 
 
 def network_outputs(
     logits: AnyArray,
     labels: AnyArray,
-    places: AnyArray,
+    source_indices: AnyArray,
     *,
     features: AnyArray | None = None,
     samples: AnyArray | None = None,
@@ -41,8 +41,8 @@ def network_outputs(
         Class logits of the objective, without the class "abstain".
     labels : array of shape (n,)
         The true classes; -1 for an image of no known class.
-    places : array of shape (n,)
-        Index of each image in its source. Copies of one image share it.
+    source_indices : array of shape (n,)
+        Index of each image in its source. Copies of an image share it.
     features : array of shape (n, d), optional
         Input of the last layer, without dropout.
     samples : array of shape (n, S, K), optional
@@ -55,13 +55,13 @@ def network_outputs(
     Returns
     -------
     abstain.Predictions
-        Its `ids` are the places, its `confidence` has the columns "learned", "mcd_learned" and
-        "learned_waic" where the network has a learned confidence.
+        `ids` are the source indices. `confidence` has the columns "learned", "mcd_learned" and
+        "learned_waic" if the network has a learned confidence.
 
     Raises
     ------
     ShapeError, DomainError
-        As for `abstain.Predictions`.
+        See `abstain.Predictions`.
 
     Examples
     --------
@@ -84,11 +84,11 @@ def network_outputs(
     return Predictions(
         logits=_finite(logits, "logits"),
         labels=labels,
-        ids=places,
+        ids=source_indices,
         features=None if features is None else _finite(features, "features"),
         logit_samples=None if samples is None else _finite(samples, "samples"),
         confidence=learned or None,
-        unknown_label=UNKNOWN,
+        unknown_label=UNKNOWN_LABEL,
     )
 
 
@@ -109,7 +109,7 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
     Raises
     ------
     InputError
-        Fewer than two members, or members of other images or classes.
+        If there are fewer than two members, or members differ in images or classes.
 
     Notes
     -----
@@ -141,7 +141,7 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
         for description, (values, expected) in pairs.items():
             if not np.array_equal(values, expected):
                 raise InputError(
-                    f"members of an ensemble must have answered about the same images; the "
+                    f"members of an ensemble must have outputs for the same images; the "
                     f"{description} of member {number} and of member 1 differ"
                 )
     samples = np.stack([member.logits for member in members], axis=1)

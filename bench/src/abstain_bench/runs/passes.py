@@ -1,4 +1,4 @@
-"""Passes of a trained network over images: one as it is, and some with dropout on."""
+"""Forward passes of a trained network: one without and some with dropout."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,39 +15,39 @@ from abstain_bench._torch import accelerators, torch
 from abstain_bench.networks.backbone import Backbone
 from abstain_bench.runs.outputs import check_n_passes, network_outputs
 
-__all__ = ["outputs_of"]
+__all__ = ["compute_outputs"]
 
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Images at a time, and points of them at a time where the images are large.
-_BLOCK = 500
-_POINTS = 1 << 21
+#: Maximum number of images per block, and of pixels per channel in a block of large images.
+_MAX_BLOCK_SIZE = 500
+_MAX_BLOCK_PIXELS = 1 << 21
 
-#: Told which share of the images is done.
+#: Callback with the finished share of the images.
 OnShare = Callable[[float], None]
 
-#: What is told in a sampled pass, and its name in `network_outputs`.
-_SAMPLED = {"logits": "samples", "confidence": "sample_confidence"}
+#: Outputs of a pass with dropout, with their names in `network_outputs`.
+_SAMPLED_NAMES = {"logits": "samples", "confidence": "sample_confidence"}
 
 
-def outputs_of(
+def compute_outputs(
     network: Network,
     objective: Objective,
-    pictures: Tensor,
+    images: Tensor,
     labels: AnyArray,
-    places: AnyArray,
+    source_indices: AnyArray,
     *,
     samples: int = 0,
     seed: int = 0,
     on_share: OnShare | None = None,
 ) -> Predictions:
-    """Ask a trained network about images, once and with dropout as often as wanted.
+    """Compute the outputs of a trained network for images, with `samples` passes with dropout.
 
     Notes
     -----
-    In the passes only dropout layers are in training mode; batch norm keeps its running means.
-    A block holds at most 500 images, fewer when they are large: memory on the device is bounded.
+    With dropout, only the dropout layers are in training mode; batch norm uses its running means.
+    Large images are processed in smaller blocks, to bound the memory on the device.
 
     Examples
     --------
@@ -57,117 +57,126 @@ def outputs_of(
     >>> from abstain_bench.runs.passes import outputs_of
     >>> objective = training.make("deep-gamblers", rng=0)
     >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))
-    >>> pictures = torch.zeros(2, 1, 28, 28)
-    >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)
+    >>> images = torch.zeros(2, 1, 28, 28)
+    >>> out = compute_outputs(network, objective, images, [3, -1], [0, 1], samples=4)
     >>> out.features.shape, out.logit_samples.shape, list(out.confidence)
     ((2, 64), (2, 4, 10), ['learned', 'mcd_learned', 'learned_waic'])
     """
     check_n_passes(samples)
-    found = _passes(network, objective, pictures, samples=samples, seed=seed, on_share=on_share)
-    return network_outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
+    arrays = _run_passes(network, objective, images, samples=samples, seed=seed, on_share=on_share)
+    return network_outputs(
+        labels=np.asarray(labels), source_indices=np.asarray(source_indices), **arrays
+    )
 
 
-def _passes(
+def _run_passes(
     network: Network,
     objective: Objective,
-    pictures: Tensor,
+    images: Tensor,
     *,
     samples: int,
     seed: int,
     on_share: OnShare | None,
 ) -> dict[str, Array]:
-    """Return the arguments of `network_outputs` that come from a network, by their names."""
-    if getattr(pictures, "ndim", 0) != 4 or not len(pictures):
+    """Return the arguments of `network_outputs` that come from the network."""
+    if getattr(images, "ndim", 0) != 4 or not len(images):
         raise ShapeError(
-            "`pictures` must be a tensor (n, channels, height, width); "
-            f"got {tuple(getattr(pictures, 'shape', ()))}"
+            "`images` must be a tensor (n, channels, height, width); "
+            f"got {tuple(getattr(images, 'shape', ()))}"
         )
     network.eval()
-    dropout = _dropout(network, samples)
-    where = next(network.parameters()).device
-    out: dict[str, Array] = {}
-    with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(where)):
-        _seed(where, seed)
-        n, step = len(pictures), _block(network, pictures)
-        for start in range(0, n, step):
-            rows = slice(start, min(start + step, n))
-            begun = _begun(network, pictures[rows].to(where))
-            told = _told(objective, _ended(network, begun), always=True)
-            _write(out, rows, (n,), told)
-            for layer in dropout:
+    dropout_layers = _dropout_layers(network, samples)
+    device = next(network.parameters()).device
+    arrays: dict[str, Array] = {}
+    with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(device)):
+        _seed_dropout(device, seed)
+        n, block_size = len(images), _block_size(network, images)
+        for start in range(0, n, block_size):
+            rows = slice(start, min(start + block_size, n))
+            maps = _before_dropout(network, images[rows].to(device))
+            outputs = _pass_outputs(objective, _after_dropout(network, maps), with_features=True)
+            _store_rows(arrays, rows, (n,), outputs)
+            for layer in dropout_layers:
                 layer.train()
             for i in range(samples):
-                told = _told(objective, _ended(network, begun), always=False)
-                _write(out, (rows, i), (n, samples), {_SAMPLED[k]: x for k, x in told.items()})
-            for layer in dropout:
+                outputs = _pass_outputs(
+                    objective, _after_dropout(network, maps), with_features=False
+                )
+                sampled = {_SAMPLED_NAMES[name]: array for name, array in outputs.items()}
+                _store_rows(arrays, (rows, i), (n, samples), sampled)
+            for layer in dropout_layers:
                 layer.eval()
             if on_share is not None:
                 on_share(rows.stop / n)
-    return out
+    return arrays
 
 
-def _block(network: Network, pictures: Tensor) -> int:
-    """Return how many images go at a time, by the size at which the layers see them."""
-    _, _, height, width = pictures.shape
+def _block_size(network: Network, images: Tensor) -> int:
+    """Return the number of images per block, depending on their size inside the network."""
+    _, _, height, width = images.shape
     side = getattr(network.backbone, "side", 0)
-    return max(1, min(_BLOCK, _POINTS // (side**2 or height * width)))
+    return max(1, min(_MAX_BLOCK_SIZE, _MAX_BLOCK_PIXELS // (side**2 or height * width)))
 
 
-def _begun(network: Network, block: Tensor) -> list[Tensor]:
-    """Return what no dropout changes, of the backbone and of its twin where there is one."""
-    parts = [network.backbone, network.twin]
+def _backbones(network: Network) -> list[Any]:
+    """Return the backbone, and the second backbone of networks that have one."""
+    return [part for part in (network.backbone, network.twin) if part is not None]
+
+
+def _before_dropout(network: Network, block: Tensor) -> list[Tensor]:
+    """Run the layers before dropout, which all passes share."""
     return [
         part.before_dropout(block) if isinstance(part, Backbone) else block
-        for part in parts
-        if part is not None
+        for part in _backbones(network)
     ]
 
 
-def _ended(network: Network, begun: list[Tensor]) -> Output:
-    """Go on as `Network.forward` does."""
-    parts = [part for part in (network.backbone, network.twin) if part is not None]
+def _after_dropout(network: Network, maps: list[Tensor]) -> Output:
+    """Run the remaining layers, as `Network.forward` does."""
     features = [
-        part.after_dropout(maps) if isinstance(part, Backbone) else part(maps)
-        for part, maps in zip(parts, begun, strict=True)
+        part.after_dropout(x) if isinstance(part, Backbone) else part(x)
+        for part, x in zip(_backbones(network), maps, strict=True)
     ]
-    found: Output = network.head(*features)
-    return found
+    output: Output = network.head(*features)
+    return output
 
 
-def _dropout(network: Network, samples: int) -> list[Any]:
-    """Return the layers that are on in the sampled passes."""
+def _dropout_layers(network: Network, samples: int) -> list[Any]:
+    """Return the dropout layers with a positive rate; none if no passes with dropout are needed."""
     if not samples:
         return []
-    found = [x for x in network.modules() if isinstance(x, _DropoutNd) and x.p > 0]
-    if not found:
+    layers = [x for x in network.modules() if isinstance(x, _DropoutNd) and x.p > 0]
+    if not layers:
         raise InputError(
-            "the network has no dropout, so that all samples would be alike; make the model with "
-            "`dropout` above 0, or ask for `samples=0`"
+            "the network has no dropout, so that all samples would be equal; make the model with "
+            "`dropout` above 0, or set `samples=0`"
         )
-    return found
+    return layers
 
 
-def _seed(where: Any, seed: int) -> None:
-    """Seed the generators that dropout draws from, and no other: torch.manual_seed takes all."""
+def _seed_dropout(device: Any, seed: int) -> None:
+    """Seed the generators of the CPU and of this device; torch.manual_seed seeds all devices."""
     torch.default_generator.manual_seed(seed)
-    if where.type == "cuda":
-        with torch.cuda.device(where):
+    if device.type == "cuda":
+        with torch.cuda.device(device):
             torch.cuda.manual_seed(seed)
 
 
-def _told(objective: Objective, output: Output, *, always: bool) -> dict[str, Array]:
-    """Bring what a pass gave to the host; the features of a sampled pass are not kept."""
-    told = {"logits": wide(objective.class_logits(output))}
-    if always:
-        told["features"] = wide(output.features)
-    # Without a branch of its own, the confidence is a function of the logits.
+def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) -> dict[str, Array]:
+    """Copy the outputs of a pass to the host."""
+    tensors = {"logits": wide(objective.class_logits(output))}
+    if with_features:
+        tensors["features"] = wide(output.features)
+    # Without a confidence branch, the confidence is a function of the logits.
     if output.confidence is not None or output.abstention is not None:
-        told["confidence"] = wide(objective.confidence(output))
-    return {name: tensor.cpu().numpy() for name, tensor in told.items()}
+        tensors["confidence"] = wide(objective.confidence(output))
+    return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
 
 
-def _write(out: dict[str, Array], at: Any, size: tuple[int, ...], told: dict[str, Array]) -> None:
-    for name, array in told.items():
-        if name not in out:
-            out[name] = np.empty((*size, *array.shape[1:]), dtype=array.dtype)
-        out[name][at] = array
+def _store_rows(
+    arrays: dict[str, Array], index: Any, shape: tuple[int, ...], outputs: dict[str, Array]
+) -> None:
+    for name, array in outputs.items():
+        if name not in arrays:
+            arrays[name] = np.empty((*shape, *array.shape[1:]), dtype=array.dtype)
+        arrays[name][index] = array

@@ -1,4 +1,4 @@
-"""How far a benchmark is, from the files of its folder; needs no torch, and no run to be over."""
+"""Progress of a benchmark, read from the files of its folder without torch."""
 
 import json
 from collections import Counter
@@ -10,44 +10,44 @@ from typing import Any, Final
 
 from abstain._foundation.input_files import last_line
 from abstain.errors import FileFormatError, InputError
-from abstain_bench.runs.costs import Cost, costs_of
+from abstain_bench.runs.costs import Cost, read_costs
 from abstain_bench.runs.jobs import Job, JobProgress, Outcome, read_job_progress
 from abstain_bench.runs.jobs.record import Receipt, read_receipts
-from abstain_bench.runs.selection import Chosen, choose
+from abstain_bench.runs.selection import SelectedSetting, select_best_settings
 from abstain_bench.runs.specification import Specification, from_run
 from abstain_bench.runs.specification.jobs import stage_of
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 from abstain_bench.runs.tasks import TASKS
 
-__all__ = ["ArmProgress", "Failure", "Progress", "progress_of", "specification_of"]
+__all__ = ["ArmProgress", "Failure", "Progress", "read_progress", "specification_of"]
 
 
 @dataclass(frozen=True)
 class ArmProgress:
-    """What is done of one arm.
+    """Progress of one arm.
 
     Attributes
     ----------
     arm : str
-        Its name; "ensemble" for what the networks of all seeds make together.
-    networks, trained, validated, tested : int
-        How many there are to be, and how many of them are that far. Of ensembles, which nobody
-        trains, `trained` says how many have all their networks validated.
-    to_test : int
-        How many are tested, as far as settings can be chosen now.
+        Name of the arm; "ensemble" for the ensembles.
+    n_networks, n_trained, n_validated, n_tested : int
+        Number of planned networks, and of those that are trained, validated and tested. For
+        ensembles, `n_trained` counts those whose networks are all validated.
+    n_to_test : int
+        Number of networks that must be tested, according to the settings selected so far.
     """
 
     arm: str
-    networks: int
-    trained: int
-    validated: int
-    tested: int
-    to_test: int
+    n_networks: int
+    n_trained: int
+    n_validated: int
+    n_tested: int
+    n_to_test: int
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A job that failed."""
+    """A failed job, with its log and the last line of it."""
 
     name: str
     log: Path
@@ -56,56 +56,56 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far a benchmark is.
+    """Progress of a benchmark.
 
     Attributes
     ----------
     store : Store
-        The folder.
+        The folder of runs.
     arms : tuple of ArmProgress
-        In the order of the configuration, ensembles last.
+        Progress by arm in the order of the configuration, ensembles last.
     imported : mapping from str to int
-        By arm, how many runs were imported.
-    chosen : tuple of Chosen
-        By metric and method, from the networks that are validated so far.
-    failed : tuple of Failure
+        Number of imported runs by arm.
+    selected : tuple of SelectedSetting
+        Selected settings by metric and method, from the networks validated so far.
+    failures : tuple of Failure
         Jobs that failed and were not done since.
-    begun : tuple of str
-        Trainings of which a part is kept.
-    running : tuple of Step
-        How far the jobs are that go on.
+    unfinished_trainings : tuple of str
+        Trainings with a checkpoint.
+    running_jobs : tuple of JobProgress
+        Progress of the running jobs.
     seconds : float
-        That all jobs that are done took.
+        Total duration of the finished jobs.
     size : int
         Bytes of the folder.
     costs : tuple of Cost
-        What each stage took, as far as it is done.
+        Duration of the parts of each stage, for the finished jobs.
     """
 
     store: Store
     arms: tuple[ArmProgress, ...]
     imported: Mapping[str, int] = field(default_factory=dict)
-    chosen: tuple[Chosen, ...] = ()
-    failed: tuple[Failure, ...] = ()
-    begun: tuple[str, ...] = ()
-    running: tuple[JobProgress, ...] = ()
+    selected: tuple[SelectedSetting, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    unfinished_trainings: tuple[str, ...] = ()
+    running_jobs: tuple[JobProgress, ...] = ()
     seconds: float = 0.0
     size: int = 0
     costs: tuple[Cost, ...] = ()
 
     @property
-    def validated(self) -> bool:
-        """Whether every network is validated, so that choices are final."""
-        return all(arm.validated == arm.networks for arm in self.arms)
+    def is_validated(self) -> bool:
+        """Whether every network is validated, so that the selection is final."""
+        return all(arm.n_validated == arm.n_networks for arm in self.arms)
 
     @property
-    def over(self) -> bool:
-        """Whether nothing is left to do."""
-        return self.validated and all(arm.tested == arm.to_test for arm in self.arms)
+    def is_finished(self) -> bool:
+        """Whether no job remains."""
+        return self.is_validated and all(arm.n_tested == arm.n_to_test for arm in self.arms)
 
 
-def progress_of(folder: str | Path) -> Progress:
-    """Say how far a benchmark is.
+def read_progress(folder: str | Path) -> Progress:
+    """Read the progress of a benchmark from its folder.
 
     Examples
     --------
@@ -117,69 +117,67 @@ def progress_of(folder: str | Path) -> Progress:
     jobs = store.folder / JOBS
     receipts = read_receipts(jobs)
     spec = specification_of(store, receipts)
-    ended = _Ended(receipts)
-    # Runs that were imported are done.
-    kept = [one for one in store.stored_runs if "imported" in one.run.facts]
-    imported = Counter(one.run.arm for one in kept)
-    kept += [] if spec is None else spec.stored_runs(ended)
-    chosen = choose(kept, store.config["metrics"]) if kept else ()
+    outcome_of = _OutcomeLookup(receipts)
+    imported = [stored for stored in store.stored_runs if "imported" in stored.run.facts]
+    runs = imported if spec is None else [*imported, *spec.stored_runs(outcome_of)]
+    selected = select_best_settings(runs, store.config["metrics"]) if runs else ()
     return Progress(
         store,
-        () if spec is None else tuple(_arms(spec, ended, chosen)),
-        dict(imported),
-        chosen,
+        () if spec is None else tuple(_arm_progress(spec, outcome_of, selected)),
+        dict(Counter(stored.run.arm for stored in imported)),
+        selected,
         tuple(_failures(jobs, receipts)),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
         tuple(read_job_progress(jobs)),
-        sum(one.seconds for one in receipts.values()),
-        _size(store.folder),
-        costs_of(store.folder, receipts.values()),
+        sum(receipt.seconds for receipt in receipts.values()),
+        _folder_size(store.folder),
+        read_costs(store.folder, receipts.values()),
     )
 
 
 def specification_of(
     store: Store, receipts: Mapping[str, Receipt] | None = None
 ) -> Specification | None:
-    """Return what the run of a folder had to do, to hold what is done against.
+    """Return the specification of the run of a folder; None if all its runs were imported.
 
-    Its jobs are those that the run itself makes on the same machine; None where nothing was run,
-    as everything was imported.
+    On the same machine, its jobs are equal to those of the run itself.
 
     Examples
     --------
     >>> from abstain_bench.runs.progress import specification_of
     >>> from abstain_bench.runs.store import Store
-    >>> specification_of(Store.read("runs")).before_choice()  # doctest: +SKIP
+    >>> specification_of(Store.read("runs")).jobs_before_selection()  # doctest: +SKIP
     """
     if "arms" not in store.config:
         return None
-    known = read_receipts(store.folder / JOBS) if receipts is None else receipts
+    if receipts is None:
+        receipts = read_receipts(store.folder / JOBS)
     try:
         spec = Specification(
             from_run(store.config),
             tuple(exposure.key for exposure in store.exposures),
-            **{"variation": {}, **_beside(store, known)},
+            **{"variation": {}, **_job_inputs(store, receipts)},
         )
-        # Jobs are made when they are first asked for, and not all that is wrong is seen before.
+        # Planning the jobs finds the remaining errors.
         spec.jobs_before_selection()
     except (AttributeError, InputError, KeyError, TypeError) as error:
-        said = error if isinstance(error, InputError) else repr(error)
+        reason = error if isinstance(error, InputError) else repr(error)
         raise FileFormatError(
-            f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {said}"
+            f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {reason}"
         ) from None
     return spec
 
 
-def _beside(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
-    """Return what jobs depend on beside the configuration."""
+def _job_inputs(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
+    """Return the inputs of jobs besides the configuration, as fields of `Specification`."""
     task: str = store.config["task"]
     inputs: dict[str, Any] = {}
-    # The newest first: not every manifest says all of it.
-    for one in (store.facts, *(receipt.spec for receipt in receipts.values())):
-        if one.get("task", task) == task:
-            inputs = {
-                field: one[key] for key, field in _INPUT_FIELDS.items() if key in one
-            } | inputs
+    # Manifests of earlier versions lack some of them; the newest job has them.
+    for source in (store.facts, *(receipt.spec for receipt in receipts.values())):
+        if source.get("task", task) != task:
+            continue
+        for key in source.keys() & _INPUT_FIELDS.keys():
+            inputs.setdefault(_INPUT_FIELDS[key], source[key])
     return inputs if task not in TASKS else {**inputs, "variation": None}
 
 
@@ -193,45 +191,49 @@ _INPUT_FIELDS: Final = {
 }
 
 
-class _Ended:
-    """How each job ended that is done, by its receipt and by those of the jobs it needs."""
+class _OutcomeLookup:
+    """Looks up the outcomes of jobs in their receipts and in those of the jobs they need."""
 
     def __init__(self, receipts: Mapping[str, Receipt]) -> None:
         self.receipts = receipts
-        self.known: dict[str, Outcome | None] = {}
+        self.cache: dict[str, Outcome | None] = {}
 
     def __call__(self, job: Job) -> Outcome | None:
-        if job.stem not in self.known:
-            self.known[job.stem] = self._looked_up(job)
-        return self.known[job.stem]
+        """Return the outcome of a job, None if it is not done."""
+        if job.stem not in self.cache:
+            self.cache[job.stem] = self._look_up(job)
+        return self.cache[job.stem]
 
-    def _looked_up(self, job: Job) -> Outcome | None:
-        found = self.receipts.get(job.stem)
-        if found is None or found.key != job.key:
+    def _look_up(self, job: Job) -> Outcome | None:
+        receipt = self.receipts.get(job.stem)
+        if receipt is None or receipt.key != job.key:
             return None
-        # Somebody may have changed it; as it was read, a tuple is a list.
-        if found.spec != json.loads(json.dumps(job.spec)):
+        # The receipt may have been changed. JSON turns tuples into lists.
+        if receipt.spec != json.loads(json.dumps(job.spec)):
             return None
-        # What a training started from is in its own files.
+        # Trained networks do not need the files of the job that they started from.
         if stage_of(job) != "train" and None in map(self, job.needs):
             return None
-        return Outcome(job, "kept", found.seconds, facts=found.facts)
+        return Outcome(job, "kept", receipt.seconds, facts=receipt.facts)
 
 
-def _arms(spec: Specification, ended: _Ended, chosen: Sequence[Chosen]) -> Iterator[ArmProgress]:
-    wanted = {job.key for job in spec.test_jobs((one.arm, one.setting) for one in chosen)}
-    # The networks of all seeds stand in each.
-    all_of = [*spec.networks, *{one.validate.key: one for one in spec.ensembles}.values()]
-    for arm in dict.fromkeys(one.run.arm for one in all_of):
-        own = [one for one in all_of if one.run.arm == arm]
-        to_test = [one for one in own if one.test.key in wanted]
+def _arm_progress(
+    spec: Specification, outcome_of: _OutcomeLookup, selected: Sequence[SelectedSetting]
+) -> Iterator[ArmProgress]:
+    test_jobs = spec.test_jobs((setting.arm, setting.setting) for setting in selected)
+    test_keys = {job.key for job in test_jobs}
+    # The runs of an ensemble for all seeds share their jobs.
+    ensembles = {ensemble.validate.key: ensemble for ensemble in spec.ensembles}
+    runs = [*spec.networks, *ensembles.values()]
+    for arm in dict.fromkeys(planned.run.arm for planned in runs):
+        runs_of_arm = [planned for planned in runs if planned.run.arm == arm]
+        to_test = [planned for planned in runs_of_arm if planned.test.key in test_keys]
         yield ArmProgress(
             arm,
-            len(own),
-            # An ensemble is as far as all its networks.
-            sum(None not in map(ended, one.validate.needs) for one in own),
-            sum(ended(one.validate) is not None for one in own),
-            sum(ended(one.test) is not None for one in to_test),
+            len(runs_of_arm),
+            sum(None not in map(outcome_of, planned.validate.needs) for planned in runs_of_arm),
+            sum(outcome_of(planned.validate) is not None for planned in runs_of_arm),
+            sum(outcome_of(planned.test) is not None for planned in to_test),
             len(to_test),
         )
 
@@ -242,10 +244,10 @@ def _failures(jobs: Path, receipts: Mapping[str, Receipt]) -> Iterator[Failure]:
             yield Failure(log.stem.rpartition("-")[0], log, last_line(log))
 
 
-def _size(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     size = 0
     for path in folder.rglob("*"):
-        # A run that goes on moves its files.
+        # A running benchmark may move its files.
         with suppress(OSError):
             size += path.stat().st_size if path.is_file() else 0
     return size

@@ -1,4 +1,4 @@
-"""`run_benchmark`: train, choose, test; every job is kept and found again."""
+"""`run_benchmark`: train networks, select settings, and test them, with resumable jobs."""
 
 import hashlib
 import os
@@ -18,8 +18,8 @@ from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, WorkerPool, run_jobs
 from abstain_bench.runs.jobs.devices import check_devices_available, device_kind, parse_devices
 from abstain_bench.runs.jobs.record import read_receipts, stored_outcome
-from abstain_bench.runs.pictures import LoadedTask, exposures_of, loaded
-from abstain_bench.runs.selection import choose
+from abstain_bench.runs.loaded_task import LoadedTask, load_task, select_exposures
+from abstain_bench.runs.selection import select_best_settings
 from abstain_bench.runs.specification import Config, Specification, to_plain
 from abstain_bench.runs.specification.arms import reward_notes
 from abstain_bench.runs.specification.config import check_config
@@ -40,7 +40,7 @@ from abstain_bench.runs.work import Worker
 
 __all__ = ["run_benchmark"]
 
-#: Whose versions are written down.
+#: Packages whose versions are recorded.
 _PACKAGES = ("abstain", "numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -54,50 +54,49 @@ def run_benchmark(
     address: str = "",
     on_outcome: OnOutcome | None = None,
 ) -> tuple[Store, list[Outcome]]:
-    """Train networks, choose settings on validation data, and test what was chosen.
+    """Train networks, select settings on validation data, and test the selected networks.
 
-    Answers: what does every confidence score say of every image that these
-    classifiers are exposed to? `abstain_bench.results.results_of` makes tables of it.
+    The result contains the confidence scores of every method for every image of the exposures.
+    `abstain_bench.results.results_of` makes tables from it.
 
     Parameters
     ----------
     config : Config
-        What to run; `abstain_bench.runs.specification.default_config` and `read_config` make one.
+        The configuration, from `abstain_bench.runs.specification.default_config` or `read_config`.
     out : str or Path
-        The folder in which everything is kept. With the same configuration the run goes on from
-        where it was stopped.
+        Folder for all files. A run with the same configuration resumes there.
     device : str, default="cpu"
-        Where torch computes: "cpu", "cuda", "cuda:0,cuda:1".
+        Devices for torch: "cpu", "cuda", "cuda:0,cuda:1".
     jobs : int, default=1
-        How many jobs run at a time, each a process with one thread. In a script the call must
-        then stand below ``if __name__ == "__main__":``.
+        Number of parallel jobs, each in a process with one thread. In a script, the call must then
+        be below ``if __name__ == "__main__":``.
     engine : {"processes", "dask"}, default="processes"
-        Who runs the jobs.
+        Executor of the jobs.
     address : str, optional
-        Of a running dask scheduler whose workers see the same folder.
+        Address of a running dask scheduler whose workers see the same folder.
     on_outcome : callable, optional
-        Told of each job when it begins (its status is "begun") and when it is over.
+        Callback when a job starts (with the status "begun") and when it ends.
 
     Returns
     -------
     store : Store
-        What the folder holds now.
+        The contents of the folder.
     outcomes : list of Outcome
-        How each job ended. A job that failed has a ``.log`` beside the others' files, and those
-        that need it are left out; the same command tries again.
+        The outcomes of the jobs. A job that failed has a ``.log`` file, and jobs that need it are
+        left out. Another call with the same arguments tries them again.
 
     Raises
     ------
     InputError
-        The device does not exist, or an argument is out of its range.
+        If the device does not exist, or an argument is out of range.
     MissingInputError
-        The files of the data set are not there.
+        If the files of the data set are missing.
 
     Notes
     -----
-    A setting is chosen by the mean over the seeds of the metric on validation data, for each
-    method and metric on its own. Only what some method chose is tested, so that no test data can
-    have any part in the choice. What each network says is kept in float32 and scored in float64.
+    For each method and metric, the setting with the best mean of the metric over the seeds on
+    validation data is selected. Only selected settings are tested, so test data cannot affect the
+    selection. Logits are stored in float32 and scored in float64.
 
     Examples
     --------
@@ -109,43 +108,42 @@ def run_benchmark(
     processes = checks.positive_int(jobs, "jobs")
     devices = parse_devices(device)
     if not address:
-        # Of a running cluster only the workers need the device.
+        # On a running cluster, only the workers need the device.
         check_devices_available(devices)
     folder = Path(out)
     make_folder(folder / JOBS)
-    # Under the same name as the jobs of this process do, so that it is not loaded twice.
-    task = loaded(config.task, _absolute(config.folder), config.data, config.variation)
-    # What is missing is told before training.
-    weights = _weights(config, task)
-    notes = _rebuilt(folder, config.task) if is_manifest_unreadable(folder) else []
-    exposures = exposures_of(task.parts, config.corruptions, config.severities)
-    keys = tuple(one.key for one in exposures)
-    spec = Specification(config, keys, device_kind(devices), weights_digest=_hash(weights))
+    # With the same arguments as the jobs, so that this process loads the task once.
+    task = load_task(config.task, _absolute_path(config.folder), config.data, config.variation)
+    # Errors of the model are reported before training.
+    weights = _check_model(config, task)
+    notes = _replace_damaged_manifest(folder, config.task) if is_manifest_unreadable(folder) else []
+    exposures = select_exposures(task.task_images, config.corruptions, config.severities)
+    keys = tuple(exposure.key for exposure in exposures)
+    spec = Specification(config, keys, device_kind(devices), weights_digest=_hash_file(weights))
     if TASKS[config.task].needs_folder:
-        spec = replace(
-            spec, images_digest=task.digest(), files_digest=_listing(config.folder, folder)
-        )
-    run = _OngoingRun(spec, folder, task, exposures, notes)
-    do = partial(
+        files_digest = _hash_listing(config.folder, folder)
+        spec = replace(spec, images_digest=task.digest(), files_digest=files_digest)
+    benchmark = _RunningBenchmark(spec, folder, task, exposures, notes)
+    run = partial(
         run_jobs,
-        work=Worker(_absolute(config.folder), devices, weights=weights),
+        work=Worker(_absolute_path(config.folder), devices, weights=weights),
         folder=folder / JOBS,
         processes=processes,
         engine=engine,
         address=address,
-        on_outcome=partial(run.told, more=on_outcome),
+        on_outcome=partial(benchmark.on_outcome, callback=on_outcome),
     )
-    run.over([])
-    # What the processes have loaded to validate they need to test.
+    benchmark.add_outcomes([])
+    # Both rounds use the same processes, so that each process loads the task once.
     with WorkerPool(processes) as pool:
-        run.over(do(spec.jobs_before_selection(), pool=pool))
-        run.over(do(run.tests(), pool=pool))
-    return Store.read(folder), run.outcomes
+        benchmark.add_outcomes(run(spec.jobs_before_selection(), pool=pool))
+        benchmark.add_outcomes(run(benchmark.test_jobs(), pool=pool))
+    return Store.read(folder), benchmark.outcomes
 
 
 @dataclass
-class _OngoingRun:
-    """A benchmark in progress, and what of it is in its folder."""
+class _RunningBenchmark:
+    """A running benchmark, which updates the manifest of its folder."""
 
     spec: Specification
     folder: Path
@@ -155,134 +153,133 @@ class _OngoingRun:
     outcomes: list[Outcome] = field(default_factory=list)
     tested: dict[str, Outcome] = field(default_factory=dict)
 
-    def told(self, outcome: Outcome, *counts: int, more: OnOutcome | None) -> None:
-        """Let the manifest name a network as soon as it is tested: a kill may be the next thing."""
+    def on_outcome(self, outcome: Outcome, *counts: int, callback: OnOutcome | None) -> None:
+        """Add each tested network to the manifest at once, because the run may be killed."""
         if outcome.is_done and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
-            # One of an earlier run is in the manifest already.
+            # The manifest contains networks of earlier runs already.
             if outcome.status == "done":
-                self._write()
-        if more is not None:
-            more(outcome, *counts)
+                self._write_manifest()
+        if callback is not None:
+            callback(outcome, *counts)
 
-    def kept(self) -> list[StoredRun]:
-        """Return the networks that were validated, with what is there of each."""
-        over = self.tested | {one.job.key: one for one in self.outcomes if one.is_done}
-        # What an earlier run left counts at once: this one may be killed before it comes to it.
+    def stored_runs(self) -> list[StoredRun]:
+        """Return the validated networks with their existing files, including earlier runs'."""
+        done = self.tested | {o.job.key: o for o in self.outcomes if o.is_done}
         return self.spec.stored_runs(
-            lambda job: over.get(job.key) or stored_outcome(job, self.folder / JOBS)
+            lambda job: done.get(job.key) or stored_outcome(job, self.folder / JOBS)
         )
 
-    def tests(self) -> list[Job]:
-        """Return the jobs that test what was chosen, but for networks that were not validated."""
-        kept = self.kept()
-        if not any(one.validation_values for one in kept):
+    def test_jobs(self) -> list[Job]:
+        """Return the test jobs of selected settings, without networks that failed."""
+        runs = self.stored_runs()
+        if not any(stored.validation_values for stored in runs):
             return []
-        chosen = choose(kept, self.spec.config.metrics)
-        lost = {outcome.job.key for outcome in self.outcomes if not outcome.is_done}
-        never = {one.test.key for one in self.spec.networks if one.validate.key in lost}
-        wanted = self.spec.test_jobs((one.arm, one.setting) for one in chosen)
-        return [job for job in wanted if job.key not in never]
+        selected = select_best_settings(runs, self.spec.config.metrics)
+        failed = {outcome.job.key for outcome in self.outcomes if not outcome.is_done}
+        untestable = {n.test.key for n in self.spec.networks if n.validate.key in failed}
+        jobs = self.spec.test_jobs((setting.arm, setting.setting) for setting in selected)
+        return [job for job in jobs if job.key not in untestable]
 
-    def over(self, outcomes: Iterable[Outcome]) -> None:
-        """Add jobs that are over, and write the manifest."""
+    def add_outcomes(self, outcomes: Iterable[Outcome]) -> None:
+        """Add the outcomes of jobs, and write the manifest."""
         self.outcomes += outcomes
-        self._write()
+        self._write_manifest()
 
-    def _write(self) -> None:
-        """Write the manifest: what came from elsewhere stays in it."""
+    def _write_manifest(self) -> None:
+        """Write the manifest, including imported runs."""
         write_manifest(
             self.folder,
             config=to_plain(self.spec.config),
             facts=self._facts(),
-            classes=self.task.parts.train.classes,
-            exposures=[facts_of(exposure) for exposure in self.exposures],
-            stored_runs=[*self.kept(), *_imported(self.folder)],
+            classes=self.task.task_images.train.classes,
+            exposures=[exposure_facts(exposure) for exposure in self.exposures],
+            stored_runs=[*self.stored_runs(), *_imported_runs(self.folder)],
         )
 
     def _facts(self) -> dict[str, Any]:
         return {
             "versions": dict(_versions()),
             "python": platform.python_version(),
-            # What jobs depend on beside the configuration.
+            # Inputs of jobs besides the configuration.
             "device": self.spec.device,
             "pictures": self.spec.images_digest,
             "files": self.spec.files_digest,
             "weights": self.spec.weights_digest,
             "precision": self.spec.config.precision,
             "dtype": "float32 logits, float64 scores",
-            "train": self.task.parts.train.n,
-            "validation": self.task.parts.validation.n,
+            "train": self.task.task_images.train.n,
+            "validation": self.task.task_images.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
             "failed": [o.job.name for o in self.outcomes if not o.is_done],
             "notes": [
-                *self.task.parts.notes,
-                *reward_notes(self.spec.config.arms, len(self.task.parts.train.classes)),
+                *self.task.task_images.notes,
+                *reward_notes(self.spec.config.arms, len(self.task.task_images.train.classes)),
                 *self.notes,
             ],
         }
 
 
-def facts_of(exposure: Exposure) -> ExposureFacts:
-    """Return what is known of an exposure without its images."""
-    return ExposureFacts(*(getattr(exposure, each.name) for each in fields(ExposureFacts)))
+def exposure_facts(exposure: Exposure) -> ExposureFacts:
+    """Return the fields of an exposure without its images."""
+    return ExposureFacts(*(getattr(exposure, f.name) for f in fields(ExposureFacts)))
 
 
-def _absolute(folder: str) -> str:
-    """Return where the files are for processes that began in another folder."""
+def _absolute_path(folder: str) -> str:
+    """Return an absolute path, for processes with another working directory."""
     return str(Path(folder).expanduser().resolve()) if folder else ""
 
 
-def _weights(config: Config, task: LoadedTask) -> str:
-    """Make a network, to be sure that it can be; return where its weights are."""
-    path = _absolute(config.weights)
-    given: dict[str, Any] = {"weights": path or None, "side": config.side}
-    MODELS[config.model].make(task.shape, seed=config.seeds[0], **given)
+def _check_model(config: Config, task: LoadedTask) -> str:
+    """Check that the network can be made; return the path of its initial weights."""
+    path = _absolute_path(config.weights)
+    options: dict[str, Any] = {"weights": path or None, "side": config.side}
+    MODELS[config.model].make(task.shape, seed=config.seeds[0], **options)
     return path
 
 
-def _hash(path: str) -> str:
-    """Return a hash of a file; nothing where there is none."""
+def _hash_file(path: str) -> str:
+    """Return a hash of a file; empty for an empty path."""
     if not path:
         return ""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _listing(folder: str, out: Path) -> str:
-    """Return a hash of the names and sizes of all files of a folder, but for those of the runs."""
-    place, own = Path(_absolute(folder)), out.resolve()
-    told = hashlib.sha256()
-    for path in sorted(path for path in place.rglob("*") if path.is_file()):
-        if not path.is_relative_to(own):
-            # A name may be no text in any encoding.
-            name = os.fsencode(path.relative_to(place))
-            told.update(name + f" {path.stat().st_size}\n".encode())
-    return told.hexdigest()
+def _hash_listing(folder: str, out: Path) -> str:
+    """Return a hash of the names and sizes of all files of a folder, without those of the run."""
+    root, excluded = Path(_absolute_path(folder)), out.resolve()
+    digest = hashlib.sha256()
+    for path in sorted(path for path in root.rglob("*") if path.is_file()):
+        if not path.is_relative_to(excluded):
+            # File names are bytes and may be invalid in every encoding.
+            name = os.fsencode(path.relative_to(root))
+            digest.update(name + f" {path.stat().st_size}\n".encode())
+    return digest.hexdigest()
 
 
-def _rebuilt(folder: Path, task: str) -> list[str]:
-    """Make room for a new manifest, which the receipts are enough for; say what they lack."""
-    specs = [one.spec for one in read_receipts(folder / JOBS).values()]
+def _replace_damaged_manifest(folder: Path, task: str) -> list[str]:
+    """Move a damaged manifest away, because the receipts suffice to write it; return a note."""
+    specs = [receipt.spec for receipt in read_receipts(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
         raise InputError(
-            f"{str(folder / MANIFEST)!r} is damaged, and the jobs of its folder are of the task "
+            f"{str(folder / MANIFEST)!r} is damaged, and the jobs in its folder have the task "
             f"{', '.join(map(repr, sorted(tasks)))}; choose another folder for {task!r}"
         )
     move_damaged_manifest(folder)
-    note = f"{MANIFEST} was damaged, and was written anew from what the jobs left"
+    note = f"{MANIFEST} was damaged, and was written again from the receipts of the jobs"
     if names := sorted(path.name for path in (folder / IMPORTED).glob("test-*.npz")):
-        note += f"; what was imported must be imported again: {', '.join(names)}"
+        note += f"; imported runs must be imported again: {', '.join(names)}"
     return [note]
 
 
-def _imported(folder: Path) -> Iterable[StoredRun]:
-    """Return the runs of the folder that no job made."""
+def _imported_runs(folder: Path) -> Iterable[StoredRun]:
+    """Return the runs of a folder that were imported."""
     if not (folder / MANIFEST).is_file():
         return []
-    before = Store.read(folder, with_added=False).stored_runs
-    return [one for one in before if not one.validation_file.startswith(f"{JOBS}/")]
+    stored_runs = Store.read(folder, with_added=False).stored_runs
+    return [run for run in stored_runs if not run.validation_file.startswith(f"{JOBS}/")]
 
 
 def _versions() -> Iterable[tuple[str, str]]:
@@ -290,5 +287,5 @@ def _versions() -> Iterable[tuple[str, str]]:
         try:
             yield name, version(name)
         except PackageNotFoundError:
-            # Run from a checkout that was never installed.
+            # A checkout that is not installed.
             yield name, "unknown"

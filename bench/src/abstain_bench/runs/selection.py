@@ -1,4 +1,4 @@
-"""Which setting of an arm a method uses: the best on validation data, for each metric by itself."""
+"""Selection of the setting that a method uses: the best one on validation data for each metric."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,35 +12,35 @@ from abstain.predictions import Predictions
 from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import RunScores, Store, StoredRun
 
-__all__ = ["Chosen", "choose", "validated"]
+__all__ = ["SelectedSetting", "select_best_settings", "validation_values"]
 
-#: Needs that confidences, labels and predictions meet; a calibration meets that of a probability.
+#: Needs of metrics that labels, predictions and calibrated confidences meet.
 _MET: Final = frozenset(
     {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.CLASSES, Need.CORRECTNESS, Need.UNIT_CONFIDENCE}
 )
 
-#: What a setting is by: its arm and its label.
-_Place = tuple[str, str]
+#: Arm and label of a setting.
+_Setting = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The setting that a method uses where one metric is reported.
+class SelectedSetting:
+    """The setting that a method uses for one metric.
 
     Attributes
     ----------
     metric, method : str
-        Names in the catalogues, or of a method that was added.
+        Names of the metric and the method.
     arm, setting : str
-        Of the runs; the setting is empty where the arm has one only.
+        Arm and label of the setting; the label is empty if the arm has one setting.
     value : float
-        The mean of the metric over the seeds on validation data; NaN where it is undefined there.
+        Mean of the metric over the seeds on validation data; NaN if it is undefined.
     tried : mapping from str to float
-        That of every setting there was to choose among, by label.
+        Mean of the metric for every candidate setting.
     seeds : int
-        How many seeds the mean is over.
+        Number of seeds of the mean.
     note : str
-        What to be careful about, or empty.
+        Remark on the selection, or empty.
     """
 
     metric: str
@@ -53,41 +53,48 @@ class Chosen:
     note: str = ""
 
 
-def validated(
+def validation_values(
     scores: RunScores, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
     """Compute the metrics of the methods of one run on its validation data.
 
-    Answers: how good is each method with this setting, as far as it may be known before a test?
+    `methods` maps the name of each method to whether it uses the mean prediction.
 
     Examples
     --------
     >>> import numpy as np
     >>> from abstain_bench.runs.store import RunScores
-    >>> from abstain_bench.runs.selection import validated
+    >>> from abstain_bench.runs.selection import validation_values
     >>> labels = np.array([0, 1, 1, 0])
-    >>> own = {"msr": np.array([3.0, 2.0, 1.0, 4.0])}
-    >>> scores = RunScores("validation", labels, labels, np.array([0, 1, 0, 0]), None, own)
-    >>> validated(scores, {"msr": False}, ["accuracy", "failure_auroc"])
+    >>> confidence = {"msr": np.array([3.0, 2.0, 1.0, 4.0])}
+    >>> scores = RunScores("validation", labels, labels, np.array([0, 1, 0, 0]), None, confidence)
+    >>> validation_values(scores, {"msr": False}, ["accuracy", "failure_auroc"])
     {'msr': {'accuracy': 0.75, 'failure_auroc': 1.0}}
     """
-    found = [metric_named(name) for name in metrics]
-    out: dict[str, dict[str, float | None]] = {}
-    for averages in (False, True):
-        names = [m for m, own in methods.items() if own is averages and m in scores.confidence]
+    metric_entries = [metric_named(name) for name in metrics]
+    values: dict[str, dict[str, float | None]] = {}
+    for uses_mean in (False, True):
+        names = [
+            name
+            for name, method_uses_mean in methods.items()
+            if method_uses_mean is uses_mean and name in scores.confidence
+        ]
         if names:
-            out |= _values(predictions_of(scores, names, averages=averages), names, found)
-    return {name: out[name] for name in methods if name in out}
+            predictions = to_predictions(scores, names, uses_mean_prediction=uses_mean)
+            values |= _evaluate(predictions, names, metric_entries)
+    return {name: values[name] for name in methods if name in values}
 
 
-def metrics_of(store: Store | None) -> tuple[str, ...]:
-    """Return the metrics of a folder of runs; those of the papers where it says none."""
+def reported_metrics(store: Store | None) -> tuple[str, ...]:
+    """Return the metrics of a folder of runs; by default those of `Config`."""
     return tuple((store.config.get("metrics") if store else None) or Config.metrics)
 
 
-def predictions_of(scores: RunScores, names: Sequence[str], *, averages: bool) -> Predictions:
-    """Return what evaluation needs of some methods that judge one prediction."""
-    prediction = scores.prediction_for(averages)
+def to_predictions(
+    scores: RunScores, names: Sequence[str], *, uses_mean_prediction: bool
+) -> Predictions:
+    """Return the predictions of a run with the confidences of methods that share a prediction."""
+    prediction = scores.prediction_for(uses_mean_prediction)
     return Predictions(
         prediction=prediction,
         labels=scores.labels,
@@ -96,130 +103,137 @@ def predictions_of(scores: RunScores, names: Sequence[str], *, averages: bool) -
     )
 
 
-def usable(metric: Metric) -> bool:
-    """Tell whether a metric needs no more than confidences, labels and predictions."""
+def is_computable(metric: Metric) -> bool:
+    """Return whether a metric needs only confidences, labels and predictions."""
     return metric.measurement.needs <= _MET
 
 
-def on_probabilities(metric: Metric) -> bool:
-    """Tell whether a metric is of calibrated confidences."""
+def needs_probabilities(metric: Metric) -> bool:
+    """Return whether a metric needs confidences that are calibrated to probabilities."""
     return Need.UNIT_CONFIDENCE in metric.measurement.needs
 
 
-def _values(
+def _evaluate(
     predictions: Predictions, names: Sequence[str], metrics: Sequence[Metric]
 ) -> dict[str, dict[str, float | None]]:
-    out: dict[str, dict[str, float | None]] = {
+    values: dict[str, dict[str, float | None]] = {
         name: {metric.name: None for metric in metrics} for name in names
     }
-    asked = [metric for metric in metrics if usable(metric)]
-    plain = [metric.name for metric in asked if not on_probabilities(metric)]
+    computable = [metric for metric in metrics if is_computable(metric)]
+    plain = [metric.name for metric in computable if not needs_probabilities(metric)]
     if plain:
-        # A score by its column alone: one of the catalogue may have the same name.
-        found = evaluate(predictions, scores=list(names), metrics=plain, interval="none")
-        for result in found.results:
-            out[result.score][result.metric.name] = _plain(result.value)
-    calibrated = [metric.name for metric in asked if on_probabilities(metric)]
+        # Scores by column: a registered score may have the same name.
+        evaluation = evaluate(predictions, scores=list(names), metrics=plain, interval="none")
+        for result in evaluation.results:
+            values[result.score][result.metric.name] = _finite_or_none(result.value)
+    calibrated = [metric.name for metric in computable if needs_probabilities(metric)]
     if calibrated:
-        fitted = [calibrate(name, predictions, name=name + _CALIBRATED) for name in names]
-        found = evaluate(predictions, scores=fitted, metrics=calibrated, interval="none")
-        for result in found.results:
-            out[result.score.removesuffix(_CALIBRATED)][result.metric.name] = _plain(result.value)
-    return out
+        scores = [calibrate(name, predictions, name=name + _CALIBRATED) for name in names]
+        evaluation = evaluate(predictions, scores=scores, metrics=calibrated, interval="none")
+        for result in evaluation.results:
+            name = result.score.removesuffix(_CALIBRATED)
+            values[name][result.metric.name] = _finite_or_none(result.value)
+    return values
 
 
-#: Behind the name of a method whose confidences were calibrated.
+#: Suffix of the names of calibrated scores.
 _CALIBRATED: Final = "+platt"
 
 
-def _plain(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def choose(kept: Sequence[StoredRun], metrics: Sequence[str]) -> tuple[Chosen, ...]:
-    """Choose, for every method and metric, the setting that is best on validation data.
-
-    Answers: which networks does each method use where this metric is reported?
+def select_best_settings(
+    runs: Sequence[StoredRun], metrics: Sequence[str]
+) -> tuple[SelectedSetting, ...]:
+    """Select, for every method and metric, the setting that is best on validation data.
 
     Examples
     --------
     >>> from abstain_bench.runs.store import Run
-    >>> from abstain_bench.runs.selection import choose
+    >>> from abstain_bench.runs.selection import select_best_settings
     >>> from abstain_bench.runs.store import StoredRun
     >>> values = {("a", 0): 0.3, ("a", 1): 0.1, ("b", 0): 0.1, ("b", 1): 0.15}
-    >>> kept = [
+    >>> runs = [
     ...     StoredRun(Run(f"{s}{i}", "arm", s, i), validation_values={"msr": {"augrc": v}})
     ...     for (s, i), v in values.items()
     ... ]
-    >>> choose(kept, ["augrc"])[0].setting
+    >>> select_best_settings(runs, ["augrc"])[0].setting
     'b'
     """
-    seeds = {one.run.seed for one in kept}
-    table = _table(kept)
-    methods = list(dict.fromkeys(name for one in kept for name in one.validation_values))
-    if not methods:
+    n_seeds = len({stored.run.seed for stored in runs})
+    values_by_method = _values_by_method(runs)
+    if not values_by_method:
         raise InputError(
-            "no run has values on validation data to choose by; run the validation jobs first"
+            "no run has values on validation data, which select the settings; run the validation "
+            "jobs first"
         )
     return tuple(
-        _best(metric, method, table[method], len(seeds)) for metric in metrics for method in methods
+        _select_setting(metric, method, values, n_seeds)
+        for metric in metrics
+        for method, values in values_by_method.items()
     )
 
 
-#: The values of a method by setting and seed, by metric; None where one is undefined.
-_Values = dict[_Place, dict[int, Mapping[str, float | None]]]
+#: Values of a method by setting, seed and metric; None for undefined values.
+_Values = dict[_Setting, dict[int, Mapping[str, float | None]]]
 
 
-def _table(kept: Sequence[StoredRun]) -> dict[str, _Values]:
-    out: dict[str, _Values] = {}
-    for one in kept:
-        place = (one.run.arm, one.run.setting)
-        for method, values in one.validation_values.items():
-            by_seed = out.setdefault(method, {}).setdefault(place, {})
-            if one.run.seed in by_seed:
+def _values_by_method(runs: Sequence[StoredRun]) -> dict[str, _Values]:
+    values_by_method: dict[str, _Values] = {}
+    for stored in runs:
+        run = stored.run
+        for method, values in stored.validation_values.items():
+            settings = values_by_method.setdefault(method, {})
+            by_seed = settings.setdefault((run.arm, run.setting), {})
+            if run.seed in by_seed:
                 raise InputError(
-                    f"two runs are of arm {place[0]!r}, setting {place[1]!r}, seed {one.run.seed}"
+                    f"two runs have the arm {run.arm!r}, the setting {run.setting!r} and the seed "
+                    f"{run.seed}"
                 )
-            by_seed[one.run.seed] = values
-    return out
+            by_seed[run.seed] = values
+    return values_by_method
 
 
-def _best(metric: str, method: str, values: _Values, seeds: int) -> Chosen:
-    """Return the choice for one method and metric."""
-    known = {
-        place: [
-            value for _, own in sorted(by_seed.items()) if (value := own.get(metric)) is not None
-        ]
-        for place, by_seed in values.items()
-    }
-    means = {place: fsum(own) / len(own) for place, own in known.items() if own}
-    labels = _labels(values)
-    tried = {labels[place]: mean for place, mean in means.items()}
+def _select_setting(metric: str, method: str, values: _Values, n_seeds: int) -> SelectedSetting:
+    """Select the setting for one method and metric; the first one if several are equal."""
+    defined_values = {}
+    for setting, by_seed in values.items():
+        metric_values = [by_seed[seed].get(metric) for seed in sorted(by_seed)]
+        defined_values[setting] = [value for value in metric_values if value is not None]
+    means = {setting: fsum(x) / len(x) for setting, x in defined_values.items() if x}
+    labels = _setting_labels(values)
+    mean_by_label = {labels[setting]: mean for setting, mean in means.items()}
     if not means:
-        arm, setting = max(values, key=lambda place: len(values[place]))
+        arm, label = max(values, key=lambda setting: len(values[setting]))
         note = f"{metric} is undefined on the validation data; the first setting is used"
-        return Chosen(metric, method, arm, setting, float("nan"), tried, 0, note)
-    most = max(map(len, known.values()))
-    full = [place for place in means if len(known[place]) == most]
+        return SelectedSetting(metric, method, arm, label, float("nan"), mean_by_label, 0, note)
+    # Only settings with the most seeds are compared.
+    max_n_values = max(map(len, defined_values.values()))
+    candidates = [setting for setting in means if len(defined_values[setting]) == max_n_values]
     sign = 1.0 if metric_named(metric).lower_is_better else -1.0
-    # The first of those that are equal: `min` keeps it.
-    arm, setting = best = min(full, key=lambda place: sign * means[place])
-    note = _told(most, seeds, [labels[place] for place in values if place not in full])
-    return Chosen(metric, method, arm, setting, means[best], tried, most, note)
+    best = min(candidates, key=lambda setting: sign * means[setting])
+    excluded = [labels[setting] for setting in values if setting not in candidates]
+    note = _selection_note(max_n_values, n_seeds, excluded)
+    arm, label = best
+    return SelectedSetting(
+        metric, method, arm, label, means[best], mean_by_label, max_n_values, note
+    )
 
 
-def _labels(values: _Values) -> dict[_Place, str]:
-    """Name the settings: by their arm too where there are several."""
-    several = len({arm for arm, _ in values}) > 1
+def _setting_labels(values: _Values) -> dict[_Setting, str]:
+    """Return the labels of settings, with their arms if there are several arms."""
+    has_several_arms = len({arm for arm, _ in values}) > 1
     return {
-        (arm, setting): " ".join(filter(None, (arm, setting))) if several else setting
-        for arm, setting in values
+        (arm, label): " ".join(filter(None, (arm, label))) if has_several_arms else label
+        for arm, label in values
     }
 
 
-def _told(most: int, seeds: int, left: Sequence[str]) -> str:
-    if most < seeds:
-        return f"no setting has a value for each of the {seeds} seeds; chosen by {most}"
-    if not left:
+def _selection_note(n_values: int, n_seeds: int, excluded: Sequence[str]) -> str:
+    if n_values < n_seeds:
+        return f"no setting has a value for each of the {n_seeds} seeds; selected by {n_values}"
+    if not excluded:
         return ""
-    return f"not chosen among, since seeds are missing: {', '.join(map(repr, left))}"
+    return f"not considered, because seeds are missing: {', '.join(map(repr, excluded))}"

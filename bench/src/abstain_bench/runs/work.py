@@ -1,4 +1,4 @@
-"""How jobs are done: `Trainer`, what all that train share, and the `Worker` of a benchmark."""
+"""Execution of jobs: `Trainer` with the shared parts, and `Worker` for the jobs of a benchmark."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -19,110 +19,118 @@ from abstain_bench.networks import MODELS
 from abstain_bench.runs.costs import Stopwatch
 from abstain_bench.runs.jobs import Job
 from abstain_bench.runs.jobs.devices import device_of_this_process
-from abstain_bench.runs.jobs.steps import ProgressWriter
+from abstain_bench.runs.jobs.progress import ProgressWriter
+from abstain_bench.runs.loaded_task import InputImages, LoadedTask, load_task
 from abstain_bench.runs.methods import METHODS, FitData, FittedMethods, Method, fit_all
 from abstain_bench.runs.outputs import ensemble_outputs, network_outputs
-from abstain_bench.runs.passes import outputs_of
-from abstain_bench.runs.pictures import InputPictures, LoadedTask, loaded
-from abstain_bench.runs.selection import validated
+from abstain_bench.runs.passes import compute_outputs
+from abstain_bench.runs.selection import validation_values
 from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.specification.jobs import SCORES_SUFFIX, stage_of
 from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, pack_scores
 from abstain_bench.runs.tasks import Sizes
-from abstain_bench.runs.training import Inputs, Machine, Recipe, Saving, train
+from abstain_bench.runs.training import Checkpointing, Machine, Preprocessing, Recipe, train
 from abstain_bench.runs.training.loop import load_state, save_state
 
-__all__ = ["Trainer", "Worker", "network_of", "start_from"]
+__all__ = ["Trainer", "Worker", "load_classifier", "make_network"]
 
-#: Where the state of a network has its classifier.
-_CLASSIFIER: Final = "head.classifier."
+#: Prefix of the classifier's parameters in the state of a network.
+_CLASSIFIER_PREFIX: Final = "head.classifier."
 
-#: What is told of a network as soon as it is tested.
-_TOLD: Final = (DEFAULT_METRIC, CLASSIFIER_METRIC)
+#: Metrics of the first exposure that a test job reports before the tables are made.
+_EARLY_METRICS: Final = (DEFAULT_METRIC, CLASSIFIER_METRIC)
 
 
 @dataclass(frozen=True)
 class Trainer(ABC):
-    """Does jobs, those that train among them; it travels to other processes.
+    """Does jobs, including trainings. It is sent to other processes.
 
     Attributes
     ----------
     folder : str
-        Where the files of the data set are.
+        Folder with the files of the data set.
     devices : tuple of str
-        Where torch computes; the processes share them evenly.
+        Devices for torch, which the processes share evenly.
     save_every : float
-        Seconds between two savings of a training in progress.
+        Minimum number of seconds between two checkpoints of a training.
     """
 
     folder: str = ""
     devices: tuple[str, ...] = ("cpu",)
     save_every: float = 30.0
 
-    def __call__(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Do one job."""
+    def __call__(self, job: Job, folder: Path) -> Mapping[str, Any]:
+        """Do one job in a folder of jobs; return its facts."""
         with one_thread():
-            return self.do(job, place)
+            return self.do(job, folder)
 
     @abstractmethod
-    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Do one job, with the files of the jobs that it needs; return what it found."""
+    def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
+        """Do one job with the files of the jobs that it needs; return its facts."""
 
     @property
     def device(self) -> str:
-        """Where this process computes."""
+        """The device of this process."""
         return device_of_this_process(self.devices)
 
     def train(
         self,
         job: Job,
-        place: Path,
+        folder: Path,
         network: Network,
         objective: Objective,
         *,
         images: Images,
-        inputs: Inputs,
+        preprocessing: Preprocessing,
         recipe: Recipe,
         seed: int,
         precision: str = "32-true",
-        done: int = 0,
+        n_epochs_done: int = 0,
     ) -> list[float]:
-        """Train a network as `abstain_bench.runs.training.train`, and go on after a kill."""
+        """Train a network with `abstain_bench.runs.training.train`, resuming from checkpoints."""
         return train(
             network,
             images,
             objective,
             recipe,
-            inputs=inputs,
+            preprocessing=preprocessing,
             seed=seed,
             machine=Machine(self.device, precision),
-            saving=Saving(
-                job.path(place, ".part"),
+            checkpointing=Checkpointing(
+                job.path(folder, ".part"),
                 self.save_every,
-                start=place / job.warm_up_file if job.warm_up_file else None,
+                warm_up_path=folder / job.warm_up_file if job.warm_up_file else None,
             ),
-            on_step=ProgressWriter(job, place, "epoch", recipe.epochs),
-            done=done,
+            on_step=ProgressWriter(job, folder, "epoch", recipe.epochs),
+            n_epochs_done=n_epochs_done,
         )
 
 
-def network_of(
-    model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **fresh: Any
+def make_network(
+    model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **options: Any
 ) -> Network:
-    """Make a network of a model and the head of an objective; `fresh` as `Model.make` takes it."""
-    backbone = MODELS[model].make(shape, **fresh)
+    """Make a network with the backbone of a model and the head of an objective.
+
+    `options` are those of `Model.make`.
+    """
+    backbone = MODELS[model].make(shape, **options)
     with warnings.catch_warnings():
-        # The notes of a run name the rewards above the number of classes once, before training.
+        # The notes of a run contain this warning about rewards once.
         warnings.filterwarnings("ignore", message="`reward`")
         return Network(backbone, objective.head(backbone.width, classes))
 
 
-def start_from(network: Network, path: Path) -> None:
-    """Give a network the backbone and the classifier of one that was trained."""
+def load_classifier(network: Network, path: Path) -> None:
+    """Load the backbone and the classifier of a trained network."""
     state = load_state(path)
-    for part, start in ((network.backbone, "backbone."), (network.head.classifier, _CLASSIFIER)):
-        own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
-        part.load_state_dict(own)
+    parts = {"backbone.": network.backbone, _CLASSIFIER_PREFIX: network.head.classifier}
+    for prefix, part in parts.items():
+        state_of_part = {
+            name.removeprefix(prefix): value
+            for name, value in state.items()
+            if name.startswith(prefix)
+        }
+        part.load_state_dict(state_of_part)
 
 
 @dataclass(frozen=True)
@@ -132,225 +140,244 @@ class Worker(Trainer):
     Attributes
     ----------
     weights : str
-        The file of the weights that networks begin with, for jobs that name its hash.
+        File with initial weights, for jobs whose specification contains its hash.
     """
 
     weights: str = ""
 
-    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Do one job."""
+    def do(self, job: Job, folder: Path) -> Mapping[str, Any]:
+        """Do one job; return its facts."""
         if stage_of(job) == "train":
-            return self._train(job, place)
+            return self._train(job, folder)
         if job.name.startswith(ENSEMBLE):
-            return _together(job, place)
-        return self._scored(job, place)
+            return _score_ensemble(job, folder)
+        return self._score(job, folder)
 
-    def _train(self, job: Job, place: Path) -> Mapping[str, Any]:
+    def _train(self, job: Job, folder: Path) -> Mapping[str, Any]:
         watch = Stopwatch()
-        with watch.of("pictures"):
-            task = self._task(job)
-        objective = _objective(job)
-        network = self._fresh(job, task, objective)
-        images = task.parts.train
-        recipe = Recipe(**job.spec["recipe"]).with_length(_staged(job)[1]).with_epochs_for(images.n)
-        plan, done = objective.plan(recipe.epochs), 0
-        for need in job.needs:
-            # Its first phase was the whole training of another job.
-            start_from(network, need.path(place, ".pt"))
-            done = plan.count(plan[0])
-        with watch.of("training"):
+        with watch.measure("pictures"):
+            task = self._load_task(job)
+        objective = _make_objective(job)
+        network = self._make_network(job, task, objective)
+        images = task.task_images.train
+        _, length = _stage_shares_and_length(job)
+        recipe = Recipe(**job.spec["recipe"]).with_length(length).with_epochs_for(images.n)
+        n_epochs_done = 0
+        for classifier_job in job.needs:
+            # The first phase was the complete training of another job.
+            load_classifier(network, classifier_job.path(folder, ".pt"))
+            plan = objective.plan(recipe.epochs)
+            n_epochs_done = plan.count(plan[0])
+        with watch.measure("training"):
             losses = self.train(
                 job,
-                place,
+                folder,
                 network,
                 objective,
                 images=images,
-                inputs=task.inputs,
+                preprocessing=task.preprocessing,
                 recipe=recipe,
                 seed=job.spec["seed"],
                 precision=job.spec["precision"],
-                done=done,
+                n_epochs_done=n_epochs_done,
             )
-        save_state(network.cpu().state_dict(), job.path(place, ".pt"))
-        return {"losses": losses, "took": watch.told}
+        save_state(network.cpu().state_dict(), job.path(folder, ".pt"))
+        return {"losses": losses, "took": watch.rounded_seconds}
 
-    def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Score the validation images, or the exposures, by every method."""
-        (first,) = job.needs
-        watch = JobWatch()
-        with watch.of("pictures"):
-            task = self._task(first)
-        objective = _objective(first)
-        network = self._fresh(first, task, objective, trained=True)
-        network.load_state_dict(load_state(first.path(place, ".pt")))
-        steps = ProgressWriter(job, place, "part", _parts(job))
-        asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps, watch)
+    def _score(self, job: Job, folder: Path) -> Mapping[str, Any]:
+        """Score the validation images or the exposures with every method."""
+        (training_job,) = job.needs
+        watch = JobStopwatch()
+        with watch.measure("pictures"):
+            task = self._load_task(training_job)
+        objective = _make_objective(training_job)
+        network = self._make_network(training_job, task, objective, trained=True)
+        network.load_state_dict(load_state(training_job.path(folder, ".pt")))
+        progress = ProgressWriter(job, folder, "part", _n_image_sets(job))
+        seed = training_job.spec["seed"]
+        trained = _TrainedNetwork(network.to(self.device), objective, seed, progress, watch)
         samples = job.spec["samples"]
         if stage_of(job) == "validate":
-            validation = asked.about(lambda: task.validation, samples)
-            fitted = watch.fitted(job, asked.known(job, task, validation))
-            scores = _run_scores(VALIDATION, validation, fitted, watch)
-            return _validation_of(job, place, scores, watch)
-        fitted = watch.fitted(job, asked.known(job, task))
-        exposures = {exposure.key: exposure for exposure in task.parts.exposures}
-        parts = [
-            _run_scores(
-                key, asked.about(partial(task.exposed, exposures[key]), samples), fitted, watch
-            )
-            for key in job.spec["exposures"]
-        ]
-        return _tests_of(job, place, parts, watch)
+            validation = trained.outputs_for(lambda: task.validation, samples)
+            fitted = watch.fit_methods(job, trained.fit_data(job, task, validation))
+            scores = _score_outputs(VALIDATION, validation, fitted, watch)
+            return _finish_validation(job, folder, scores, watch)
+        fitted = watch.fit_methods(job, trained.fit_data(job, task))
+        exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
+        scores_by_exposure = []
+        for key in job.spec["exposures"]:
+            load = partial(task.exposure_images, exposures[key])
+            outputs = trained.outputs_for(load, samples)
+            scores_by_exposure.append(_score_outputs(key, outputs, fitted, watch))
+        return _finish_test(job, folder, scores_by_exposure, watch)
 
-    def _task(self, first: Job) -> LoadedTask:
-        spec = first.spec
+    def _load_task(self, training_job: Job) -> LoadedTask:
+        spec = training_job.spec
         data = Sizes(**spec["data"]) if "data" in spec else None
-        return loaded(spec["task"], self.folder, data, spec["variation"])
+        return load_task(spec["task"], self.folder, data, spec["variation"])
 
-    def _fresh(
-        self, first: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
+    def _make_network(
+        self, training_job: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
     ) -> Network:
-        """Make the network of a job; of one that is trained the weights come later."""
-        spec, classes = first.spec, task.parts.train.count
-        fresh = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
+        """Make the network of a training job; initial weights are loaded unless it is trained."""
+        spec, n_classes = training_job.spec, task.task_images.train.count
+        options = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
         if "weights" in spec and not trained:
-            fresh["weights"] = self.weights
-        return network_of(spec["model"], task.shape, classes, objective, **fresh)
+            options["weights"] = self.weights
+        return make_network(spec["model"], task.shape, n_classes, objective, **options)
 
 
-class JobWatch(Stopwatch):
-    """Adds up the seconds of a job that scores, also of each score."""
+class JobStopwatch(Stopwatch):
+    """Sums the durations of the parts of a scoring job, and those of each score."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scores = Stopwatch()
 
-    def fitted(self, job: Job, known: FitData) -> FittedMethods:
+    def fit_methods(self, job: Job, data: FitData) -> FittedMethods:
         """Fit the methods of a job."""
-        found = fit_all(job.spec["methods"], known)
-        self.scores.add(found.seconds)
-        return found
+        fitted = fit_all(job.spec["methods"], data)
+        self.scores.add(fitted.seconds)
+        return fitted
 
     @property
     def took(self) -> dict[str, Any]:
-        """The seconds as a receipt keeps them."""
-        return {**self.told, "scores": self.scores.told}
+        """The durations as stored in a receipt."""
+        return {**self.rounded_seconds, "scores": self.scores.rounded_seconds}
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A trained network that answers about images."""
+class _TrainedNetwork:
+    """A trained network that computes outputs for images."""
 
     network: Network
     objective: Objective
     seed: int
-    steps: ProgressWriter
+    progress: ProgressWriter
     watch: Stopwatch
 
-    def about(self, pictures: Callable[[], InputPictures], samples: int) -> Predictions:
-        with self.watch.of("pictures"):
-            seen = pictures()
-        with self.watch.of("passes"):
-            return outputs_of(
+    def outputs_for(self, load: Callable[[], InputImages], samples: int) -> Predictions:
+        with self.watch.measure("pictures"):
+            inputs = load()
+        with self.watch.measure("passes"):
+            return compute_outputs(
                 self.network,
                 self.objective,
-                seen.pictures,
-                seen.labels,
-                seen.places,
+                inputs.images,
+                inputs.labels,
+                inputs.source_indices,
                 samples=samples,
                 seed=self.seed,
-                on_share=self.steps.add_share,
+                on_share=self.progress.add_share,
             )
 
-    def known(self, job: Job, task: LoadedTask, validation: Predictions | None = None) -> FitData:
-        """Return what the methods of a job are fitted on, and no more: passes are most of its work.
+    def fit_data(
+        self, job: Job, task: LoadedTask, validation: Predictions | None = None
+    ) -> FitData:
+        """Return the outputs that the methods of a job are fitted on, and no others.
 
-        Asked about the validation images already, the network is not asked again.
+        Forward passes are most of the work, so `validation` outputs that exist are reused.
         """
-        train = self.about(lambda: task.train, 0) if _learning(job, "train") else None
-        learning = _learning(job, "validation")
-        if validation is None and learning:
-            looked_at = any("samples" in method.needs for method in learning)
-            samples = job.spec["samples"] if looked_at else 0
-            validation = self.about(lambda: task.validation, samples)
-        layer = getattr(self.network.head, "classifier", None)
-        last = (None, None) if layer is None else map(_plain, (layer.weight, layer.bias))
-        return FitData(train, validation, *last)
+        train = None
+        if _methods_fitted_on(job, "train"):
+            train = self.outputs_for(lambda: task.train, 0)
+        validation_methods = _methods_fitted_on(job, "validation")
+        if validation is None and validation_methods:
+            needs_samples = any("samples" in method.needs for method in validation_methods)
+            samples = job.spec["samples"] if needs_samples else 0
+            validation = self.outputs_for(lambda: task.validation, samples)
+        last_layer = getattr(self.network.head, "classifier", None)
+        if last_layer is None:
+            return FitData(train, validation)
+        weight, bias = _to_numpy(last_layer.weight), _to_numpy(last_layer.bias)
+        return FitData(train, validation, weight, bias)
 
 
-def _learning(job: Job, part: str) -> list[Method]:
-    """Return the methods of a job that are fitted on a part of what is known."""
+def _methods_fitted_on(job: Job, split: str) -> list[Method]:
     methods = (METHODS[name] for name in job.spec["methods"])
-    return [method for method in methods if part in method.fitted_splits]
+    return [method for method in methods if split in method.fitted_splits]
 
 
-def _parts(job: Job) -> int:
-    """Return how many sets of images a network is asked about in a job."""
-    asked = len(job.spec.get("exposures", ())) + bool(_learning(job, "train"))
-    return asked + (stage_of(job) == "validate" or bool(_learning(job, "validation")))
+def _n_image_sets(job: Job) -> int:
+    """Return the number of image sets that a scoring job computes outputs for."""
+    n_exposures = len(job.spec.get("exposures", ()))
+    needs_train = bool(_methods_fitted_on(job, "train"))
+    needs_validation = stage_of(job) == "validate" or bool(_methods_fitted_on(job, "validation"))
+    return n_exposures + needs_train + needs_validation
 
 
-def _together(job: Job, place: Path) -> Mapping[str, Any]:
-    """Put together what the networks of all seeds say."""
-    files = [ScoreFile(need.path(place, SCORES_SUFFIX)) for need in job.needs]
-    keys = job.spec.get("exposures", [VALIDATION])
-    watch = JobWatch()
-    # Nothing is fitted on what several networks say.
-    fitted = watch.fitted(job, FitData())
-    parts = []
-    for key in keys:
-        members = [_member(file.read(key)) for file in files]
-        outputs = ensemble_outputs(members)
-        parts.append(_run_scores(key, outputs, fitted, watch))
+def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
+    """Score the mean predictions of the networks of all seeds."""
+    files = [ScoreFile(member.path(folder, SCORES_SUFFIX)) for member in job.needs]
+    watch = JobStopwatch()
+    # Methods of ensembles are not fitted on data.
+    fitted = watch.fit_methods(job, FitData())
+    scores_by_exposure = []
+    for key in job.spec.get("exposures", [VALIDATION]):
+        outputs = ensemble_outputs([_member_outputs(file.read(key)) for file in files])
+        scores_by_exposure.append(_score_outputs(key, outputs, fitted, watch))
     if stage_of(job) == "validate":
-        return _validation_of(job, place, parts[0], watch)
-    return _tests_of(job, place, parts, watch)
+        return _finish_validation(job, folder, scores_by_exposure[0], watch)
+    return _finish_test(job, folder, scores_by_exposure, watch)
 
 
-def _member(scores: RunScores) -> Predictions:
+def _member_outputs(scores: RunScores) -> Predictions:
     if scores.logits is None:
-        raise InputError(f"the scores of {scores.exposure!r} hold no logits to put together")
+        raise InputError(
+            f"the scores of {scores.exposure!r} have no logits, which an ensemble requires"
+        )
     return network_outputs(scores.logits, scores.labels, scores.source_indices)
 
 
-def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.path(place, SCORES_SUFFIX), pack_scores([scores]))
-    with watch.of("evaluation"):
-        values = validated(scores, _averages(job), job.spec["metrics"])
+def _finish_validation(
+    job: Job, folder: Path, scores: RunScores, watch: JobStopwatch
+) -> Mapping[str, Any]:
+    """Write the scores of the validation images; return the facts of the job."""
+    write_atomically(job.path(folder, SCORES_SUFFIX), pack_scores([scores]))
+    with watch.measure("evaluation"):
+        values = validation_values(scores, _mean_prediction_by_method(job), job.spec["metrics"])
     return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
 
 
-def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) -> Mapping[str, Any]:
-    write_atomically(job.path(place, SCORES_SUFFIX), pack_scores(parts))
-    with watch.of("evaluation"):
-        # What is told as soon as it is there; tables are made by `results_of`.
-        first = validated(parts[0], _averages(job), _TOLD)
-    return {"pictures": sum(part.n for part in parts), "first": first, "took": watch.took}
+def _finish_test(
+    job: Job, folder: Path, scores_by_exposure: list[RunScores], watch: JobStopwatch
+) -> Mapping[str, Any]:
+    """Write the scores of the exposures; return the facts of the job."""
+    write_atomically(job.path(folder, SCORES_SUFFIX), pack_scores(scores_by_exposure))
+    with watch.measure("evaluation"):
+        # Shown at once; `results_of` makes the tables.
+        first_values = validation_values(
+            scores_by_exposure[0], _mean_prediction_by_method(job), _EARLY_METRICS
+        )
+    n_images = sum(scores.n for scores in scores_by_exposure)
+    return {"pictures": n_images, "first": first_values, "took": watch.took}
 
 
-def _averages(job: Job) -> dict[str, bool]:
+def _mean_prediction_by_method(job: Job) -> dict[str, bool]:
     return {name: METHODS[name].uses_mean_prediction for name in job.spec["methods"]}
 
 
-def _run_scores(
-    key: str, outputs: Predictions, fitted: FittedMethods, watch: JobWatch
+def _score_outputs(
+    key: str, outputs: Predictions, fitted: FittedMethods, watch: JobStopwatch
 ) -> RunScores:
-    found = fitted.score(outputs)
-    watch.scores.add(found.seconds)
-    given = {name: x for name, x in found.items() if name not in found.reasons}
-    return RunScores.from_outputs(key, outputs, given, found.reasons)
+    scores = fitted.score(outputs)
+    watch.scores.add(scores.seconds)
+    confidence = {name: x for name, x in scores.items() if name not in scores.reasons}
+    return RunScores.from_outputs(key, outputs, confidence, scores.reasons)
 
 
-def _objective(first: Job) -> Objective:
-    spec = first.spec
-    return make(spec["objective"], rng=spec["seed"], **{**spec["options"], **_staged(first)[0]})
+def _make_objective(training_job: Job) -> Objective:
+    spec = training_job.spec
+    shares, _ = _stage_shares_and_length(training_job)
+    return make(spec["objective"], rng=spec["seed"], **{**spec["options"], **shares})
 
 
-def _staged(first: Job) -> tuple[dict[str, float], int]:
-    """Return the shares that the stages of a training are, and the length of all."""
-    spec = first.spec
-    length, stages = Recipe(**spec["recipe"]).length, spec.get("stages", {})
-    return OBJECTIVES[spec["objective"]].staged(length, stages)
+def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
+    """Return the shares of the stages of a training, as options, and the total length."""
+    spec = training_job.spec
+    length, stage_lengths = Recipe(**spec["recipe"]).length, spec.get("stages", {})
+    return OBJECTIVES[spec["objective"]].staged(length, stage_lengths)
 
 
-def _plain(tensor: Any) -> Any:
+def _to_numpy(tensor: Any) -> Any:
     return tensor.detach().cpu().float().numpy()

@@ -23,7 +23,7 @@ from abstain.thresholds.cascade import (
     Cascade,
     CascadeFrontier,
     check_decisions,
-    frontier_of,
+    compute_frontier,
 )
 from abstain.typing import Scale
 
@@ -145,7 +145,7 @@ def check_cascade(
         level=level,
         frontier=None if calibration_data is None else _frontier(cascade, calibration_data),
         notes=warnings_first(all_notes),
-        is_binary=all(a.data.losses is None or a.data.binary for a in all_data),
+        is_binary=all(a.data.losses is None or a.data.is_binary for a in all_data),
     )
 
 
@@ -165,7 +165,7 @@ def _frontier(cascade: Cascade, calibration: AlignedStages) -> CascadeFrontier |
     """Compute the frontier again from the calibration data; None if these are other samples."""
     if calibration.data.n != cascade.n or calibration.data.losses is None:
         return None
-    return frontier_of(calibration.data, cascade.stages, cascade.plan)
+    return compute_frontier(calibration.data, cascade.stages, cascade.plan)
 
 
 def _cascade_notes(cascade: Cascade) -> Iterator[Note]:

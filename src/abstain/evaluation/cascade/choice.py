@@ -20,9 +20,9 @@ from abstain.thresholds.cascade import (
     Cascade,
     CascadePlan,
     CascadeStage,
-    chosen_of,
+    compute_frontier,
     daily_share,
-    frontier_of,
+    select_cascade,
 )
 from abstain.typing import Scale
 
@@ -170,8 +170,8 @@ def set_cascade(
         ordered_by=ordered_by,
         seed=seed,
     )
-    frontier = frontier_of(aligned.data, _cascade_stages(aligned, costs), plan)
-    return chosen_of(frontier, aligned.data)
+    frontier = compute_frontier(aligned.data, _cascade_stages(aligned, costs), plan)
+    return select_cascade(frontier, aligned.data)
 
 
 def _capacity_options(

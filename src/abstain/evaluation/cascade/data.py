@@ -93,7 +93,7 @@ class StageRequest:
         if requested is None:
             return expected or None
         requested_name = requested if isinstance(requested, str) else getattr(requested, "name", "")
-        scales.refuse_other(expected, requested_name)
+        scales.check_score_name(expected, requested_name)
         return requested
 
 
@@ -133,7 +133,7 @@ def _align(sources: Mapping[str, Any], request: StageRequest) -> AlignedStages:
         # Without labels, the losses of the person are not used.
         person_loss = person_error or 0.0
     confidences = [stage.score.values for stage in stages]
-    data = CascadeData.of(names, confidences, losses if has_losses else None, person_loss)
+    data = CascadeData.from_arrays(names, confidences, losses if has_losses else None, person_loss)
     return AlignedStages(tuple(stages), data, person_error, matched_by_id)
 
 

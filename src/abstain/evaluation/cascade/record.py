@@ -95,7 +95,9 @@ class CascadeChecks(NotebookDisplay):
         for name, value in (("risk", cascade.risk), ("reviews", reviews), ("cost", cascade.cost)):
             row |= {name: value, f"{name}_low": math.nan, f"{name}_high": math.nan}
         row["excess"] = cascade.risk - cascade.plan.max_risk
-        row["load_excess"] = reviews - cascade.plan.capacity if cascade.plan.limited else math.nan
+        row["load_excess"] = (
+            reviews - cascade.plan.capacity if cascade.plan.has_capacity_limit else math.nan
+        )
         row["days_over"] = math.nan
         verdict = CHOSEN_HERE if cascade.attainable else "unattainable"
         row |= dict.fromkeys(("risk_verdict", "load_verdict", "verdict"), verdict)

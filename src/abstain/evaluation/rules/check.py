@@ -26,7 +26,7 @@ from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
 from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
-from abstain.thresholds.scales import refuse_other
+from abstain.thresholds.scales import check_score_name
 from abstain.typing import AnyArray, Scale
 
 
@@ -169,7 +169,7 @@ def _resolve_score(rule: DecisionRule, score: str | ScoreState | None) -> str | 
         raise InputError(f"`rule` must be a DecisionRule; got {type(rule).__name__}")
     if score is None:
         return rule.score or None
-    refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
+    check_score_name(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
     return score
 
 
@@ -206,7 +206,9 @@ def _check_data_set(
             return (check(rule, confidence, data.loss, **options),)
         # If the groups are those of the rule, each group is checked with its own threshold.
         threshold_group = None if data.threshold_group is data.group else data.threshold_group
-        return check_groups(rule, confidence, data.loss, data.group, by=threshold_group, **options)
+        return check_groups(
+            rule, confidence, data.loss, data.group, rule_group=threshold_group, **options
+        )
     except InputError as error:
         raise type(error)(f"{data.name}: {error}") from error
 

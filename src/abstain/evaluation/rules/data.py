@@ -20,7 +20,7 @@ from abstain.evaluation.rules.subsets import limit_masks
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import PREDICTION
-from abstain.thresholds.scales import SCALES, refuse_said
+from abstain.thresholds.scales import SCALES, check_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale, Split
 
 #: Log-odds whose probability is 0 or 1 in double precision.
@@ -136,7 +136,7 @@ def set_scale(score: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
     if scale is None:
         return score
     checks.one_of(scale, "scale", SCALES)
-    refuse_said(score, scale)
+    check_scale(score, scale)
     if score.scale == scale:
         return score
     if scale == "probability":

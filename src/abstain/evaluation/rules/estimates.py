@@ -29,7 +29,7 @@ def estimate_risks(
     samples = None if calibration is None else calibration.s
     if rule.parts or samples is None or rule.threshold is None:
         return no_estimates
-    has_frequency_weights = samples.weight is not None and not rule.promised_for
+    has_frequency_weights = samples.weight is not None and not rule.population
     if not samples.is_binary or has_frequency_weights:
         return no_estimates
     return tuple(

@@ -9,7 +9,7 @@ from abstain._foundation.notes import Note
 from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, RuleCheck
-from abstain.thresholds.rule_check import decided
+from abstain.thresholds.rule_check import apply_rule
 from abstain.typing import Array
 
 LIKE_CALIBRATION: Final = (
@@ -91,7 +91,7 @@ def _guarantee_notes(rule: DecisionRule) -> Iterator[Note]:
 
 
 def _guarantee_population(rule: DecisionRule) -> str:
-    if not rule.promised_for:
+    if not rule.population:
         return LIKE_CALIBRATION
     groups = ""
     if rule.per:
@@ -100,7 +100,7 @@ def _guarantee_population(rule: DecisionRule) -> str:
             "estimated over all groups are correct only if the groups changed in the same way."
         )
     return (
-        f"The guarantee is about {rule.promised_for}. It is only valid if the density ratios are "
+        f"The guarantee is about {rule.population}. It is only valid if the density ratios are "
         "correct, which cannot be checked without labels. It does not hold if more than the "
         f"distribution of the inputs or classes has changed.{groups}"
     )
@@ -127,7 +127,7 @@ def _groups_without_threshold(rule: DecisionRule) -> Iterator[Note]:
 
 
 def _unseen_groups(rule: DecisionRule, data: RuleData) -> Iterator[Note]:
-    unseen = {} if data.threshold_group is None else rule.unseen(data.threshold_group)
+    unseen = {} if data.threshold_group is None else rule.count_unknown_groups(data.threshold_group)
     if unseen:
         plural = "s" if len(unseen) > 1 else ""
         yield Note.warning(
@@ -166,7 +166,7 @@ def _same_data(
     else:
         failures = None
         if data.loss is not None:
-            accepted = decided(check.rule, data.values, "score", data.threshold_group)
+            accepted = apply_rule(check.rule, data.values, "score", data.threshold_group)
             failures = int(np.count_nonzero(data.loss[accepted]))
         counts = (check.n, check.accepted, failures)
         is_same = check.n >= _MIN_SAMPLES and (rule.n, rule.accepted, rule.failures) == counts
@@ -187,7 +187,7 @@ def _group_verdicts(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[N
     broken = [group.group for group in groups if group.verdict == "broken"]
     undecided = [group.group for group in groups if group.verdict == "cannot tell"]
     undecided += [group.group for group in groups if group.verdict == "nothing accepted"]
-    holds_overall = check.alone == "holds"
+    holds_overall = check.excess_verdict == "holds"
     if broken:
         contrast = ", although it holds overall" if holds_overall else ""
         if holds_overall and not check.rule.parts:

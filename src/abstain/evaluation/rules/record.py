@@ -195,7 +195,7 @@ class RuleChecks(NotebookDisplay):
         columns = {
             **check.row(),
             "role": "group" if check.group else "check",
-            "together": check.together,
+            "together": check.n_joint_verdicts,
             "note": check.note,
             **self._rule_columns(check.rule),
             **_disparity_columns(disparity),

@@ -9,7 +9,7 @@ from abstain._foundation.option_format import format_option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
-from abstain.thresholds.group_names import class_texts, predicted_names, texts
+from abstain.thresholds.group_names import class_name_texts, group_texts, predicted_class_names
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import AnyArray, Array, BoolArray
 
@@ -25,15 +25,15 @@ _TRUE_CLASS_RULE: Final = (
 def resolve_groups(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
     """Return the name of the grouping and the group of each sample; reject true classes."""
     if not isinstance(per, str):
-        name, groups = GROUP, texts(per, "per")
+        name, groups = GROUP, group_texts(per, "per")
     elif per == PREDICTION:
-        return per, predicted_names(predictions)
+        return per, predicted_class_names(predictions)
     elif per == GROUP:
         if predictions.group is None:
             raise MissingInputError(
                 "per='group' requires the `group` of the predictions, and they have none"
             )
-        name, groups = per, texts(predictions.group)
+        name, groups = per, group_texts(predictions.group)
     else:
         is_true_class = per.lower() in {"label", "labels", "truth", "target", "y", "y_true"}
         reason = f": {_TRUE_CLASS_RULE}" if is_true_class else ""
@@ -49,14 +49,14 @@ def _are_true_classes(groups: Array, predictions: Predictions) -> bool:
     """Return whether the groups equal the true classes, and not also the predicted classes."""
     if predictions.labels is None or len(set(groups.tolist())) < 2:
         return False
-    if not (groups == texts(predictions.labels)).all():
+    if not (groups == group_texts(predictions.labels)).all():
         return False
-    return not (predictions.has_prediction and (groups == predicted_names(predictions)).all())
+    return not (predictions.has_prediction and (groups == predicted_class_names(predictions)).all())
 
 
 def _true_class_names(predictions: Predictions) -> Array:
     codes = predictions.label_codes
-    names = class_texts(predictions)
+    names = class_name_texts(predictions)
     # An unknown class (code -1) gets an empty name, to which no limit applies.
     return np.where(codes >= 0, names[codes], "")
 
@@ -67,13 +67,13 @@ def _group_names(predictions: Predictions) -> Array:
             f"a limit per group requires the {format_option('group')} of the predictions, and "
             "they have none"
         )
-    return texts(predictions.group)
+    return group_texts(predictions.group)
 
 
 #: Functions that return the subset name of each sample, by the kind of the limit.
 _SUBSET_NAMES: Final[Mapping[str, Callable[[Predictions], Array]]] = {
     GROUP: _group_names,
-    PREDICTION: predicted_names,
+    PREDICTION: predicted_class_names,
     "label": _true_class_names,
 }
 

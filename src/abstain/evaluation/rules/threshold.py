@@ -22,8 +22,8 @@ from abstain.evaluation.rules.subsets import OVERALL, resolve_groups, resolve_li
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
-from abstain.thresholds.limits import refuse_weights
+from abstain.thresholds.catalogue import DEFAULT_DELTA, SEVERAL_RISKS_RULE, default_rule
+from abstain.thresholds.limits import check_no_weights
 from abstain.typing import AnyArray, Scale, Split
 
 
@@ -133,7 +133,7 @@ def set_threshold(
     if data.weight is not None:
         rule_options.setdefault("weight", data.weight)
     if "delta" in RULES[method].options:
-        rule_options.setdefault("delta", DELTA)
+        rule_options.setdefault("delta", DEFAULT_DELTA)
     if limits is not None:
         all_limits = merge_overall_limit(limits, rule_options)
         rule = _fit_limits(data, all_limits, calibration_set, rule_options)
@@ -167,9 +167,11 @@ def _resolve_method(
             f"{per_option} chooses one threshold per group and {limits_option} one threshold for "
             f"all samples; drop {per_option} or {limits_option}"
         )
-    if method not in {None, SEVERAL}:
-        raise InputError(f"{limits_option} supports only the method {SEVERAL!r}; got {method!r}")
-    return SEVERAL
+    if method not in {None, SEVERAL_RISKS_RULE}:
+        raise InputError(
+            f"{limits_option} supports only the method {SEVERAL_RISKS_RULE!r}; got {method!r}"
+        )
+    return SEVERAL_RISKS_RULE
 
 
 def merge_overall_limit(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
@@ -189,7 +191,7 @@ def _fit_limits(
     data: RuleData, limits: dict[str, float], predictions: Predictions, options: dict[str, Any]
 ) -> DecisionRule:
     """Choose one threshold that satisfies several limits."""
-    refuse_weights(options.pop("weight", None), method="several risks")
+    check_no_weights(options.pop("weight", None), method="several risks")
     resolved = resolve_limits(limits, predictions, options.pop("risk", "selective"))
     unsupported = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unsupported:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import _num_samples
 
 from abstain.errors import InputError, ShapeError
 from abstain.thresholds import DecisionRule
-from abstain.thresholds.group_names import texts
+from abstain.thresholds.group_names import group_texts
 from abstain.thresholds.rule import PREDICTION
 from abstain.typing import Array
 
@@ -49,14 +49,14 @@ class Grouping:
         if self.per is None:
             return None
         if isinstance(self.per, str) and self.per == PREDICTION:
-            return texts(np.asarray(prediction))
+            return group_texts(np.asarray(prediction))
         count = _num_samples(X)
         found = np.asarray(self.per(X) if callable(self.per) else self._column(X))
         if found.shape != (count,):
             raise ShapeError(
                 f"`per` must give one group for each of {count} samples; got {found.shape}"
             )
-        return texts(found, "per")
+        return group_texts(found, "per")
 
     def _column(self, X: Any) -> Any:
         try:

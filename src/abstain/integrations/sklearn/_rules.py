@@ -146,10 +146,10 @@ def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
-    if not rule.of_probability and (confidence.own or rule.scale != "probability"):
+    if not rule.uses_probability and (confidence.own or rule.scale != "probability"):
         return confidence.values
     if confidence.probability is None:
-        own = thresholds.RULES[rule.method].title if rule.of_probability else ""
+        own = thresholds.RULES[rule.method].title if rule.uses_probability else ""
         what = own or "a threshold that is a probability"
         raise InputError(
             f"{what} needs probabilities of being right; the score {confidence.name!r} has "

@@ -5,7 +5,7 @@ from abstain.thresholds.cascade.check import check_decisions
 from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.plan import CascadePlan
 from abstain.thresholds.cascade.record import Cascade
-from abstain.thresholds.cascade.search import CascadeFrontier, chosen_of, frontier_of
+from abstain.thresholds.cascade.search import CascadeFrontier, compute_frontier, select_cascade
 from abstain.thresholds.cascade.stage import ERROR, PERSON, CascadeStage
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "CascadePlan",
     "CascadeStage",
     "check_decisions",
-    "chosen_of",
+    "compute_frontier",
     "daily_share",
-    "frontier_of",
+    "select_cascade",
 ]

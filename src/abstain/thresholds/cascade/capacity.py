@@ -50,13 +50,13 @@ def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> flo
     if not 0 <= reviews <= arrivals:
         raise DomainError(f"`reviews` must lie in [0, arrivals = {arrivals}]; got {reviews!r}")
     hint = "It is the share of days on which there may be more: 0.05, say."
-    overflow = _choice.inside(overflow, "overflow", hint=hint)
+    overflow = _choice.check_open_interval(overflow, "overflow", hint=hint)
     if reviews == arrivals:
         return 1.0
     return float(special.betaincinv(int(reviews) + 1.0, arrivals - int(reviews), overflow))
 
 
-def overflow_chance(share: float, reviews: int, arrivals: int) -> float:
+def overflow_probability(share: float, reviews: int, arrivals: int) -> float:
     """Return P(Bin(arrivals, share) > reviews): the share of days with more than people can do."""
     if reviews >= arrivals:
         return 0.0

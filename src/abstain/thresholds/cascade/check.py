@@ -3,7 +3,7 @@
 import numpy as np
 
 from abstain.inference.intervals import check_level, no_interval
-from abstain.thresholds.cascade.capacity import overflow_chance
+from abstain.thresholds.cascade.capacity import overflow_probability
 from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.record import Cascade
 from abstain.thresholds.rule_check import (
@@ -12,12 +12,12 @@ from abstain.thresholds.rule_check import (
     RuleCheck,
     StageCheck,
     Verdict,
-    excess_of,
-    mean,
-    sample,
+    check_losses,
+    decide_verdict,
+    excess_over_target,
+    mean_with_interval,
     selective_risk,
-    share,
-    verdict_of,
+    share_with_interval,
     worst_verdict,
 )
 from abstain.typing import IntArray
@@ -72,31 +72,33 @@ def check_decisions(
     (0.25, 0.5, 'broken')
     """
     plan, level = cascade.plan, check_level(level)
-    together = 1 - (1 - level) / (2 if plan.limited else 1)
-    loss = None if data.losses is None else data.loss_of(answered)
+    together = 1 - (1 - level) / (2 if plan.has_capacity_limit else 1)
+    loss = None if data.losses is None else data.losses_of_answers(answered)
     everyone = np.ones(data.n, np.bool_)
-    samples = sample(everyone, loss, None, level=level)
-    samples_together = sample(everyone, loss, None, level=together)
+    samples = check_losses(everyone, loss, None, level=level)
+    samples_together = check_losses(everyone, loss, None, level=together)
     risk, risk_interval = selective_risk(samples_together)
-    excess, excess_interval = excess_of(risk, risk_interval, plan.max_risk)
-    risk_verdict = verdict_of(excess_interval)
+    excess, excess_interval = excess_over_target(risk, risk_interval, plan.max_risk)
+    risk_verdict = decide_verdict(excess_interval)
     stages = []
     for index, stage_name in enumerate(cascade.names):
         is_answered = answered == index
-        stage_share, share_interval = share(samples, is_answered)
+        stage_share, share_interval = share_with_interval(samples, is_answered)
         stage_risk = selective_risk(samples.subset(is_answered))
         n_answered = int(np.count_nonzero(is_answered))
         stages.append(StageCheck(stage_name, n_answered, stage_share, share_interval, *stage_risk))
-    reviews, reviews_interval = share(samples_together, answered == len(cascade.stages))
+    reviews, reviews_interval = share_with_interval(
+        samples_together, answered == len(cascade.stages)
+    )
     load_excess = _NAN
     load_verdict: Verdict = "no target"
-    if plan.limited:
-        load_excess, load_interval = excess_of(reviews, reviews_interval, plan.capacity)
+    if plan.has_capacity_limit:
+        load_excess, load_interval = excess_over_target(reviews, reviews_interval, plan.capacity)
         by_design = any(stage.answers == "all" for stage in cascade.stages)
-        load_verdict = "holds" if by_design else verdict_of(load_interval)
+        load_verdict = "holds" if by_design else decide_verdict(load_interval)
     days_over = _NAN
     if plan.reviews is not None and plan.arrivals is not None:
-        days_over = overflow_chance(reviews, plan.reviews, plan.arrivals)
+        days_over = overflow_probability(reviews, plan.reviews, plan.arrivals)
     costs = np.asarray(cascade.costs(answered), dtype=np.float64)
     if plan.error_cost and loss is None:
         cost, cost_interval = _NAN, no_interval(level, UNLABELED)
@@ -104,7 +106,7 @@ def check_decisions(
         costs = costs if loss is None else costs + plan.error_cost * loss
         cost, cost_interval = 0.0, no_interval(level, "nothing costs anything")
         if costs.any():
-            cost, cost_interval = mean(samples, costs)
+            cost, cost_interval = mean_with_interval(samples, costs)
     attainable = cascade.attainable
     return RuleCheck(
         name,
@@ -116,7 +118,7 @@ def check_decisions(
         excess,
         excess_interval,
         worst_verdict((risk_verdict, load_verdict)) if attainable else "unattainable",
-        alone=risk_verdict,
+        excess_verdict=risk_verdict,
         load=LoadCheck(
             reviews, reviews_interval, load_excess, load_verdict, days_over, cost, cost_interval
         ),

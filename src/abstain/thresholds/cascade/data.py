@@ -31,7 +31,7 @@ class CascadeData:
     losses: tuple[FloatArray, ...] | None
 
     @classmethod
-    def of(
+    def from_arrays(
         cls,
         names: Sequence[str],
         confidences: Sequence[AnyArray],
@@ -79,7 +79,7 @@ class CascadeData:
         return int(self.confidences[0].size)
 
     @property
-    def known(self) -> tuple[FloatArray, ...]:
+    def required_losses(self) -> tuple[FloatArray, ...]:
         """The losses; refused where there are none."""
         if self.losses is None:
             raise MissingInputError(
@@ -88,18 +88,18 @@ class CascadeData:
         return self.losses
 
     @property
-    def binary(self) -> bool:
+    def is_binary(self) -> bool:
         """Whether every loss is 0 or 1."""
-        return all(bool(((x == 0) | (x == 1)).all()) for x in self.known)
+        return all(bool(((x == 0) | (x == 1)).all()) for x in self.required_losses)
 
-    def part(self, rows: Array) -> "CascadeData":
+    def subset(self, rows: Array) -> "CascadeData":
         """Return some of the samples."""
         losses = None if self.losses is None else tuple(x[rows] for x in self.losses)
         return replace(self, confidences=tuple(x[rows] for x in self.confidences), losses=losses)
 
-    def loss_of(self, answered: Array) -> FloatArray:
+    def losses_of_answers(self, answered: Array) -> FloatArray:
         """Return the loss of each sample by the stage that answered it."""
-        out: FloatArray = np.choose(answered, self.known)
+        out: FloatArray = np.choose(answered, self.required_losses)
         return out
 
 

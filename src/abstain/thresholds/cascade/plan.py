@@ -68,6 +68,6 @@ class CascadePlan:
             )
 
     @property
-    def limited(self) -> bool:
+    def has_capacity_limit(self) -> bool:
         """Whether there is a limit to what may go to the person."""
         return self.capacity < 1

@@ -15,7 +15,12 @@ from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 from abstain.thresholds.cascade.plan import CascadePlan
-from abstain.thresholds.cascade.stage import PERSON, CascadeStage, accepted_by, confidence_on
+from abstain.thresholds.cascade.stage import (
+    PERSON,
+    CascadeStage,
+    accepts_confidence,
+    stage_confidence,
+)
 from abstain.typing import AnyArray, Array, IntArray, Scale
 
 #: What marks a text as the JSON form of a cascade.
@@ -149,7 +154,7 @@ class Cascade(NotebookDisplay):
                 f"give confidences of {names}, or of the first of them; got {len(confidences)}"
             )
         pairs = zip(self.stages, confidences, strict=False)
-        found = [confidence_on(stage, given, scale) for stage, given in pairs]
+        found = [stage_confidence(stage, given, scale) for stage, given in pairs]
         n = checks.vector(found[0][0], f"confidence of {self.names[0]!r}").size
         out = np.full(n, self._next(len(found)), np.int64)
         left = np.arange(n)
@@ -158,7 +163,7 @@ class Cascade(NotebookDisplay):
             values = checks.vector(given, name, length=n, reference=self.names[0])
             if left.size == 0 or stage.answers == "none":
                 continue
-            accepted = accepted_by(stage, checks.confidence(values[left], name), said)
+            accepted = accepts_confidence(stage, checks.confidence(values[left], name), said)
             out[left[accepted]] = place
             left = left[~accepted]
         return out
@@ -223,20 +228,22 @@ class Cascade(NotebookDisplay):
             return records.from_fields(cls, found, "a cascade")
 
     def __str__(self) -> str:
-        """Say the cascade in a plain sentence."""
+        """Describe the cascade in a sentence."""
         if self.reason:
             return f"Everything goes to the person: {self.reason}."
-        said = ", ".join(str(stage) for stage in self.stages)
-        load = f"; {100 * self.answered[-1]:.3g} % of the calibration samples went to the person"
-        p = self.plan
-        limit = f", with at most {p.capacity:.4g} of them sent to the person" if p.limited else ""
-        rest = (
-            "" if any(s.answers == "all" for s in self.stages) else f", the person the rest{load}"
-        )
+        plan = self.plan
+        stages = ", ".join(str(stage) for stage in self.stages)
+        person = ""
+        if all(stage.answers != "all" for stage in self.stages):
+            person_share = f"{100 * self.answered[-1]:.3g}% of the calibration samples"
+            person = f", the person the rest; {person_share} went to the person"
+        limit = ""
+        if plan.has_capacity_limit:
+            limit = f", with at most {plan.capacity:.4g} of them sent to the person"
         return (
-            f"{said[0].upper()}{said[1:]}{rest}; for {1 - p.delta:.6g} or "
-            f"more of all calibration sets the true risk of all answers is at most "
-            f"{p.max_risk:g}{limit}."
+            f"{stages[0].upper()}{stages[1:]}{person}; with probability {1 - plan.delta:.6g} or "
+            f"more over calibration sets, the true risk of all answers is at most "
+            f"{plan.max_risk:g}{limit}."
         )
 
 

@@ -14,12 +14,17 @@ from typing import Final
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count, upper
+from abstain.thresholds.binomial import (
+    binomial_p_value,
+    hoeffding_bentkus_p_value,
+    min_count,
+    upper_bound,
+)
 from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.plan import CascadePlan
 from abstain.thresholds.cascade.record import Cascade
 from abstain.thresholds.cascade.stage import PERSON, CascadeStage
-from abstain.thresholds.cascade.totals import Totals, codes_of, totals_of
+from abstain.thresholds.cascade.totals import ChoiceTotals, compute_totals, threshold_codes
 from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -64,7 +69,7 @@ class CascadeFrontier:
     order: IntArray
     p_value: FloatArray
     n: int
-    tested: int
+    n_tested: int
     #: What was counted for the first of them in that order, on the samples that test.
     closest: tuple[float, float]
 
@@ -79,14 +84,14 @@ class CascadeFrontier:
         return self.order[: fixed_sequence(self.p_value, delta=self.plan.delta)]
 
     @property
-    def chosen(self) -> int | None:
+    def selected(self) -> int | None:
         """The cheapest of these, of equal ones that of the least risk; None where there is none."""
         found = self.certified
         if found.size == 0:
             return None
         return int(found[np.lexsort((self.risk[found], self.cost[found]))[0]])
 
-    def efficient(self, among: BoolArray | None = None) -> IntArray:
+    def efficient(self, mask: BoolArray | None = None) -> IntArray:
         """Return the choices that no other beats in risk and cost, from the safest on.
 
         Parameters
@@ -99,10 +104,10 @@ class CascadeFrontier:
         ndarray of int
             Places.
         """
-        known = np.arange(self.risk.size) if among is None else np.flatnonzero(among)
+        known = np.arange(self.risk.size) if mask is None else np.flatnonzero(mask)
         return known[_unbeaten(self.risk[known], self.cost[known])]
 
-    def alone(self, stage: int) -> BoolArray:
+    def only_stage(self, stage: int) -> BoolArray:
         """Tell in which choices no other model than this stage is run.
 
         Parameters
@@ -120,7 +125,7 @@ class CascadeFrontier:
         others.pop(stage)
         return np.all(others, axis=0) if others else np.ones(self.risk.size, np.bool_)
 
-    def everything(self, stage: int) -> int:
+    def answer_all_choice(self, stage: int) -> int:
         """Return the choice in which one stage answers everything, or with -1 the person.
 
         Parameters
@@ -138,7 +143,7 @@ class CascadeFrontier:
             last[stage] = 0
         return int(np.ravel_multi_index(last, self.shape))
 
-    def thresholds(self, choice: int) -> tuple[CascadeStage, ...]:
+    def stages_for_choice(self, choice: int) -> tuple[CascadeStage, ...]:
         """Return the stages with the thresholds of a choice.
 
         Parameters
@@ -165,7 +170,7 @@ class CascadeFrontier:
         return tuple(out)
 
 
-def frontier_of(
+def compute_frontier(
     data: CascadeData, stages: tuple[CascadeStage, ...], plan: CascadePlan
 ) -> CascadeFrontier:
     """Measure every choice of thresholds, and test the promising ones in order.
@@ -194,14 +199,16 @@ def frontier_of(
     rows = np.random.default_rng(plan.seed).permutation(data.n)
     # One sample at least for either purpose.
     first[rows[: min(max(round(plan.ordered_by * data.n), 1), data.n - 1)]] = True
-    ordering, testing = data.part(first), data.part(~first)
+    ordering, testing = data.subset(first), data.subset(~first)
     grids = tuple(_grid(x, _most(len(stages))) for x in ordering.confidences)
-    measured = [totals_of(part, codes_of(part, grids), grids) for part in (ordering, testing)]
-    evidence = _p_values(measured[0], plan, binary=data.binary)
+    measured = [
+        compute_totals(part, threshold_codes(part, grids), grids) for part in (ordering, testing)
+    ]
+    evidence = _p_values(measured[0], plan, binary=data.is_binary)
     order = _unbeaten(evidence, measured[0].cost(stages, plan))
-    tests = measured[1].at(order)
-    p_value = _p_values(tests, plan, binary=data.binary)
-    whole = measured[0].plus(measured[1])
+    tests = measured[1].select(order)
+    p_value = _p_values(tests, plan, binary=data.is_binary)
+    whole = measured[0].add(measured[1])
     return CascadeFrontier(
         plan,
         tuple(replace(s, answers="none", threshold=None) for s in stages),
@@ -217,7 +224,7 @@ def frontier_of(
     )
 
 
-def chosen_of(found: CascadeFrontier, data: CascadeData) -> Cascade:
+def select_cascade(found: CascadeFrontier, data: CascadeData) -> Cascade:
     """Return the cascade of the cheapest choice that keeps the promise, or the reason for none.
 
     Parameters
@@ -232,11 +239,11 @@ def chosen_of(found: CascadeFrontier, data: CascadeData) -> Cascade:
     Cascade
         With what it does on these samples.
     """
-    at = found.chosen
-    reason = _reason(found, binary=data.binary) if at is None else ""
-    choice = found.everything(-1) if at is None else at
-    stages = found.thresholds(choice)
-    made = Cascade(stages, found.plan, found.n, found.tested, (0.0,) * (len(stages) + 1), 0.0)
+    at = found.selected
+    reason = _reason(found, binary=data.is_binary) if at is None else ""
+    choice = found.answer_all_choice(-1) if at is None else at
+    stages = found.stages_for_choice(choice)
+    made = Cascade(stages, found.plan, found.n, found.n_tested, (0.0,) * (len(stages) + 1), 0.0)
     counts = np.bincount(made.decide(*data.confidences), minlength=len(stages) + 1)
     return replace(
         made,
@@ -271,17 +278,17 @@ def _grid(confidence: FloatArray, most: int) -> FloatArray:
     return np.unique(out)
 
 
-def _p_values(found: Totals, plan: CascadePlan, *, binary: bool) -> FloatArray:
+def _p_values(found: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
     """Return the p-values of "the risk or the load is above its target": the larger of both."""
-    test = binomial_p if binary else hoeffding_bentkus_p
+    test = binomial_p_value if binary else hoeffding_bentkus_p_value
     n = np.full(found.loss.shape, found.n)
     out = test(n, found.loss, plan.max_risk)
     if plan.capacity >= 1:
         return out
     if plan.capacity <= 0:
         # What sends nobody to the person by construction, and not by chance.
-        return np.where(found.never, out, 1.0)
-    load = np.where(found.never, 0.0, binomial_p(n, found.reviews, plan.capacity))
+        return np.where(found.no_reviews, out, 1.0)
+    load = np.where(found.no_reviews, 0.0, binomial_p_value(n, found.reviews, plan.capacity))
     return np.maximum(out, load)
 
 
@@ -294,10 +301,10 @@ def _unbeaten(first: FloatArray, second: FloatArray) -> IntArray:
 
 def _reason(found: CascadeFrontier, *, binary: bool) -> str:
     """Say why nothing is certified, and what came closest."""
-    plan, n = found.plan, found.tested
-    least = least_count(plan.max_risk, plan.delta)
+    plan, n = found.plan, found.n_tested
+    least = min_count(plan.max_risk, plan.delta)
     asked = f"a risk of at most {plan.max_risk:g}"
-    if plan.limited:
+    if plan.has_capacity_limit:
         asked += f" with at most {plan.capacity:.4g} of the samples sent to the {PERSON}"
     if n < least:
         return (
@@ -306,13 +313,13 @@ def _reason(found: CascadeFrontier, *, binary: bool) -> str:
         )
     loss, reviews = found.closest
     k = np.asarray([np.ceil(loss) if binary else loss, reviews])
-    bounds = upper(np.asarray([n, n]), k, plan.delta)
+    bounds = upper_bound(np.asarray([n, n]), k, plan.delta)
     said = f"on the {n} samples that test it has a risk of {loss / n:.4g}"
     if binary:
         said += f", certified below {bounds[0]:.4g}"
-    if plan.limited:
+    if plan.has_capacity_limit:
         said += f", and sends {reviews / n:.4g} to the {PERSON}, certified below {bounds[1]:.4g}"
-    stages = ", ".join(str(stage) for stage in found.thresholds(int(found.order[0])))
+    stages = ", ".join(str(stage) for stage in found.stages_for_choice(int(found.order[0])))
     return (
         f"no thresholds are certified to keep {asked} with delta {plan.delta:g}; what the other "
         f"{found.n - n} samples found surest: {stages}; {said}"

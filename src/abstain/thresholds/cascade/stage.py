@@ -81,46 +81,46 @@ class CascadeStage:
         ndarray of shape (n,)
             Booleans.
         """
-        given, said = confidence_on(self, confidence, None)
+        given, said = stage_confidence(self, confidence, None)
         values = checks.confidence(given, f"confidence of {self.name!r}")
-        return accepted_by(self, values, said)
+        return accepts_confidence(self, values, said)
 
     @property
-    def units(self) -> str:
+    def scale_description(self) -> str:
         """What the threshold is measured in, and what it is on the other scale, in words.
 
         Empty where nothing is known of it, and for a unit of the score's own.
         """
         if self.threshold is None or self.scale == UNKNOWN:
             return ""
-        return scales.said(self.threshold, self.scale)
+        return scales.describe_scale(self.threshold, self.scale)
 
     def __str__(self) -> str:
         """Say what it does."""
         if self.threshold is None:
             said = "answers all" if self.answers == "all" else "is not run"
             return f"{self.name} {said}"
-        units = f" ({self.units})" if self.units else ""
+        units = f" ({self.scale_description})" if self.scale_description else ""
         return f"{self.name} answers from a confidence of {self.threshold:.6g}{units} on"
 
 
-def accepted_by(stage: CascadeStage, values: Array, said: str | None) -> BoolArray:
+def accepts_confidence(stage: CascadeStage, values: Array, said: str | None) -> BoolArray:
     """Tell which validated confidences a stage answers; `said` is what they are measured in."""
     if stage.threshold is None:
         return np.full(values.size, stage.answers == "all")
-    return scales.reached(values, stage.threshold, stage.scale, said)
+    return scales.reaches_threshold(values, stage.threshold, stage.scale, said)
 
 
-def confidence_on(
+def stage_confidence(
     stage: CascadeStage,
     given: AnyArray | ConfidenceScore | Predictions,
     scale: Scale | None,
 ) -> tuple[Any, str | None]:
     """Return the confidences of a stage, and what they are measured in where that is known."""
     if isinstance(given, Predictions):
-        given = scales.scored(given, stage.score, None)
+        given = scales.compute_confidence(given, stage.score, None)
     if not isinstance(given, ConfidenceScore):
         return given, scale
-    scales.refuse_other(stage.score, given.name)
+    scales.check_score_name(stage.score, given.name)
     # What is computed says itself what it is measured in.
-    return scales.on_scale(given, stage.scale, scale if given.own else None)
+    return scales.values_on_scale(given, stage.scale, scale if given.own else None)

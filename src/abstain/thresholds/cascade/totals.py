@@ -17,7 +17,7 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Totals:
+class ChoiceTotals:
     """Sums over n samples for each choice, flat, the last stage's choices fastest."""
 
     n: int
@@ -28,7 +28,7 @@ class Totals:
     #: On how many samples each stage is run.
     runs: tuple[FloatArray, ...]
     #: Whether nothing can go to the person: some stage answers all.
-    never: BoolArray
+    no_reviews: BoolArray
 
     def cost(self, stages: tuple[CascadeStage, ...], plan: CascadePlan) -> FloatArray:
         """Return the mean cost of a sample."""
@@ -38,24 +38,26 @@ class Totals:
         out: FloatArray = spent / self.n
         return out
 
-    def at(self, choices: IntArray) -> "Totals":
+    def select(self, choices: IntArray) -> "ChoiceTotals":
         """Return those of some choices."""
         runs = tuple(x[choices] for x in self.runs)
-        return Totals(self.n, self.loss[choices], self.reviews[choices], runs, self.never[choices])
+        return ChoiceTotals(
+            self.n, self.loss[choices], self.reviews[choices], runs, self.no_reviews[choices]
+        )
 
-    def plus(self, other: "Totals") -> "Totals":
+    def add(self, other: "ChoiceTotals") -> "ChoiceTotals":
         """Return those of the samples of both."""
         runs = tuple(a + b for a, b in zip(self.runs, other.runs, strict=True))
-        return Totals(
+        return ChoiceTotals(
             self.n + other.n,
             self.loss + other.loss,
             self.reviews + other.reviews,
             runs,
-            self.never,
+            self.no_reviews,
         )
 
 
-def codes_of(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
+def threshold_codes(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
     """Return how many thresholds of each stage its confidences reach, shape (n,) each."""
     return tuple(
         np.searchsorted(grid, x.astype(np.float64), side="right")
@@ -63,9 +65,9 @@ def codes_of(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[IntArray
     )
 
 
-def totals_of(
+def compute_totals(
     data: CascadeData, codes: tuple[IntArray, ...], grids: tuple[FloatArray, ...]
-) -> Totals:
+) -> ChoiceTotals:
     """Sum over the samples for every choice.
 
     The choice a of a stage answers the samples with a code of at least a: 0 all, and one more than
@@ -79,7 +81,7 @@ def totals_of(
     for s in range(len(grids)):
         # What reaches a stage depends on the choices before it alone.
         seen, cells = codes[: s + 1], sizes[: s + 1]
-        wrong = _passed(_cells(seen, cells, data.known[s]), s)
+        wrong = _passed(_cells(seen, cells, data.required_losses[s]), s)
         loss += _wide(_answered(wrong, s), len(shape))
         count = _passed(_cells(seen, cells, one), s).sum(axis=-1, keepdims=True)
         run = np.ones(shape[s])
@@ -87,11 +89,11 @@ def totals_of(
         runs.append(np.broadcast_to(_wide(count * run, len(shape)), shape).ravel())
     everyone = len(shape)
     reviews = _passed(_cells(codes, sizes, one), everyone)
-    loss += _passed(_cells(codes, sizes, data.known[-1]), everyone)
+    loss += _passed(_cells(codes, sizes, data.required_losses[-1]), everyone)
     never = np.zeros(shape, np.bool_)
     for axis in range(everyone):
         never[(slice(None),) * axis + (0,)] = True
-    return Totals(data.n, loss.ravel(), reviews.ravel(), tuple(runs), never.ravel())
+    return ChoiceTotals(data.n, loss.ravel(), reviews.ravel(), tuple(runs), never.ravel())
 
 
 def _cells(codes: tuple[IntArray, ...], sizes: tuple[int, ...], weight: FloatArray) -> FloatArray:

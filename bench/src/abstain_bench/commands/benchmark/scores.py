@@ -1,4 +1,4 @@
-"""Confidences and runs from elsewhere: `abstain benchmark add-scores`, `export` and `import`."""
+"""`abstain benchmark add-scores`, `remove-scores`, `export` and `import`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -49,7 +49,7 @@ def add_scores(
     from abstain_bench.runs.importing import add_scores as add
 
     with working("Adding"):
-        found = add(
+        added = add(
             folder,
             file,
             name=name,
@@ -58,10 +58,13 @@ def add_scores(
             lower_is_safer=lower_is_safer,
             replace=replace,
         )
-    for note in found.notes:
+    for note in added.notes:
         say(f"Note: {note}")
-    names = ", ".join(method.name for method in found.methods)
-    say(f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest.")
+    names = ", ".join(method.name for method in added.methods)
+    say(
+        f"Added {names}; `abstain benchmark report {quote(str(folder))}` includes it in the "
+        "ranking."
+    )
 
 
 def remove_scores(
@@ -72,8 +75,8 @@ def remove_scores(
     """Remove an added method from a folder of runs."""
     from abstain_bench.runs.importing import remove_scores as remove
 
-    found = remove(folder, name)
-    say(f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out.")
+    removed = remove(folder, name)
+    say(f"Removed {removed.name} from the ranking.")
 
 
 def export(
@@ -88,14 +91,14 @@ def export(
     from abstain_bench.runs.store import Store
 
     with working("Writing"):
-        found = write(Store.read(folder), run, file)
-    say(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
-    leave_word([found.path])
+        exported = write(Store.read(folder), run, file)
+    say(f"{exported.rows:,} rows of {len(exported.runs)} runs, {exported.classes} logits each")
+    leave_word([exported.path])
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """Which network the results are of, beyond its arm and seed."""
+    """Properties of the network, in addition to its training objective and seed."""
 
     setting: Annotated[
         str, Parameter(help="Setting of the network, such as dropout1-reward2.2")
@@ -113,7 +116,7 @@ class NetworkOptions:
     ] = False
 
 
-_NO_MORE = NetworkOptions()
+_DEFAULT_NETWORK = NetworkOptions()
 
 
 def _missing_methods(reasons: Mapping[str, str]) -> str:
@@ -137,7 +140,7 @@ def import_runs(
     arm: Annotated[str, Parameter(help="Training of the network: an objective, or vit, dg, tcp")],
     seed: Annotated[int, Parameter(help="Seed of the network")],
     exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
-    whose: Annotated[NetworkOptions, Parameter(name="*")] = _NO_MORE,
+    network: Annotated[NetworkOptions, Parameter(name="*")] = _DEFAULT_NETWORK,
     replace: Annotated[
         bool, Parameter(help="Replace an imported run with this name", negative=())
     ] = False,
@@ -145,17 +148,24 @@ def import_runs(
     """Import results of FD-Shifts as a run, and compute its scores."""
     from abstain_bench.runs.importing import import_fd_shifts
 
-    # A word on the command line, where a lone hyphen would begin an option.
-    named = ["-" if name == "skip" else name for name in exposures]
+    # The command line uses a word, because a single hyphen would start an option.
+    exposure_names = ["-" if name == "skip" else name for name in exposures]
     with working("Importing"):
-        found = import_fd_shifts(
-            results, folder, arm=arm, seed=seed, exposures=named, replaces=replace, **asdict(whose)
+        imported = import_fd_shifts(
+            results,
+            folder,
+            arm=arm,
+            seed=seed,
+            exposures=exposure_names,
+            replaces=replace,
+            **asdict(network),
         )
-    for note in found.notes:
+    for note in imported.notes:
         say(f"Note: {note}")
-    if found.reasons:
-        say(f"Note: {_missing_methods(found.reasons)}")
+    if imported.reasons:
+        say(f"Note: {_missing_methods(imported.reasons)}")
     say(
-        f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
-        f"exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."
+        f"Imported {imported.run.name}: {len(imported.methods)} methods on "
+        f"{len(imported.exposures)} exposures; "
+        f"`abstain benchmark report {quote(str(folder))}` writes the report."
     )

@@ -39,8 +39,8 @@ from abstain_bench.pages.benchmark.published import published_section, published
 from abstain_bench.pages.benchmark.studies import change_figure, studies_section
 from abstain_bench.pages.benchmark.verdict import verdict_of
 from abstain_bench.results import BenchmarkResults
-from abstain_bench.runs.costs import Cost, CostRow, by_score, by_stage
-from abstain_bench.runs.selection import on_probabilities
+from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_stage
+from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.studies import ERROR_RULES
 
 #: Rows of the table of ranks on a terminal; the files have all of them.
@@ -322,7 +322,7 @@ def words_of(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
     yield from (doc.GlossaryEntry(title, said) for title, said in (_FIRST | known).items())
     yield from metric_entries(list(results.comparisons))
     metrics = filter(None, map(find_metric, results.comparisons))
-    titles = [short_title(m.name) for m in metrics if on_probabilities(m)]
+    titles = [short_title(m.name) for m in metrics if needs_probabilities(m)]
     for title, said in _LAST.items():
         yield from (doc.GlossaryEntry(own, said) for own in ([title] if title else titles))
 
@@ -339,8 +339,8 @@ def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
     """Return what each stage took, and each score; nothing where nothing was run."""
     if not costs:
         return
-    stages = _costs_table("What each stage took", ("Stage", "Part"), by_stage(costs))
-    scores = by_score(costs)
+    stages = _costs_table("What each stage took", ("Stage", "Part"), costs_by_stage(costs))
+    scores = costs_by_score(costs)
     title = "What each score took, fitted and computed"
     folds = [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
     blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *folds, back(TOP))
@@ -351,7 +351,7 @@ def _costs_table(title: str, heads: Sequence[str], rows: Sequence[CostRow]) -> d
     columns = (*map(doc.Column, heads), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [
-            *row.words,
+            *row.labels,
             doc.Number(row.jobs, number_format="count"),
             doc.Number(row.seconds, display_text=f"{row.seconds:.1f}"),
             doc.Number(row.share, display_text=f"{row.share:.1%}"),

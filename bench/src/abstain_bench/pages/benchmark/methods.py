@@ -29,7 +29,7 @@ from abstain_bench.pages.benchmark.leaderboard import (
     Leaderboard,
     arm_title,
 )
-from abstain_bench.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
+from abstain_bench.results import BenchmarkResults, CalibrationRow, MethodFacts, SelectedSetting
 from abstain_bench.results.records import MEAN
 
 _CALIBRATION: Final = (
@@ -134,7 +134,7 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
     yield wide_table(title, columns, rows, " ".join([f"{title}: {over}.", *notes]))
 
 
-def _tried(one: Chosen) -> str:
+def _tried(one: SelectedSetting) -> str:
     if len(one.tried) < 2:
         return "nothing else"
     return "; ".join(

@@ -101,13 +101,13 @@ def _made(
     from PIL import Image
 
     from abstain_bench.data.images import levels_of
-    from abstain_bench.runs.pictures import loaded
+    from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
     # The rows are of what was taken of the files, changed as it was.
     data, variation = (results.asked(name) or None for name in ("data", "variation"))
-    own = loaded(*where, None if data is None else Sizes(**data), variation)
-    known = {exposure.key: exposure for exposure in own.parts.exposures}
+    own = load_task(*where, None if data is None else Sizes(**data), variation)
+    known = {exposure.key: exposure for exposure in own.task_images.exposures}
     sources: dict[tuple[str, int], str] = {}
     absent = [key for key in wanted if key not in known]
     rows_of = {key: set(rows) for key, rows in wanted.items()}
@@ -117,10 +117,10 @@ def _made(
     for key, rows in rows_of.items():
         if key in absent:
             continue
-        seen = own.exposed(known[key]).pictures
+        seen = own.exposure_images(known[key]).images
         for row in sorted(rows):
             if row < len(seen) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
-                levels = levels_of(seen[row], own.inputs.mean, own.inputs.deviation)
+                levels = levels_of(seen[row], own.preprocessing.mean, own.preprocessing.std)
                 sources[key, row] = to_data_url(Image.fromarray(levels))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return SampleImages(sources, reason)

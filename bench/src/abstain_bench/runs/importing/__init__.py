@@ -1,9 +1,9 @@
-"""Scores and runs of others: exported, added, imported."""
+"""Exchange of scores and runs: export of outputs, added scores, and imported runs."""
 
 from abstain_bench.runs.importing.added_scores import AddedScores as AddedScores
 from abstain_bench.runs.importing.added_scores import add_scores as add_scores
 from abstain_bench.runs.importing.added_scores import remove_scores as remove_scores
-from abstain_bench.runs.importing.imported_run import Imported as Imported
+from abstain_bench.runs.importing.imported_run import ImportedRun as ImportedRun
 from abstain_bench.runs.importing.imported_run import import_fd_shifts as import_fd_shifts
 from abstain_bench.runs.importing.rows import Exported as Exported
 from abstain_bench.runs.importing.rows import export as export
@@ -13,7 +13,7 @@ __all__ = [
     "AddedMethod",
     "AddedScores",
     "Exported",
-    "Imported",
+    "ImportedRun",
     "add_scores",
     "export",
     "import_fd_shifts",

@@ -1,4 +1,4 @@
-"""`add_scores`: someone else's confidence score on the runs of a folder."""
+"""`add_scores`: add a confidence score that was computed elsewhere to a folder of runs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,13 @@ from abstain.tables.files import open_table
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.importing.rows import (
     RowIndex,
-    methods_of,
-    refuse_taken,
-    rows_of,
-    titled,
-    unused,
+    check_method_name,
+    match_rows,
+    method_names,
+    method_title,
+    unused_column_notes,
 )
-from abstain_bench.runs.selection import metrics_of, validated
+from abstain_bench.runs.selection import reported_metrics, validation_values
 from abstain_bench.runs.store import (
     ADDED,
     VALIDATION,
@@ -35,14 +35,14 @@ from abstain_bench.runs.store import (
 
 @dataclass(frozen=True)
 class AddedScores:
-    """What `add_scores` did.
+    """Result of `add_scores`.
 
     Attributes
     ----------
-    methods : tuple of AddedFacts
-        What is there now that was not.
+    methods : tuple of AddedMethod
+        The added methods.
     notes : tuple of str
-        What was met and decided, in sentences.
+        Remarks on the addition.
     """
 
     methods: tuple[AddedMethod, ...]
@@ -61,53 +61,50 @@ def add_scores(
 ) -> AddedScores:
     """Add confidences that were computed elsewhere, to be ranked with the methods of a folder.
 
-    Answers: where does my confidence score stand among the others, on every shift?
-
     Parameters
     ----------
     folder : str or Path
-        Of runs.
+        Folder of runs.
     path : str or Path
-        A file of any kind that `abstain.tables.read_predictions` reads, one row an image. The
-        columns `run`, `exposure` and `row` say which image it is, as in the file that `export`
-        writes; all other columns of numbers are confidences, each of one method. With a column
-        `prediction` that differs from what the runs predict, the method is judged by that.
+        A file that `abstain.tables.read_predictions` can read, with one row per image. The columns
+        `run`, `exposure` and `row` identify the image, as in a file of `export`. All other columns
+        of numbers are confidences, each of one method. If a column `prediction` differs from the
+        predictions of the runs, the method is evaluated with the predictions of the file.
     name : str, optional
-        Of the method; the name of the column by default. With several columns it is put before
+        Name of the method; by default that of the column. With several columns, it is a prefix of
         their names.
     title : str, optional
-        The name that people read; the name by default.
+        Name for people; by default the name.
     columns : sequence of str, optional
-        The confidences; by default all columns of numbers but those named above and the
-        columns label, logit_0, logit_1, ...
+        Columns of confidences; by default all columns of numbers except those above and the columns
+        label, logit_0, logit_1, ...
     lower_is_safer : bool, default=False
-        The columns hold uncertainties: their sign is changed.
+        Whether the columns contain uncertainties, whose sign is then changed.
     replace : bool, default=False
-        Whether a method that was added under the same name is replaced.
+        Whether to replace a method that was added under the same name.
 
     Returns
     -------
     AddedScores
-        The receipts, which `Store.added` gives too, and what was met.
+        The added methods, which `Store.added_methods` also contains, and notes.
 
     Raises
     ------
     InputError
-        The folder is no folder of runs, or the file lacks images, exposures, seeds, or the
-        validation rows that are needed to choose among several settings; or has some twice; or
-        its labels are others; or the name is taken.
+        If the folder contains no runs; the file lacks images, exposures, seeds, or the validation
+        rows for selecting among several settings; images occur twice; labels differ; or the name
+        is in use.
     UnknownNameError
-        There is no such run, exposure or column.
+        If a run, exposure or column does not exist.
     DomainError
-        Confidences that are not finite, or rows and classes that are not what they must be.
+        If confidences are not finite, or rows or classes are invalid.
     FileFormatError
-        The file is damaged, or of a format that is not read. Nothing is ever unpickled.
+        If the file is damaged or its format is unknown. No file is unpickled.
 
     Notes
     -----
-    Confidences of the exposure "validation" choose among the settings that the file covers, by
-    metric, as for any other method. Adding is done when the receipts are written: if it is
-    interrupted before that, nothing was added.
+    As for any other method, the confidences of the exposure "validation" select among the settings
+    in the file, for each metric. An interrupted call adds nothing.
 
     Examples
     --------
@@ -115,24 +112,24 @@ def add_scores(
     >>> add_scores("runs", "my_scores.parquet", name="mine").methods  # doctest: +SKIP
     """
     store = Store.read(folder, with_added=False)
-    before = Additions.read(store.folder).methods
+    earlier = Additions.read(store.folder).methods
     table = open_table(Path(path))
-    asked = methods_of(table, columns, name)
-    for method in asked.values():
-        refuse_taken(method, store, before, replace)
-    rows = rows_of(store, table)
-    runs, notes = covered_runs(store, rows.cells, table.source)
-    work = _Writing(store, rows, runs, Path(path), lower_is_safer)
-    work.refuse_other_labels()
-    # All that can be refused is, before anything is written.
-    values = {column: rows.numbers(column) for column in asked}
-    notes += [*unused(table, asked), *work.notes]
-    added = [
-        work.add(values[column], method, titled(title, column, method, len(asked)))
-        for column, method in asked.items()
-    ]
-    kept = [one for one in before if one.name not in asked.values()]
-    Additions(store.folder).write([*kept, *added])
+    method_by_column = method_names(table, columns, name)
+    for method in method_by_column.values():
+        check_method_name(method, store, earlier, replace)
+    index = match_rows(store, table)
+    runs, notes = covered_runs(store, index.rows_by_exposure, table.source)
+    writer = _ScoreWriter(store, index, runs, Path(path), lower_is_safer)
+    # All checks come before the first file is written.
+    writer.check_labels()
+    values = {column: index.confidences(column) for column in method_by_column}
+    notes += [*unused_column_notes(table, method_by_column), *writer.notes]
+    added = []
+    for column, method in method_by_column.items():
+        full_title = method_title(title, column, method, len(method_by_column))
+        added.append(writer.add(values[column], method, full_title))
+    retained = [method for method in earlier if method.name not in method_by_column.values()]
+    Additions(store.folder).write([*retained, *added])
     return AddedScores(tuple(added), (*map(str, table.notes), *notes))
 
 
@@ -145,161 +142,166 @@ def remove_scores(folder: str | Path, name: str) -> AddedMethod:
     >>> remove_scores("runs", "mine")  # doctest: +SKIP
     """
     additions = Additions.read(Store.read(folder, with_added=False).folder)
-    by_name = {one.name: one for one in additions.methods}
+    by_name = {method.name: method for method in additions.methods}
     if name not in by_name:
-        shown = ", ".join(by_name) or "none"
-        msg = f"no method {name!r} was added to {str(folder)!r}.{suggest(name, by_name)} It has: "
-        raise UnknownNameError(msg + shown)
-    additions.write(one for one in additions.methods if one.name != name)
+        listed = ", ".join(by_name) or "none"
+        raise UnknownNameError(
+            f"no method {name!r} was added to {str(folder)!r}.{suggest(name, by_name)} "
+            f"It has: {listed}"
+        )
+    additions.write(method for method in additions.methods if method.name != name)
     return by_name[name]
 
 
 def covered_runs(
-    store: Store, cells: Collection[tuple[str, str]], source: str
+    store: Store, pairs: Collection[tuple[str, str]], source: str
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs that are scored in full, in the order of the folder, and what is to say.
+    """Return the completely scored runs in the order of the folder, and notes.
 
-    Refused where exposures of a run, seeds of a setting, or the validation rows that a choice among
-    settings needs are missing. `cells` are the run and exposure of all rows.
+    `pairs` contains the run and the exposure of all rows. Raises InputError if exposures of a run,
+    seeds of a setting, or validation rows for selecting among settings are missing.
     """
-    by_run: dict[str, set[str]] = {}
-    for run, exposure in cells:
-        by_run.setdefault(run, set()).add(exposure)
-    tested = {run.name: run for run in store.tested_runs}
-    notes = _untested(by_run, tested, source)
-    runs = tuple(run for run in store.tested_runs if run.name in by_run)
+    exposures_by_run: dict[str, set[str]] = {}
+    for name, exposure in pairs:
+        exposures_by_run.setdefault(name, set()).add(exposure)
+    tested = [run.name for run in store.tested_runs]
+    notes = _check_untested_runs(exposures_by_run, tested, source)
+    runs = tuple(run for run in store.tested_runs if run.name in exposures_by_run)
     if not runs:
         raise InputError(
-            f"{source} scores no run that was tested; the runs that were: {_listed(list(tested))}"
+            f"{source} scores no run that was tested; tested runs are: {_join_names(tested)}"
         )
-    for one in runs:
-        _refuse_part(store, one, by_run[one.name], source)
-    _refuse_lacking_seeds(store, runs, source)
-    return runs, notes + _validation_notes(runs, by_run, source)
+    for run in runs:
+        _check_exposures(store, run, exposures_by_run[run.name], source)
+    _check_seeds(store, runs, source)
+    return runs, notes + _check_validation_rows(runs, exposures_by_run, source)
 
 
-def _untested(by_run: Mapping[str, set[str]], tested: Mapping[str, Run], source: str) -> list[str]:
-    """Refuse tests that never were; leave out validation rows that can choose nothing."""
-    others = [name for name in by_run if name not in tested]
-    for name in others:
-        if surplus := sorted(by_run[name] - {VALIDATION}):
-            raise InputError(
-                f"{source}: the run {name!r} was not tested, since no method chose its setting; "
-                f"got rows of its exposure {surplus[0]!r}. Leave its rows out"
-            )
-    if not others:
-        return []
-    return [
-        "not used, as these runs were not tested and cannot be chosen: the validation rows of "
-        + _listed(others)
-    ]
-
-
-def _refuse_part(store: Store, run: Run, there: set[str], source: str) -> None:
-    lacking = [one.key for one in store.exposures if one.key not in there]
-    if lacking:
-        raise InputError(
-            f"{source}: all exposures of a run must be scored, so that every table can show the "
-            f"method; of the run {run.name!r} these are missing: {_listed(lacking)}"
-        )
-
-
-def _refuse_lacking_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
-    places = {(run.arm, run.setting) for run in runs}
-    there = {run.name for run in runs}
-    lacking = [
-        run.name
-        for run in store.tested_runs
-        if (run.arm, run.setting) in places and run.name not in there
-    ]
-    if lacking:
-        raise InputError(
-            f"{source}: all seeds of a setting must be scored, as methods are compared over the "
-            f"same seeds; missing: {_listed(lacking)}"
-        )
-
-
-def _validation_notes(
-    runs: tuple[Run, ...], by_run: Mapping[str, set[str]], source: str
+def _check_untested_runs(
+    exposures_by_run: Mapping[str, set[str]], tested: Collection[str], source: str
 ) -> list[str]:
-    lacking = [run.name for run in runs if VALIDATION not in by_run[run.name]]
-    if not lacking:
+    """Reject test rows of untested runs; return a note on their validation rows."""
+    untested = [name for name in exposures_by_run if name not in tested]
+    for name in untested:
+        if surplus := sorted(exposures_by_run[name] - {VALIDATION}):
+            raise InputError(
+                f"{source}: the run {name!r} was not tested, because no method selected its "
+                f"setting; got rows of its exposure {surplus[0]!r}. Remove its rows"
+            )
+    if not untested:
         return []
-    places = dict.fromkeys((run.arm, run.setting) for run in runs)
-    if len(places) > 1:
-        labels = [f"{arm} {setting}".strip() for arm, setting in places]
-        raise InputError(
-            f"{source}: it scores {len(places)} settings ({_listed(labels)}), and among "
-            "them only validation data may choose; add the rows of the exposure 'validation' of "
-            f"{_listed(lacking)}, or keep the rows of one setting"
-        )
-    if len(lacking) < len(runs):
-        raise InputError(
-            f"{source}: the exposure 'validation' must be scored for all runs or for none; "
-            f"missing: {_listed(lacking)}"
-        )
     note = (
-        "there are no rows of the exposure 'validation': what needs them (calibration errors, "
-        "thresholds) cannot be told of this method"
+        "not used, because these runs were not tested and cannot be selected: the validation rows "
+        f"of {_join_names(untested)}"
     )
     return [note]
 
 
-def _listed(names: list[str]) -> str:
+def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> None:
+    missing = [exposure.key for exposure in store.exposures if exposure.key not in scored]
+    if missing:
+        raise InputError(
+            f"{source}: all exposures of a run must be scored, so that every table can contain the "
+            f"method; of the run {run.name!r} these are missing: {_join_names(missing)}"
+        )
+
+
+def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
+    settings = {(run.arm, run.setting) for run in runs}
+    scored = {run.name for run in runs}
+    missing = [
+        run.name
+        for run in store.tested_runs
+        if (run.arm, run.setting) in settings and run.name not in scored
+    ]
+    if missing:
+        raise InputError(
+            f"{source}: all seeds of a setting must be scored, because methods are compared over "
+            f"the same seeds; missing: {_join_names(missing)}"
+        )
+
+
+def _check_validation_rows(
+    runs: tuple[Run, ...], exposures_by_run: Mapping[str, set[str]], source: str
+) -> list[str]:
+    """Reject missing validation rows that are required; return a note if there are none."""
+    missing = [run.name for run in runs if VALIDATION not in exposures_by_run[run.name]]
+    if not missing:
+        return []
+    settings = dict.fromkeys((run.arm, run.setting) for run in runs)
+    if len(settings) > 1:
+        labels = [f"{arm} {setting}".strip() for arm, setting in settings]
+        raise InputError(
+            f"{source}: it scores {len(settings)} settings ({_join_names(labels)}), among which "
+            "validation data must select; add the rows of the exposure 'validation' of "
+            f"{_join_names(missing)}, or retain the rows of one setting"
+        )
+    if len(missing) < len(runs):
+        raise InputError(
+            f"{source}: the exposure 'validation' must be scored for all runs or for none; "
+            f"missing: {_join_names(missing)}"
+        )
+    note = (
+        "there are no rows of the exposure 'validation', so calibration errors and thresholds of "
+        "this method cannot be computed"
+    )
+    return [note]
+
+
+def _join_names(names: list[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 @dataclass(frozen=True, eq=False)
-class _Writing:
-    """Writes the files of methods: the rows of a file, for the runs that are scored in full."""
+class _ScoreWriter:
+    """Writes the score files of added methods for the completely scored runs."""
 
     store: Store
-    rows: RowIndex
+    index: RowIndex
     runs: tuple[Run, ...]
     path: Path
     lower_is_safer: bool
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the file."""
+        """The SHA-256 hash of the file."""
         return input_sha256(self.path)
 
     @cached_property
-    def own(self) -> IntArray | None:
-        """The predictions of the file, by row of it; None where they are those of the runs."""
-        if "prediction" not in self.rows.table.kind_by_column:
+    def custom_prediction(self) -> IntArray | None:
+        """The predictions of the file by row; None if they equal those of the runs."""
+        if "prediction" not in self.index.table.kind_by_column:
             return None
-        found = self.rows.codes("prediction", self.store.classes)
-        same = all(
-            np.array_equal(found[self.rows.cells[place]], said.prediction)
-            for place, said in self._pictures.items()
+        prediction = self.index.class_codes("prediction", self.store.classes)
+        is_equal = all(
+            np.array_equal(prediction[self.index.rows_by_exposure[pair]], scores.prediction)
+            for pair, scores in self._run_scores.items()
         )
-        return None if same else found
+        return None if is_equal else prediction
 
     @property
     def notes(self) -> list[str]:
-        """What was decided."""
-        if self.own is None:
+        """A note if the predictions of the file are used."""
+        if self.custom_prediction is None:
             return []
-        return ["judged by the predictions of the file, which differ from those of the runs"]
+        return ["evaluated with the predictions of the file, which differ from those of the runs"]
 
     def add(self, values: FloatArray, name: str, title: str) -> AddedMethod:
-        """Write the confidences of one method; nothing counts before the receipts name it."""
+        """Write the scores of one method, which become valid when the list names it."""
         values = -values if self.lower_is_safer else values
         stored: dict[str, str] = {}
-        checked: dict[str, dict[str, float | None]] = {}
+        values_by_run: dict[str, dict[str, float | None]] = {}
         n = 0
-        keys = [VALIDATION, *(one.key for one in self.store.exposures)]
+        keys = [VALIDATION, *(exposure.key for exposure in self.store.exposures)]
         for number, run in enumerate(self.runs):
-            there = [key for key in keys if (run.name, key) in self.rows.cells]
-            parts = [self._said(run, key, name, values) for key in there]
-            stored[run.name] = write_scores(self.store.folder, f"{ADDED}/{name}-{number}", parts)
-            n += sum(part.n for part in parts)
-            if there[0] == VALIDATION:
-                checked |= {
-                    run.name: validated(parts[0], {name: False}, metrics_of(self.store))[name]
-                }
-        seen = {exposure for _, exposure in self._pictures}
+            run_keys = [key for key in keys if (run.name, key) in self.index.rows_by_exposure]
+            scores = [self._scores_with(run, key, name, values) for key in run_keys]
+            stored[run.name] = write_scores(self.store.folder, f"{ADDED}/{name}-{number}", scores)
+            n += sum(part.n for part in scores)
+            if run_keys[0] == VALIDATION:
+                metrics = reported_metrics(self.store)
+                values_by_run[run.name] = validation_values(scores[0], {name: False}, metrics)[name]
+        scored_keys = {exposure for _, exposure in self._run_scores}
         return AddedMethod(
             name=name,
             title=title,
@@ -308,41 +310,42 @@ class _Writing:
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             n=n,
             runs=tuple(run.name for run in self.runs),
-            exposures=tuple(key for key in keys if key in seen),
-            classifier=self.own is not None,
+            exposures=tuple(key for key in keys if key in scored_keys),
+            classifier=self.custom_prediction is not None,
             stored=stored,
-            validated=checked,
+            validated=values_by_run,
         )
 
-    def refuse_other_labels(self) -> None:
-        """Where the file has labels they must be those of the folder, or rows were mixed up."""
-        if "label" not in self.rows.table.kind_by_column:
+    def check_labels(self) -> None:
+        """Raise an error if the file has labels that differ from those of the folder."""
+        if "label" not in self.index.table.kind_by_column:
             return
-        labels = self.rows.codes("label", self.store.classes)
-        for (run, key), said in self._pictures.items():
-            own = labels[self.rows.cells[run, key]]
-            if not np.array_equal(own, said.labels):
-                place = int(np.flatnonzero(own != said.labels)[0])
+        file_labels = self.index.class_codes("label", self.store.classes)
+        for (run, key), scores in self._run_scores.items():
+            labels = file_labels[self.index.rows_by_exposure[run, key]]
+            if not np.array_equal(labels, scores.labels):
+                row = int(np.flatnonzero(labels != scores.labels)[0])
                 raise InputError(
-                    f"{self.rows.table.source}: the label of row {place} of the exposure {key!r} "
-                    f"of the run {run!r} is {said.labels[place]} in the folder; got {own[place]}. "
+                    f"{self.index.table.source}: the label of row {row} of the exposure {key!r} "
+                    f"of the run {run!r} is {scores.labels[row]} in the folder; got {labels[row]}. "
                     "Are the rows counted as in the file that `export` writes?"
                 )
 
     @cached_property
-    def _pictures(self) -> dict[tuple[str, str], RunScores]:
-        """What the runs say of each run and exposure of the file, without their confidences."""
+    def _run_scores(self) -> dict[tuple[str, str], RunScores]:
+        """The stored scores of each run and exposure of the file, without confidences."""
         by_name = {run.name: run for run in self.runs}
         return {
             (run, key): replace(self.store.scores(by_name[run], key), confidence={}, reasons={})
-            for run, key in self.rows.cells
+            for run, key in self.index.rows_by_exposure
             if run in by_name
         }
 
-    def _said(self, run: Run, key: str, name: str, values: FloatArray) -> RunScores:
-        base = self._pictures[run.name, key]
-        rows = self.rows.cells[run.name, key]
-        prediction = base.prediction if self.own is None else self.own[rows]
+    def _scores_with(self, run: Run, key: str, name: str, values: FloatArray) -> RunScores:
+        scores = self._run_scores[run.name, key]
+        rows = self.index.rows_by_exposure[run.name, key]
+        custom = self.custom_prediction
+        prediction = scores.prediction if custom is None else custom[rows]
         return replace(
-            base, prediction=prediction, mean_prediction=None, confidence={name: values[rows]}
+            scores, prediction=prediction, mean_prediction=None, confidence={name: values[rows]}
         )

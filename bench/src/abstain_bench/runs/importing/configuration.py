@@ -1,4 +1,4 @@
-"""Facts from the configuration that FD-Shifts leaves beside its results."""
+"""Facts from the configuration file that FD-Shifts writes next to its results."""
 
 import re
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from typing import Final
 from abstain.errors import InputError
 from abstain_bench.runs.store import Run, Store
 
-#: Where a configuration lies, seen from a folder of results, and its bytes at most.
+#: Paths of the configuration relative to a folder of results, and its maximum size.
 _CONFIGS: Final = ("../hydra/config.yaml", "hydra/config.yaml", "config.yaml")
 _MAX_BYTES: Final = 1 << 20
-#: As FD-Shifts writes it: in brackets, or one class a line.
+#: Held-out classes as FD-Shifts writes them: in brackets, or one class per line.
 _OUT_CLASSES: Final = re.compile(
     r"^ *out_classes: *(?:\[([\d\s,]*)\]|((?:\n *- *\d+)+))", flags=re.MULTILINE
 )
-#: The lines below `network:` that are indented further than it.
+#: The more deeply indented lines below `network:`.
 _NETWORK: Final = re.compile(r"^( *)network: *\n((?:\1 +\S.*(?:\n|\Z))+)", flags=re.MULTILINE)
 _ENTRY: Final = r"^ *{}: *['\"]?([\w.+-]+)['\"]? *$"
 _EMPTY: Final = {"", "null"}
@@ -56,8 +56,8 @@ def _configurations(folder: Path) -> Iterator[str]:
             yield path.read_text(encoding="utf-8", errors="replace")
 
 
-#: What identifies the model of a run, the most reliable first: what the user named, what the
-#: configuration names, the number of features.
+#: What identifies the model of a run, most reliable first: the name that the user gave, that of the
+#: configuration, the number of features.
 _MODEL_FACTS: Final = ("model", "configured_model", "n_features")
 
 
@@ -69,35 +69,37 @@ def check_same_model(store: Store, run: Run) -> list[str]:
     gave, the backbone in the configuration, or the number of features.
     """
     unknown = []
-    for kept in store.stored_runs:
-        other = kept.run
+    for stored in store.stored_runs:
+        other = stored.run
         if other.name == run.name:
             continue
         common = [f for f in _MODEL_FACTS if _model_fact(other, f) and _model_fact(run, f)]
         if not common:
             unknown.append(other.name)
             continue
-        own, theirs = (_model_fact(one, common[0]) for one in (run, other))
-        if own != theirs:
-            what = "features" if common[0] == "n_features" else "the model"
+        fact = common[0]
+        value, expected = _model_fact(run, fact), _model_fact(other, fact)
+        if value != expected:
             raise InputError(
-                "all networks of a folder must be of one model, since settings of a method are "
-                f"chosen among all of them; the run {other.name!r} has {_named(what, theirs)}, "
-                f"and got {_named(what, own)}. Import networks of another model into a folder of "
-                "their own"
+                "all networks of a folder must have the same model, because the settings of a "
+                f"method are selected among them; the run {other.name!r} has "
+                f"{_format_model_fact(fact, expected)}, got {_format_model_fact(fact, value)}. "
+                "Import networks of another model into another folder"
             )
     if not unknown:
         return []
-    return [
-        f"it is not known whether this network is of the same model as {', '.join(unknown[:3])}"
-        + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else "")
-        + "; name the model of every run with `model` (--model)"
-    ]
+    names = ", ".join(unknown[:3])
+    more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+    note = (
+        f"it is unknown whether this network has the same model as {names}{more}; set the model of "
+        "every run with `model` (--model)"
+    )
+    return [note]
 
 
 def _model_fact(run: Run, name: str) -> str:
     return str((run.model if name == "model" else run.facts.get(name)) or "")
 
 
-def _named(what: str, value: str) -> str:
-    return f"{value} features" if what == "features" else f"the model {value!r}"
+def _format_model_fact(fact: str, value: str) -> str:
+    return f"{value} features" if fact == "n_features" else f"the model {value!r}"

@@ -1,6 +1,6 @@
-"""A folder of FD-Shifts results as what one network says of each exposure.
+"""Reader of a folder of FD-Shifts results: the outputs of one network for each exposure.
 
-The classes that an open-set network never learned are taken out of what it says.
+For open-set networks, outputs for the classes that were not trained are removed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,19 +23,19 @@ from abstain_bench.data.images import numbered_anew
 from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.store import VALIDATION, ExposureFacts
 
-#: Stands for a data set that is not wanted.
+#: Placeholder for a data set that is not imported.
 LEFT_OUT: Final = "-"
 
-#: The corruptions in the order in which FD-Shifts stacks them, each in severities 1 to 5.
-_STACKED: Final = tuple(sorted(CORRUPTIONS))
-_NAMED: Final = ("sub-class", "new-class", "far-new-class")
+#: Corruptions in the order in which FD-Shifts stacks them, each with severities 1 to 5.
+_STACK_ORDER: Final = tuple(sorted(CORRUPTIONS))
+_KINDS_WITH_NAME: Final = ("sub-class", "new-class", "far-new-class")
 
 
 @dataclass(frozen=True, eq=False)
 class ExposureOutputs:
-    """What a network says of one exposure; the kind of the validation data is "validation".
+    """Outputs of a network for one exposure; the kind of the validation data is "validation".
 
-    `external` are the external confidences by the names of the reader.
+    `external` contains the external confidences by the names of the reader.
     """
 
     facts: ExposureFacts
@@ -45,71 +45,68 @@ class ExposureOutputs:
 
 @dataclass(frozen=True, eq=False)
 class ResultsFolder:
-    """What lies in a folder of results, in the order of its data sets.
+    """The contents of a folder of results, in the order of its data sets.
 
-    `classes` are the codes of those that the network has an output for. `train` and `layer`, its
-    weight and bias with one row for each class, are there where the features of the training
-    images and the last layer are. Where `has_logit_level` is False, the logits of each image
-    are known up to a constant.
+    `classes` are the codes of the classes with an output. `train`, the outputs for the training
+    images, and `last_layer`, its weight and bias with one row per class, are available if the files
+    with training features and the last layer are. If `has_logit_level` is False, the logits of each
+    image are known up to a constant.
     """
 
-    parts: tuple[ExposureOutputs, ...]
+    exposures: tuple[ExposureOutputs, ...]
     classes: tuple[str, ...]
     train: Predictions | None
-    layer: tuple[Any, Any] | None
+    last_layer: tuple[Any, Any] | None
     notes: tuple[str, ...]
     has_logit_level: bool = True
 
 
-def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
+def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
     """Return kind and name of each data set of a folder, in the order of its index.
 
-    Given as "validation", "iid", "corruption", "-" to leave it out, or a kind with a name such as
-    "new-class:svhn".
+    An entry is "validation", "iid", "corruption", "-" to leave the data set out, or a kind with a
+    name such as "new-class:svhn".
     """
-    if isinstance(given, str) or len(given) != len(sizes):
-        got = repr(given) if isinstance(given, str) else f"{len(given)} entries"
-        found = ", ".join(f"{i}: {n:,} images" for i, n in enumerate(sizes))
+    if isinstance(exposures, str) or len(exposures) != len(sizes):
+        got = repr(exposures) if isinstance(exposures, str) else f"{len(exposures)} entries"
+        listed = ", ".join(f"{i}: {n:,} images" for i, n in enumerate(sizes))
         raise InputError(
-            "`exposures` must say of each data set in the folder what it is, such as 'validation', "
-            "'iid', 'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME' or '-' "
-            f"to leave it out; got {got} for {len(sizes)} data sets ({found})"
+            "`exposures` must have one entry per data set in the folder: 'validation', 'iid', "
+            "'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME', or '-' to "
+            f"leave it out; got {got} for {len(sizes)} data sets ({listed})"
         )
-    out = [_kind_and_name(one) for one in given]
-    wanted = [one for one in out if one[0] != LEFT_OUT]
-    for one in wanted:
-        if wanted.count(one) > 1:
+    parsed = [_kind_and_name(entry) for entry in exposures]
+    for kind, name in parsed:
+        if kind != LEFT_OUT and parsed.count((kind, name)) > 1:
             raise InputError(
-                f"`exposures` must name each exposure once; got {':'.join(one)!r} twice"
+                f"`exposures` must name each exposure once; got {f'{kind}:{name}'!r} twice"
             )
-    if "iid" not in [kind for kind, _ in out]:
-        raise InputError("`exposures` must hold 'iid', which all else is compared with; got none")
-    return out
+    if "iid" not in [kind for kind, _ in parsed]:
+        raise InputError("`exposures` must contain 'iid', the reference of all others; got none")
+    return parsed
 
 
-def _kind_and_name(given: str) -> tuple[str, str]:
-    kind, _, name = str(given).partition(":")
+def _kind_and_name(entry: str) -> tuple[str, str]:
+    kind, _, name = str(entry).partition(":")
     checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
-    if (kind in _NAMED) != bool(name):
-        rule = f"{kind}:NAME" if kind in _NAMED else f"{kind} without a name"
-        raise InputError(
-            f"`exposures` must say {rule!r}, as it is known from its kind; got {given!r}"
-        )
+    if (kind in _KINDS_WITH_NAME) != bool(name):
+        rule = f"{kind}:NAME" if kind in _KINDS_WITH_NAME else f"{kind} without a name"
+        raise InputError(f"`exposures` must have the form {rule!r}; got {entry!r}")
     return kind, name or kind
 
 
-def told_by(
+def read_results(
     path: Path,
     exposures: Sequence[str],
     *,
     abstains: bool = False,
     stored_probabilities: bool = False,
 ) -> ResultsFolder:
-    """Read what a folder of FD-Shifts results holds of the data sets that are wanted.
+    """Read a folder of FD-Shifts results, without the data sets that are left out.
 
-    A network that `abstains`, as those of DeepGamblers, has an output for it. It is the last row of
-    the last layer, and no class: the logits are without it already. With `stored_probabilities`
-    the folder holds probabilities in the place of its logits, see `logits_of_probabilities`.
+    Networks with an output for abstention (`abstains`, DeepGamblers) have it as the last row of the
+    last layer; their stored logits are without it. With `stored_probabilities`, the folder contains
+    probabilities in place of logits; see `logits_of_probabilities`.
     """
     if not path.is_dir():
         raise InputError(f"there is no folder {str(path)!r} of FD-Shifts results")
@@ -119,115 +116,122 @@ def told_by(
         )
     reading = read_predictions(path)
     order = sorted(reading, key=lambda split: int(split[0][1]))
-    named = named_exposures(exposures, [reading[split].n for split in order])
-    parts: list[ExposureOutputs] = []
-    # Which method the external confidences are is said by those who know the network.
+    kinds_and_names = parse_exposures(exposures, [reading[split].n for split in order])
+    outputs: list[ExposureOutputs] = []
+    # The note on external confidences is replaced by one on the methods that they are.
     notes = [str(note) for note in reading.notes if note.kind != EXTERNAL_CONFIDENCE]
-    for split, (kind, name) in zip(order, named, strict=True):
-        # Images of two data sets are never the same one.
-        first = sum(reading[other].n for other in order[: order.index(split)])
-        if kind == LEFT_OUT:
-            continue
-        to_logits = logits_of_probabilities if stored_probabilities else np.asarray
-        whole = _part(reading[split], kind, name, first, to_logits)
-        parts += _blocks(whole, notes) if kind == "corruption" else [whole]
-    inside = path if (path / "raw_logits.npz").is_file() else path / "test_results"
-    train, layer = _training(inside, parts, notes, abstains)
-    classes = tuple(map(str, range(parts[0].outputs.n_classes)))
+    to_logits = logits_of_probabilities if stored_probabilities else np.asarray
+    first_index = 0
+    for split, (kind, name) in zip(order, kinds_and_names, strict=True):
+        predictions = reading[split]
+        if kind != LEFT_OUT:
+            exposure = _exposure_outputs(predictions, kind, name, first_index, to_logits)
+            is_stack = kind == "corruption"
+            outputs += _split_corruptions(exposure, notes) if is_stack else [exposure]
+        # Images of different data sets have different indices.
+        first_index += predictions.n
+    array_folder = path if (path / "raw_logits.npz").is_file() else path / "test_results"
+    train, last_layer = _training_outputs(array_folder, outputs, notes, abstains)
+    classes = tuple(map(str, range(outputs[0].outputs.n_classes)))
     if stored_probabilities:
         notes.append(
             "the logits are the logarithms of the stored probabilities, so they are known up to a "
             "constant for each image"
         )
-    level = not stored_probabilities
-    return ResultsFolder(tuple(parts), classes, train, layer, tuple(notes), level)
+    return ResultsFolder(
+        tuple(outputs), classes, train, last_layer, tuple(notes), not stored_probabilities
+    )
 
 
-def _part(
-    said: Predictions, kind: str, name: str, first: int, to_logits: Callable[[Any], Any]
+def _exposure_outputs(
+    predictions: Predictions,
+    kind: str,
+    name: str,
+    first_index: int,
+    to_logits: Callable[[Any], Any],
 ) -> ExposureOutputs:
-    if said.logits is None:
+    if predictions.logits is None:
         raise MissingInputError(
-            "the folder holds probabilities (raw_output.npz) and no raw_logits.npz; from those the "
-            "methods of this benchmark cannot be computed. Test the network with a version of "
-            "FD-Shifts that writes logits"
+            "the folder holds probabilities (raw_output.npz) and no raw_logits.npz, which the "
+            "methods of this benchmark require. Test the network with a version of FD-Shifts that "
+            "writes logits"
         )
-    labels = np.asarray(said.labels, dtype=np.int64)
+    labels = np.asarray(predictions.labels, dtype=np.int64)
     if kind in {"new-class", "far-new-class"}:
-        # Those of another data set: no class of the network is right.
+        # Labels of another data set are no classes of the network.
         labels = np.full_like(labels, -1)
     outputs = network_outputs(
-        to_logits(said.logits),
+        to_logits(predictions.logits),
         labels,
-        first + np.arange(said.n),
-        features=said.features,
-        samples=said.logit_samples,
+        first_index + np.arange(predictions.n),
+        features=predictions.features,
+        samples=predictions.logit_samples,
     )
-    external = {name: np.asarray(x, np.float64) for name, x in (said.confidence or {}).items()}
+    confidence = predictions.confidence or {}
+    external = {column: np.asarray(x, np.float64) for column, x in confidence.items()}
     return ExposureOutputs(ExposureFacts(name, name, name, kind), outputs, external)
 
 
 def logits_of_probabilities(probabilities: Any) -> Any:
     """Return logits from a softmax over the classes and abstention, without that of abstention.
 
-    The logarithm of a softmax is the logits less a constant for each row, so every score that
-    compares the classes of an image is that of the logits. Probabilities that were rounded to 0
-    are set to half of the smallest number of their type.
+    The logarithm of a softmax equals the logits minus a constant per row, so scores that compare
+    the classes of an image are unaffected. Probabilities that were rounded to 0 are set to half of
+    the smallest positive number of their type.
     """
-    p = np.asarray(probabilities)
-    wide = p.astype(np.float64)
+    stored = np.asarray(probabilities)
+    p = stored.astype(np.float64)
     # Each of the K probabilities is rounded.
-    excess = p.shape[1] * float(np.finfo(p.dtype).eps)
-    if wide.min() < 0 or wide.max() > 1 or wide.sum(axis=1).max() > 1 + excess:
+    tolerance = p.shape[1] * float(np.finfo(stored.dtype).eps)
+    if p.min() < 0 or p.max() > 1 or p.sum(axis=1).max() > 1 + tolerance:
         raise InputError(
             "raw_logits.npz holds no probabilities: they must lie in [0, 1] and add up to at most "
             "1 in each row. Import the folder without `stored_probabilities`"
         )
-    smallest = np.log(np.float64(np.finfo(p.dtype).smallest_subnormal)) - np.log(2.0)
-    return np.where(wide > 0, np.log(np.where(wide > 0, wide, 1.0)), smallest)
+    log_smallest = np.log(np.float64(np.finfo(stored.dtype).smallest_subnormal)) - np.log(2.0)
+    return np.where(p > 0, np.log(np.where(p > 0, p, 1.0)), log_smallest)
 
 
-def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
+def _split_corruptions(stack: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
     """Split corrupted images, which are stacked as 15 corruptions x 5 severities x n."""
-    blocks = len(_STACKED) * SEVERITIES
-    n, rest = divmod(whole.outputs.n, blocks)
-    if rest or not n:
+    n_blocks = len(_STACK_ORDER) * SEVERITIES
+    n, remainder = divmod(stack.outputs.n, n_blocks)
+    if remainder or not n:
         raise InputError(
-            f"the data set 'corruption' must hold 15 corruptions x 5 severities x n images; got "
-            f"{whole.outputs.n:,}. If it is another shift, call it 'sub-class:NAME'"
+            "the data set 'corruption' must hold 15 corruptions x 5 severities x n images; got "
+            f"{stack.outputs.n:,}. If it is another shift, name it 'sub-class:NAME'"
         )
-    labels = whole.outputs.labels.reshape(blocks, n)
+    labels = stack.outputs.labels.reshape(n_blocks, n)
     if (labels == labels[0]).all():
-        shared: IntArray = whole.outputs.ids[0] + np.tile(np.arange(n), blocks)
-        whole = replace(whole, outputs=replace(whole.outputs, ids=shared))
+        shared_indices: IntArray = stack.outputs.ids[0] + np.tile(np.arange(n), n_blocks)
+        stack = replace(stack, outputs=replace(stack.outputs, ids=shared_indices))
     else:
         notes.append(
-            "the labels differ from one corruption to the next, so that their images are taken "
-            "as different ones"
+            "the labels differ between corruptions, so their images are treated as different ones"
         )
-    out = []
-    for block in range(blocks):
+    exposures = []
+    for block in range(n_blocks):
         rows = np.arange(block * n, (block + 1) * n)
-        corruption, severity = _STACKED[block // SEVERITIES], block % SEVERITIES + 1
+        corruption, severity = _STACK_ORDER[block // SEVERITIES], block % SEVERITIES + 1
         name = f"corruption-{corruption}"
         facts = ExposureFacts(
             f"{name}-{severity}", name, f"{name} {severity}", "corruption", corruption, severity
         )
-        external = {key: x[rows] for key, x in whole.external.items()}
-        out.append(ExposureOutputs(facts, whole.outputs.subset(rows), external))
-    return out
+        external = {column: x[rows] for column, x in stack.external.items()}
+        exposures.append(ExposureOutputs(facts, stack.outputs.subset(rows), external))
+    return exposures
 
 
-def _training(
+def _training_outputs(
     folder: Path, parts: Sequence[ExposureOutputs], notes: list[str], abstains: bool
 ) -> tuple[Predictions | None, tuple[Any, Any] | None]:
-    """Return what is known of the training images, which some methods are fitted on."""
+    """Return the outputs for the training images and the last layer; None if files are missing."""
     paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]
     if not all(path.is_file() for path in paths) or parts[0].outputs.features is None:
         return None, None
-    table = _only(paths[0], 1)[0]
+    table = _read_arrays(paths[0], 1)[0]
     width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.n_classes
-    weight, bias = _layer(paths[1], classes, width, abstains)
+    weight, bias = _read_last_layer(paths[1], classes, width, abstains)
     if table.ndim != 2 or table.shape[1] != width + 1:
         raise FileFormatError(
             f"train_features.npz must have {width} features and a label; got {table.shape}"
@@ -241,10 +245,10 @@ def _training(
     return outputs, (weight, bias)
 
 
-def _layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, Any]:
-    """Return weight and bias of the last layer, one row for each class."""
-    weight, bias = _only(path, 2)
-    # Those of DeepGamblers may have been cut to the classes, as their logits are.
+def _read_last_layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, Any]:
+    """Return weight and bias of the last layer, with one row per class."""
+    weight, bias = _read_arrays(path, 2)
+    # Layers of DeepGamblers may have been cut to the classes, as their logits are.
     for rows in (classes, classes + 1)[: 1 + abstains]:
         if weight.shape == (rows, width) and bias.shape == (rows,):
             return weight[:classes], bias[:classes]
@@ -253,12 +257,12 @@ def _layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, A
         f"for each class; got {weight.shape} and {bias.shape}"
     )
     if weight.shape == (classes + 1, width):
-        msg += ". One row more is that of DeepGamblers: say so with the arm or objective 'dg'"
+        msg += ". DeepGamblers has one row more: set the arm or objective 'dg'"
     raise FileFormatError(msg)
 
 
-def _only(path: Path, count: int) -> list[Any]:
-    """Return the arrays of an archive, which has so many of them."""
+def _read_arrays(path: Path, count: int) -> list[Any]:
+    """Return the arrays of an archive; raise FileFormatError if it has another number of them."""
     arrays = list(Archive(path).values())
     if len(arrays) != count:
         raise FileFormatError(f"{path.name} must hold {count} arrays; got {len(arrays)}")
@@ -266,119 +270,133 @@ def _only(path: Path, count: int) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------ open-set networks
-#: The exposure that i.i.d. images of these classes become.
-_KEY: Final = "held-out-classes"
-_FACTS: Final = ExposureFacts(_KEY, _KEY, _KEY, "new-class")
+#: Name of the exposure to i.i.d. images of the held-out classes.
+_HELD_OUT: Final = "held-out-classes"
+_HELD_OUT_FACTS: Final = ExposureFacts(_HELD_OUT, _HELD_OUT, _HELD_OUT, "new-class")
 
 
-def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
-    """Return what a network says of the classes it learned, and as new classes the others.
+def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
+    """Return the results of an open-set network without the classes that it was not trained on.
 
-    Their outputs are left out. I.i.d. images of them are an exposure "held-out-classes" to new
-    classes; of validation and shifted images those of them are left out. Refused where they are
-    no classes of the network, fewer than two are left, or training images or no i.i.d. ones are
-    of them.
+    The outputs for these classes are removed. I.i.d. images of these classes become an exposure
+    "held-out-classes" to new classes; validation and shifted images of these classes are removed.
+    Raises InputError if the codes are invalid, fewer than two classes remain, training images have
+    these classes, or no i.i.d. image has.
     """
-    out = _checked(held_out, len(told.classes))
-    _refuse_learned(told, out)
-    keep = np.setdiff1d(np.arange(len(told.classes)), out)
-    parts, left = [], 0
-    for part in told.parts:
-        known = ~np.isin(part.outputs.labels, out)
-        if not known.any():
+    held_out_codes = _check_held_out(held_out, len(results.classes))
+    _check_not_trained(results, held_out_codes)
+    retained = np.setdiff1d(np.arange(len(results.classes)), held_out_codes)
+    exposures, n_removed = [], 0
+    for exposure in results.exposures:
+        is_known = ~np.isin(exposure.outputs.labels, held_out_codes)
+        if not is_known.any():
             raise InputError(
-                f"all images of the exposure {part.facts.key!r} are of classes held out"
+                f"all images of the exposure {exposure.facts.key!r} have held-out classes"
             )
-        parts.append(_reduced(part, np.flatnonzero(known), keep))
-        if part.facts.kind == "iid":
-            new = _held_out(part, np.flatnonzero(~known), keep)
+        known_rows = np.flatnonzero(is_known)
+        exposures.append(_select_rows_and_classes(exposure, known_rows, retained))
+        if exposure.facts.kind == "iid":
+            new = _held_out_exposure(exposure, np.flatnonzero(~is_known), retained)
         else:
-            left += int((~known).sum())
-    if any(part.facts.key == _KEY for part in parts):
+            n_removed += int((~is_known).sum())
+    if any(exposure.facts.key == _HELD_OUT for exposure in exposures):
         raise InputError(
-            f"`exposures` must not name one {_KEY!r}: the i.i.d. images of these classes are it"
+            f"`exposures` must not contain {_HELD_OUT!r}, which the i.i.d. images of these classes "
+            "become"
         )
     note = (
-        f"of the classes {_listed(out)}, which were held out, {new.outputs.n:,} i.i.d. images "
-        f"are the exposure {_KEY!r}"
+        f"of the classes {_join(held_out_codes)}, which were held out, {new.outputs.n:,} i.i.d. "
+        f"images are the exposure {_HELD_OUT!r}"
     )
-    note += f"; {left:,} images of {VALIDATION} or shifts are left out" if left else ""
-    train, layer = told.train, told.layer
+    note += f"; {n_removed:,} images of {VALIDATION} or shifts are left out" if n_removed else ""
+    train, last_layer = results.train, results.last_layer
+    if train is not None:
+        train = _select_outputs(train, np.arange(train.n), retained)
+    if last_layer is not None:
+        weight, bias = last_layer
+        last_layer = weight[retained], bias[retained]
     return replace(
-        told,
-        parts=(*parts, new),
-        classes=tuple(told.classes[code] for code in keep),
-        train=None if train is None else _of_classes(train, np.arange(train.n), keep),
-        layer=None if layer is None else (layer[0][keep], layer[1][keep]),
-        notes=(*told.notes, note),
+        results,
+        exposures=(*exposures, new),
+        classes=tuple(results.classes[code] for code in retained),
+        train=train,
+        last_layer=last_layer,
+        notes=(*results.notes, note),
     )
 
 
-def flag(codes: Iterable[int]) -> str:
-    """Return the option of the command line that names these classes."""
+def held_out_flag(codes: Iterable[int]) -> str:
+    """Return the command line option for these classes."""
     return f"--held-out {' '.join(map(str, codes))}"
 
 
-def never_learned(told: ResultsFolder) -> Iterator[str]:
-    """Say which classes are tested and in no training image, where those are known."""
-    if told.train is None:
+def untrained_class_notes(results: ResultsFolder) -> Iterator[str]:
+    """Yield a note on classes that are tested but not trained, if the training images are known."""
+    if results.train is None:
         return
-    tested = next(part for part in told.parts if part.facts.kind == "iid").outputs.labels
-    lacking = np.setdiff1d(tested[tested >= 0], told.train.labels)
-    if lacking.size:
+    labels = next(e for e in results.exposures if e.facts.kind == "iid").outputs.labels
+    untrained = np.setdiff1d(labels[labels >= 0], results.train.labels)
+    if untrained.size:
         yield (
-            f"no training image is of the classes {_listed(lacking.tolist())}, and i.i.d. ones "
-            f"are: if these were held out of training, say so with `held_out` ({flag(lacking)})"
+            f"no training image has the classes {_join(untrained.tolist())}, but i.i.d. images do: "
+            f"if these classes were held out, set `held_out` ({held_out_flag(untrained)})"
         )
 
 
-def _checked(held_out: Sequence[int], classes: int) -> list[int]:
-    # A command line gives integers; a call may give anything.
-    given: Sequence[Any] = held_out
-    wrong = [code for code in given if type(code) is not int or not 0 <= code < classes]
-    if wrong or len(set(held_out)) != len(held_out):
-        what = repr(wrong[0]) if wrong else f"{_listed(held_out)}, one of them twice"
+def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
+    """Return the sorted codes of the held-out classes; raise InputError for invalid codes."""
+    invalid = [code for code in held_out if type(code) is not int or not 0 <= code < n_classes]
+    if invalid or len(set(held_out)) != len(held_out):
+        got = repr(invalid[0]) if invalid else f"{_join(held_out)}, one of them twice"
         raise InputError(
-            f"`held_out` must be different classes of the network, 0 to {classes - 1}; got {what}"
+            f"`held_out` must be different classes of the network, 0 to {n_classes - 1}; got {got}"
         )
-    if classes - len(held_out) < 2:
-        raise InputError(f"`held_out` must leave two classes of {classes}; got {_listed(held_out)}")
+    if n_classes - len(held_out) < 2:
+        raise InputError(f"`held_out` must leave two classes of {n_classes}; got {_join(held_out)}")
     return sorted(held_out)
 
 
-def _refuse_learned(told: ResultsFolder, out: Sequence[int]) -> None:
-    seen = () if told.train is None else np.intersect1d(told.train.labels, out).tolist()
-    if seen:
+def _check_not_trained(results: ResultsFolder, held_out: Sequence[int]) -> None:
+    if results.train is None:
+        return
+    trained = np.intersect1d(results.train.labels, held_out).tolist()
+    if trained:
         raise InputError(
-            f"`held_out` must be classes that were not learned; got {_listed(seen)}, which "
-            "training images in train_features.npz are of"
+            f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
+            "training images in train_features.npz have"
         )
 
 
-def _reduced(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
-    external = {name: values[rows] for name, values in part.external.items()}
-    return replace(part, outputs=_of_classes(part.outputs, rows, keep), external=external)
+def _select_rows_and_classes(
+    exposure: ExposureOutputs, rows: IntArray, classes: IntArray
+) -> ExposureOutputs:
+    external = {column: values[rows] for column, values in exposure.external.items()}
+    outputs = _select_outputs(exposure.outputs, rows, classes)
+    return replace(exposure, outputs=outputs, external=external)
 
 
-def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
+def _held_out_exposure(
+    exposure: ExposureOutputs, rows: IntArray, classes: IntArray
+) -> ExposureOutputs:
     if not rows.size:
         raise InputError(
-            "`held_out` must be classes of some i.i.d. images; got none of any such image"
+            "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these classes"
         )
-    return replace(_reduced(part, rows, keep), facts=_FACTS)
+    return replace(_select_rows_and_classes(exposure, rows, classes), facts=_HELD_OUT_FACTS)
 
 
-def _of_classes(outputs: Predictions, rows: IntArray, keep: IntArray) -> Predictions:
-    """Return some rows, with the outputs of the classes to keep, which are counted anew."""
-    own = outputs.subset(rows)
+def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> Predictions:
+    """Return some rows with the outputs for some classes, which get new codes."""
+    subset = outputs.subset(rows)
+    samples = subset.logit_samples
     return replace(
-        own,
-        logits=own.logits[:, keep],
-        labels=numbered_anew(own.labels, outputs.n_classes, keep),
-        logit_samples=None if own.logit_samples is None else own.logit_samples[:, :, keep],
+        subset,
+        logits=subset.logits[:, classes],
+        labels=numbered_anew(subset.labels, outputs.n_classes, classes),
+        logit_samples=None if samples is None else samples[:, :, classes],
         classes=None,
     )
 
 
-def _listed(codes: Sequence[int]) -> str:
+def _join(codes: Sequence[int]) -> str:
     return ", ".join(map(str, codes))

@@ -1,4 +1,4 @@
-"""`import_fd_shifts`: results of the original benchmark as a run among others."""
+"""`import_fd_shifts`: import results of FD-Shifts as a run of a folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,14 @@ from abstain_bench.runs.importing.configuration import (
 )
 from abstain_bench.runs.importing.fd_shifts import (
     ResultsFolder,
-    flag,
-    never_learned,
-    told_by,
-    without,
+    held_out_flag,
+    hold_out_classes,
+    read_results,
+    untrained_class_notes,
 )
-from abstain_bench.runs.importing.imported_network import same_pictures, scored
+from abstain_bench.runs.importing.imported_network import align_with_store, score_network
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import metrics_of, validated
+from abstain_bench.runs.selection import reported_metrics, validation_values
 from abstain_bench.runs.specification.arms import ARM_NAME
 from abstain_bench.runs.store import (
     IMPORTED,
@@ -38,34 +38,34 @@ from abstain_bench.runs.store import (
     write_scores,
 )
 
-#: What FD-Shifts calls networks and their external confidences, and the objectives here.
-_OBJECTIVES: Final = {
+#: Objectives by the names of FD-Shifts for networks and external confidences.
+_OBJECTIVE_BY_FD_SHIFTS_NAME: Final = {
     "vit": "cross-entropy",
     "tcp": "confidnet",
     "dg": "deep-gamblers",
 }
-#: The objective of networks that have an output for abstention.
-_ABSTAINS: Final = "deep-gamblers"
-#: What a folder says that was begun by an import.
-_BEGUN: Final = "FD-Shifts"
+#: The objective of networks with an output for abstention.
+_ABSTAINING_OBJECTIVE: Final = "deep-gamblers"
+#: Value of the manifest's fact "imported" for folders that an import created.
+_IMPORT_ORIGIN: Final = "FD-Shifts"
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What `import_fd_shifts` did.
+class ImportedRun:
+    """Result of `import_fd_shifts`.
 
     Attributes
     ----------
     run : Run
-        The run that is there now.
+        The imported run.
     methods : tuple of str
-        Those that score it.
+        Methods with scores for it.
     exposures : tuple of ExposureFacts
-        Of the folder of runs.
+        Exposures of the folder of runs.
     reasons : mapping from str to str
-        Why the other methods of such a network could not score it.
+        Reasons why other methods of such networks have no scores.
     notes : tuple of str
-        What was met and decided, in sentences.
+        Remarks on the import.
     """
 
     run: Run
@@ -88,75 +88,73 @@ def import_fd_shifts(
     held_out: Sequence[int] = (),
     stored_probabilities: bool = False,
     replaces: bool = False,
-) -> Imported:
-    """Make a run of a folder of FD-Shifts test results.
-
-    Answers: where do these networks, which were trained and tested by the original code, stand?
+) -> ImportedRun:
+    """Import a folder of FD-Shifts test results as a run.
 
     Parameters
     ----------
     results : str or Path
-        The folder, with raw_logits.npz, or the one above.
+        The folder with raw_logits.npz, or its parent folder.
     out : str or Path
-        The folder of runs; a new one is begun where there is none.
+        The folder of runs; it is created if it does not exist.
     arm : str
-        What the network was trained by. The names of the objectives of this benchmark and those
-        of FD-Shifts ("vit", "dg", "tcp") are known.
+        Arm of the network. If it is the name of an objective of this benchmark or of FD-Shifts
+        ("vit", "dg", "tcp"), it defines `objective`.
     seed : int
-        Of the network.
+        Seed of the network.
     exposures : sequence of str
-        What each data set of the folder is, in the order of their indexes: "validation", "iid",
+        Exposure of each data set of the folder, in the order of their indices: "validation", "iid",
         "corruption" (stacked as 15 corruptions x 5 severities), "sub-class:NAME",
-        "new-class:NAME", "far-new-class:NAME", or "-" to leave it out. FD-Shifts tests, in this
+        "new-class:NAME", "far-new-class:NAME", or "-" to leave it out. FD-Shifts tests in this
         order: validation (with ``val_tuning``), i.i.d., noise, in-class and new-class studies.
     setting : str, optional
-        What distinguishes the network from others of this arm: "dropout1-reward2.2".
+        Label of the setting among others of the arm, such as "dropout1-reward2.2".
     model : str, optional
-        Its backbone. All runs of a folder must be of one model. Where no name is given, the
-        backbone in the configuration of the folder or the number of features is compared.
+        Backbone. All runs of a folder must have the same model. Without a name, the backbone in the
+        configuration of the folder or the number of features is compared.
     objective : str, optional
-        The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
+        Objective in `abstain.training.OBJECTIVES`, if `arm` is another name.
     held_out : sequence of int, optional
-        Of an open-set network: the codes of the classes that it was not trained on (FD-Shifts:
-        ``out_classes``). Its outputs for them are taken away, its i.i.d. images of them become
-        the exposure "held-out-classes" to new classes, and other images of them are left out.
+        For an open-set network: codes of the classes that it was not trained on (``out_classes`` of
+        FD-Shifts). The outputs for these classes are removed. I.i.d. images of these classes become
+        the exposure "held-out-classes" to new classes; other images of these classes are removed.
     stored_probabilities : bool, default=False
-        Whether raw_logits.npz holds probabilities, as versions of FD-Shifts before November 2023
+        Whether raw_logits.npz contains probabilities, as versions of FD-Shifts before November 2023
         stored for DeepGamblers. Their logarithms then replace the logits. The maximum logit and
-        the energy cannot be computed from them; the passes with dropout are logits in any version.
+        the energy cannot be computed from them. Passes with dropout are logits in all versions.
     replaces : bool, default=False
-        Whether a run that was imported under the same name is replaced.
+        Whether to replace a run that was imported under the same name.
 
     Returns
     -------
-    Imported
-        The run, its methods, and what was met.
+    ImportedRun
+        The run, its methods, and notes.
 
     Raises
     ------
     InputError
-        It is no such folder, `stored_probabilities` is set for another network than DeepGamblers
-        or for a folder without probabilities, `exposures` or `held_out` do not fit it or its
-        configuration, a run of the name is there, or the folder of runs is of other exposures,
-        other classes, other images or another model.
+        If the folder contains no results; `stored_probabilities` is set for another network than
+        DeepGamblers or a folder without probabilities; `exposures` or `held_out` do not match the
+        results or their configuration; a run of this name exists; or the folder of runs has other
+        exposures, classes, images or another model.
     MissingInputError
-        The folder holds probabilities only.
+        If the folder contains probabilities only.
     FileFormatError
-        A file is damaged. Nothing is ever unpickled.
+        If a file is damaged. No file is unpickled.
 
     Notes
     -----
-    What a ConfidNet folder holds is said by its classifier, which was trained by cross-entropy, so
-    the methods of such networks score it too; the last layer of DeepGamblers has a row for
-    abstention, which is left out. FD-Shifts leaves no logits for it.
+    The outputs of a ConfidNet folder are those of its classifier, which was trained with
+    cross-entropy, so the methods of such networks score it too. The last layer of DeepGamblers has
+    a row for abstention, which is removed, because FD-Shifts stores no logits for it.
 
     Each network has all scores that FD-Shifts computes for it, and the other methods of its
-    objective. They are computed from the logits and features here, but for external confidences:
-    of ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods
-    "confidnet", "dg_res" and "devries", their means over passes "mcd_confidnet", "dg_res_mcd" and
-    "mcd_devries", and these less their standard deviations "confidnet_waic", "dg_res_waic" and
-    "devries_waic". They stay probabilities, which rank as their log-odds do. Logits of float16
-    are widened; differences that float16 cannot hold are lost.
+    objective. They are computed from the logits and features, except for external confidences. For
+    ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries"), these are the methods
+    "confidnet", "dg_res" and "devries"; their means over passes are "mcd_confidnet", "dg_res_mcd"
+    and "mcd_devries"; the means minus the standard deviations are "confidnet_waic", "dg_res_waic"
+    and "devries_waic". They remain probabilities, which rank as their log-odds do. Logits in
+    float16 are converted; differences that float16 cannot represent are lost.
 
     Examples
     --------
@@ -169,18 +167,23 @@ def import_fd_shifts(
     ...     exposures=["validation", "iid", "corruption", "new-class:svhn"],
     ... )  # doctest: +SKIP
     """
-    run = _run(arm, setting, seed, model)
-    trained_by = _objective(objective or arm)
-    path, abstains = Path(results), trained_by == _ABSTAINS
-    told = told_by(path, exposures, abstains=abstains, stored_probabilities=stored_probabilities)
-    told = _open_set(told, path, held_out)
-    run = replace(run, facts=_identity(path, told))
+    run = _make_run(arm, setting, seed, model)
+    objective = _resolve_objective(objective or arm)
+    path = Path(results)
+    contents = read_results(
+        path,
+        exposures,
+        abstains=objective == _ABSTAINING_OBJECTIVE,
+        stored_probabilities=stored_probabilities,
+    )
+    contents = _apply_held_out(contents, path, held_out)
+    run = replace(run, facts=_network_facts(path, contents))
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, with_added=False)
-        told = _fitting(told, store, run, replaces=replaces)
-    scores, reasons, more = scored(told, trained_by)
-    notes = (*told.notes, *more)
+        contents = _align_with_store(contents, store, run, replaces=replaces)
+    scores, reasons, scoring_notes = score_network(contents, objective)
+    notes = (*contents.notes, *scoring_notes)
     facts = {
         "imported": str(results),
         **run.facts,
@@ -189,36 +192,39 @@ def import_fd_shifts(
         "held_out": list(held_out),
         "stored_probabilities": stored_probabilities,
     }
-    kept = _written(folder, replace(run, facts=facts), scores, store)
-    _record(folder, store, kept, told)
+    stored = _write_run(folder, replace(run, facts=facts), scores, store)
+    _update_manifest(folder, store, stored, contents)
     methods = tuple(scores[0].confidence)
-    return Imported(kept.run, methods, Store.read(folder).exposures, reasons, notes)
+    return ImportedRun(stored.run, methods, Store.read(folder).exposures, reasons, notes)
 
 
-def _fitting(told: ResultsFolder, store: Store, run: Run, *, replaces: bool) -> ResultsFolder:
-    """Return the results on the images of a folder of runs; reject those that do not fit it."""
-    _refuse_taken(store, run, replaces)
-    _refuse_other_classes(store, told)
-    notes = (*told.notes, *check_same_model(store, run))
-    return replace(told, parts=same_pictures(store, told.parts), notes=notes)
+def _align_with_store(
+    results: ResultsFolder, store: Store, run: Run, *, replaces: bool
+) -> ResultsFolder:
+    """Return the results in the order of a folder of runs; reject results that do not match it."""
+    _check_run_name(store, run, replaces)
+    _check_same_classes(store, results)
+    notes = (*results.notes, *check_same_model(store, run))
+    return replace(results, exposures=align_with_store(store, results.exposures), notes=notes)
 
 
-def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
+def _network_facts(path: Path, results: ResultsFolder) -> dict[str, Any]:
     """Return what identifies the network: a hash of its logits, and facts about its model."""
-    features = told.parts[0].outputs.features
+    features = results.exposures[0].outputs.features
     return {
-        "digest": input_sha256(_logits(results)),
-        "configured_model": configured_model(results),
+        "digest": input_sha256(_logits_path(path)),
+        "configured_model": configured_model(path),
         "n_features": None if features is None else features.shape[1],
     }
 
 
-def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
-    for name, given in {"arm": arm, "setting": setting}.items():
-        if not (name == "setting" and given == "") and not ARM_NAME.fullmatch(given):
+def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
+    for name, text in {"arm": arm, "setting": setting}.items():
+        is_optional = name == "setting" and text == ""
+        if not is_optional and not ARM_NAME.fullmatch(text):
             raise InputError(
                 f"`{name}` must be up to 60 letters, digits, dots, hyphens and underscores; "
-                f"got {given!r}"
+                f"got {text!r}"
             )
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"`seed` must be a whole number, at least 0; got {seed!r}")
@@ -226,104 +232,106 @@ def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
     return Run(name, arm, setting, seed, model)
 
 
-def _objective(given: str) -> str:
-    known = tuple(dict.fromkeys(METHODS[name].objective for name in METHODS))
-    found = _OBJECTIVES.get(given, given)
-    if found not in known:
-        listed = ", ".join(map(repr, (*known, *_OBJECTIVES)))
+def _resolve_objective(name: str) -> str:
+    """Return the objective with this name of the benchmark or of FD-Shifts."""
+    available = tuple(dict.fromkeys(method.objective for method in METHODS.values()))
+    objective = _OBJECTIVE_BY_FD_SHIFTS_NAME.get(name, name)
+    if objective not in available:
+        listed = ", ".join(map(repr, (*available, *_OBJECTIVE_BY_FD_SHIFTS_NAME)))
         raise InputError(
-            f"what {given!r} networks are trained by is not known.{suggest(given, known)} Say it "
-            f"with `objective`: one of {listed}"
+            f"the training objective of {name!r} networks is unknown.{suggest(name, available)} "
+            f"Set `objective` to one of {listed}"
         )
-    return found
+    return objective
 
 
-def _open_set(told: ResultsFolder, results: Path, held_out: Sequence[int]) -> ResultsFolder:
-    """Return what is told of the classes that were learned."""
-    wanted = configured_held_out(results)
-    if wanted and set(wanted) != set(held_out):
+def _apply_held_out(results: ResultsFolder, path: Path, held_out: Sequence[int]) -> ResultsFolder:
+    """Return the results without the held-out classes, which must match the configuration."""
+    configured = configured_held_out(path)
+    if configured and set(configured) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
         raise InputError(
-            "`held_out` must be the classes that the configuration of the folder says were held "
-            f"out of training (out_classes): {flag(wanted)}; got {got}"
+            "`held_out` must be the classes that the configuration of the folder holds out "
+            f"(out_classes): {held_out_flag(configured)}; got {got}"
         )
     if not held_out:
-        return replace(told, notes=(*told.notes, *never_learned(told)))
-    return without(told, held_out)
+        return replace(results, notes=(*results.notes, *untrained_class_notes(results)))
+    return hold_out_classes(results, held_out)
 
 
-def _refuse_other_classes(store: Store, told: ResultsFolder) -> None:
-    """Refuse a network of other classes; those of own runs have names, and are counted only."""
-    codes = store.facts.get("imported") == _BEGUN
-    if codes and store.classes != told.classes:
+def _check_same_classes(store: Store, results: ResultsFolder) -> None:
+    """Reject a network with other classes; folders with trained runs have names for classes."""
+    has_codes = store.facts.get("imported") == _IMPORT_ORIGIN
+    if has_codes and store.classes != results.classes:
         raise InputError(
-            "all networks of a folder must tell the same classes apart, and those of the folder "
-            f"are {', '.join(store.classes)}; got {', '.join(told.classes)}. Networks that hold "
-            "out other classes need a folder of their own"
+            "all networks of a folder must have the same classes, and those of the folder are "
+            f"{', '.join(store.classes)}; got {', '.join(results.classes)}. Import networks that "
+            "hold out other classes into another folder"
         )
 
 
-def _logits(path: Path) -> Path:
-    found = path / "raw_logits.npz"
-    return found if found.is_file() else path / "test_results" / found.name
+def _logits_path(folder: Path) -> Path:
+    path = folder / "raw_logits.npz"
+    return path if path.is_file() else folder / "test_results" / path.name
 
 
-def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
-    by_name = {kept.run.name: kept for kept in store.stored_runs}
-    there = by_name.get(run.name)
-    if there is None:
+def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
+    existing = next((other for other in store.runs if other.name == run.name), None)
+    if existing is None:
         return
-    if "imported" not in there.run.facts:
+    if "imported" not in existing.facts:
         raise InputError(
             f"a run {run.name!r} was trained in this folder; choose another `arm` or `setting`"
         )
     if not replaces:
         raise InputError(
-            f"a run {run.name!r} was imported before; choose another `seed` or `setting`, or ask "
-            "to replace it"
+            f"a run {run.name!r} was imported before; choose another `seed` or `setting`, or set "
+            "`replaces`"
         )
 
 
-def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None) -> StoredRun:
-    """Write the files of a run; nothing counts before the manifest names them."""
-    parts = {
-        "validate": [part for part in scores if part.exposure == VALIDATION],
-        "test": [part for part in scores if part.exposure != VALIDATION],
-    }
-    files = {
-        what: write_scores(folder, f"{IMPORTED}/{what}-{run.name}", own) if own else ""
-        for what, own in parts.items()
-    }
+def _write_run(
+    folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None
+) -> StoredRun:
+    """Write the score files of a run, which become valid when the manifest names them."""
+    validation = [part for part in scores if part.exposure == VALIDATION]
+    tested = [part for part in scores if part.exposure != VALIDATION]
+    validation_file = test_file = ""
     values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
-    if parts["validate"]:
-        averages = {name: METHODS[name].uses_mean_prediction for name in values}
-        values = validated(parts["validate"][0], averages, metrics_of(store))
-    return StoredRun(run, files["validate"], files["test"], values)
+    if validation:
+        validation_file = write_scores(folder, f"{IMPORTED}/validate-{run.name}", validation)
+        uses_mean = {name: METHODS[name].uses_mean_prediction for name in values}
+        values = validation_values(validation[0], uses_mean, reported_metrics(store))
+    if tested:
+        test_file = write_scores(folder, f"{IMPORTED}/test-{run.name}", tested)
+    return StoredRun(run, validation_file, test_file, values)
 
 
-def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFolder) -> None:
-    """Write the manifest with the run in it, and delete files that it no longer names."""
+def _update_manifest(
+    folder: Path, store: Store | None, stored: StoredRun, results: ResultsFolder
+) -> None:
+    """Write the manifest with a run, and delete files that it no longer names."""
     if store is not None:
-        others = [one for one in store.stored_runs if one.run.name != kept.run.name]
+        others = [other for other in store.stored_runs if other.run.name != stored.run.name]
         write_manifest(
             folder,
             config=store.config,
             facts=store.facts,
             classes=store.classes,
             exposures=store.exposures,
-            stored_runs=[*others, kept],
+            stored_runs=[*others, stored],
         )
-        named = {name for one in (*others, kept) for name in (one.validation_file, one.test_file)}
-        delete_unlisted_files(folder, IMPORTED, named)
+        listed = {file for s in (*others, stored) for file in (s.validation_file, s.test_file)}
+        delete_unlisted_files(folder, IMPORTED, listed)
         return
     write_manifest(
         folder,
-        config={"metrics": list(metrics_of(None))},
+        config={"metrics": list(reported_metrics(None))},
         facts={
-            "imported": _BEGUN,
-            "model": kept.run.model or kept.run.facts["configured_model"],
+            "imported": _IMPORT_ORIGIN,
+            "model": stored.run.model or stored.run.facts["configured_model"],
         },
-        classes=told.classes,
-        exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
-        stored_runs=[kept],
+        classes=results.classes,
+        exposures=[e.facts for e in results.exposures if e.facts.key != VALIDATION],
+        stored_runs=[stored],
     )

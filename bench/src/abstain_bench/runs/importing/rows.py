@@ -1,6 +1,6 @@
-"""Tables with a row for each image: what runs say is exported as one, and scores come as one.
+"""Tables with one row per image: the export of runs, and files with scores to be added.
 
-The columns run, exposure and row say in both which image a row is about.
+The columns run, exposure and row identify the image of a row.
 """
 
 import io
@@ -24,65 +24,66 @@ from abstain_bench.runs.store import VALIDATION, AddedMethod, Run, Store
 if TYPE_CHECKING:
     import polars as pl
 
-#: The columns that say which image a row is about.
-PLACE: Final = ("run", "exposure", "row")
+#: Columns that identify the image of a row.
+INDEX_COLUMNS: Final = ("run", "exposure", "row")
 
-#: A run and an exposure, by name and key.
-Cell = tuple[str, str]
+#: Name of a run and key of an exposure.
+RunAndExposure = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Which rows of a table belong to which run and exposure, in the order of the images."""
+    """Row numbers of a table by run and exposure, in the order of the images."""
 
     table: DataTable
-    cells: Mapping[Cell, IntArray]
+    rows_by_exposure: Mapping[RunAndExposure, IntArray]
 
-    def numbers(self, name: str) -> FloatArray:
-        """Return a column of confidences, all of them finite numbers."""
+    def confidences(self, name: str) -> FloatArray:
+        """Return a column of finite confidences."""
         column = self._column(name)
         if column.is_text or column.values.ndim != 1:
             raise DomainError(
-                f"{self.table.source}: the column {name!r} must hold one number a row"
+                f"{self.table.source}: the column {name!r} must hold one number per row"
             )
         values = np.asarray(column.values, dtype=np.float64)
-        bad = ~np.isfinite(values)
+        invalid = ~np.isfinite(values)
         if column.is_missing is not None:
-            bad = bad | column.is_missing
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
+            invalid = invalid | column.is_missing
+        if invalid.any():
+            row = int(np.flatnonzero(invalid)[0])
             raise DomainError(
                 f"{self.table.source}: every confidence must be a finite number; got "
-                f"{column.format_entry(row)} in row {row} of {name!r} ({self.where(row)}), "
-                f"{int(bad.sum()):,} such rows. Give an abstention the lowest confidence instead"
+                f"{column.format_entry(row)} in row {row} of {name!r} ({self.describe_row(row)}), "
+                f"{int(invalid.sum()):,} such rows. Give abstentions the lowest confidence instead"
             )
         return values
 
-    def codes(self, name: str, classes: Sequence[str]) -> IntArray:
-        """Return a column of classes as codes; names of classes are understood."""
+    def class_codes(self, name: str, classes: Sequence[str]) -> IntArray:
+        """Return a column of classes as codes; the column may contain codes or names."""
         column = self._column(name)
         if column.is_text:
-            return _coded(column, {c: i for i, c in enumerate(classes)}, "class", self.table)
+            code_by_class = {name: code for code, name in enumerate(classes)}
+            return _encode_names(column, code_by_class, "class", self.table)
         values = np.asarray(column.values)
-        low = -1 if name == "label" else 0
-        fits = column.is_missing is None and column.has_only_integers and values.ndim == 1
-        bad = (values < low) | (values >= len(classes)) if fits else np.ones(1, np.bool_)
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise DomainError(
-                f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
-                f"{low} to {len(classes) - 1}; got "
-                + (column.format_entry(row) if fits else column.dtype_name)
-                + (f" in row {row}" if fits else "")
-            )
+        lowest = -1 if name == "label" else 0
+        rule = (
+            f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
+            f"{lowest} to {len(classes) - 1}; got "
+        )
+        if column.is_missing is not None or not column.has_only_integers or values.ndim != 1:
+            raise DomainError(rule + str(column.dtype_name))
+        invalid = (values < lowest) | (values >= len(classes))
+        if invalid.any():
+            row = int(np.flatnonzero(invalid)[0])
+            raise DomainError(f"{rule}{column.format_entry(row)} in row {row}")
         return values.astype(np.int64)
 
-    def where(self, row: int) -> str:
-        """Say which image a row is about."""
-        for (run, exposure), rows in self.cells.items():
-            place = np.flatnonzero(rows == row)
-            if place.size:
-                return f"run {run!r}, exposure {exposure!r}, row {place[0]}"
+    def describe_row(self, row: int) -> str:
+        """Describe the image of a row."""
+        for (run, exposure), rows in self.rows_by_exposure.items():
+            position = np.flatnonzero(rows == row)
+            if position.size:
+                return f"run {run!r}, exposure {exposure!r}, row {position[0]}"
         return "no image"
 
     def _column(self, name: str) -> DataColumn:
@@ -90,174 +91,184 @@ class RowIndex:
         return to_number(column) if column.is_text and self.table.is_untyped else column
 
 
-def rows_of(store: Store, table: DataTable) -> RowIndex:
-    """Match the rows of a table with the images of a store; each must be there once."""
-    for name in PLACE:
+def match_rows(store: Store, table: DataTable) -> RowIndex:
+    """Match the rows of a table with the images of a store; each image must occur once."""
+    for name in INDEX_COLUMNS:
         if name not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
-                "confidences says with `run`, `exposure` and `row` which image each row is about"
+                "confidences identifies images by the columns `run`, `exposure` and `row`"
             )
-    columns = table.load(PLACE)
-    runs = {kept.run.name: i for i, kept in enumerate(store.stored_runs)}
-    keys = {VALIDATION: 0} | {one.key: i for i, one in enumerate(store.exposures, start=1)}
-    run = _coded(columns["run"].as_text(), runs, "run", table)
-    exposure = _coded(columns["exposure"].as_text(), keys, "exposure", table)
-    # 0 where no run has any.
-    sizes = np.zeros(len(keys), dtype=np.int64)
+    columns = table.load(INDEX_COLUMNS)
+    run_codes = {run.name: code for code, run in enumerate(store.runs)}
+    keys = [VALIDATION, *(exposure.key for exposure in store.exposures)]
+    exposure_codes = {key: code for code, key in enumerate(keys)}
+    run = _encode_names(columns["run"].as_text(), run_codes, "run", table)
+    exposure = _encode_names(columns["exposure"].as_text(), exposure_codes, "exposure", table)
+    # 0 for exposures that no run has.
+    n_images = np.zeros(len(keys), dtype=np.int64)
     for code in np.unique(exposure):
-        said = store.first_scores(list(keys)[code])
-        sizes[code] = 0 if said is None else said.n
-    row = _row_numbers(columns["row"], table, sizes[exposure], list(keys), exposure)
-    cell = run * len(keys) + exposure
-    order = np.lexsort((row, cell))
-    names = [(a, b) for a in runs for b in keys]
-    _refuse_twice(table, order, cell, row, names)
-    found, starts = np.unique(cell[order], return_index=True)
-    cells: dict[Cell, IntArray] = {}
-    for code, rows in zip(found, np.split(order, starts[1:]), strict=True):
-        _refuse_few(table, names[code], row[rows], int(sizes[code % len(keys)]))
-        cells[names[code]] = rows
-    return RowIndex(table, cells)
+        scores = store.first_scores(keys[code])
+        n_images[code] = 0 if scores is None else scores.n
+    row = _read_row_numbers(columns["row"], table, n_images, keys, exposure)
+    # One code per pair of run and exposure.
+    pair = run * len(keys) + exposure
+    pair_names = [(run_name, key) for run_name in run_codes for key in keys]
+    order = np.lexsort((row, pair))
+    _check_no_duplicates(table, order, pair, row, pair_names)
+    pairs, starts = np.unique(pair[order], return_index=True)
+    rows_by_exposure: dict[RunAndExposure, IntArray] = {}
+    for code, rows in zip(pairs, np.split(order, starts[1:]), strict=True):
+        _check_complete(table, pair_names[code], row[rows], int(n_images[code % len(keys)]))
+        rows_by_exposure[pair_names[code]] = rows
+    return RowIndex(table, rows_by_exposure)
 
 
-def _coded(column: DataColumn, known: Mapping[str, int], what: str, table: DataTable) -> IntArray:
-    codes, names = column.distinct()
-    place = np.array([known.get(str(name), -1) for name in names], dtype=np.int64)
-    found: IntArray = place[codes]
-    if (found < 0).any():
-        row = int(np.flatnonzero(found < 0)[0])
-        given = str(names[codes[row]])
-        shown = ", ".join(list(known)[:12]) + (", ..." if len(known) > 12 else "")
+def _encode_names(
+    column: DataColumn, code_by_name: Mapping[str, int], kind: str, table: DataTable
+) -> IntArray:
+    """Return the code of each name in a column; raise UnknownNameError for other names."""
+    distinct_codes, distinct_names = column.distinct()
+    known_codes = [code_by_name.get(str(name), -1) for name in distinct_names]
+    codes: IntArray = np.array(known_codes, dtype=np.int64)[distinct_codes]
+    is_unknown = codes < 0
+    if is_unknown.any():
+        row = int(np.flatnonzero(is_unknown)[0])
+        name = str(distinct_names[distinct_codes[row]])
+        listed = ", ".join(list(code_by_name)[:12]) + (", ..." if len(code_by_name) > 12 else "")
         raise UnknownNameError(
-            f"{table.source}: there is no {what} {given!r} in the folder (row {row})."
-            f"{suggest(given, known)} It has: {shown}"
+            f"{table.source}: there is no {kind} {name!r} in the folder (row {row})."
+            f"{suggest(name, code_by_name)} It has: {listed}"
         )
-    return found
+    return codes
 
 
-def _row_numbers(
-    column: DataColumn, table: DataTable, most: IntArray, keys: list[str], exposure: IntArray
+def _read_row_numbers(
+    column: DataColumn, table: DataTable, n_images: IntArray, keys: list[str], exposure: IntArray
 ) -> IntArray:
     if column.is_text or column.is_missing is not None or not column.has_only_integers:
         raise DomainError(
-            f"{table.source}: 'row' must hold whole numbers, counted from 0; got "
-            f"{column.dtype_name}"
+            f"{table.source}: 'row' must hold whole numbers from 0; got {column.dtype_name}"
         )
     values: IntArray = np.asarray(column.values).astype(np.int64)
-    bad = (values < 0) | (values >= most)
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
+    invalid = (values < 0) | (values >= n_images[exposure])
+    if invalid.any():
+        row = int(np.flatnonzero(invalid)[0])
+        code = exposure[row]
         raise DomainError(
-            f"{table.source}: 'row' counts the images of an exposure from 0; "
-            f"{keys[exposure[at]]!r} has {most[at]:,}, and got {values[at]} in row {at} of the file"
+            f"{table.source}: 'row' counts the images of an exposure from 0; {keys[code]!r} has "
+            f"{n_images[code]:,}, and got {values[row]} in row {row} of the file"
         )
     return values
 
 
-def _refuse_twice(
-    table: DataTable, order: IntArray, cell: IntArray, row: IntArray, names: list[Cell]
+def _check_no_duplicates(
+    table: DataTable, order: IntArray, pair: IntArray, row: IntArray, names: list[RunAndExposure]
 ) -> None:
-    again = (np.diff(cell[order]) == 0) & (np.diff(row[order]) == 0)
-    if again.any():
-        first = int(np.flatnonzero(again)[0])
-        a, b = sorted((int(order[first]), int(order[first + 1])))
-        run, exposure = names[cell[a]]
+    is_duplicate = (np.diff(pair[order]) == 0) & (np.diff(row[order]) == 0)
+    if is_duplicate.any():
+        position = int(np.flatnonzero(is_duplicate)[0])
+        first_row, second_row = sorted((int(order[position]), int(order[position + 1])))
+        run, exposure = names[pair[first_row]]
         raise InputError(
-            f"{table.source}: each image must be there once; row {row[a]} of the exposure "
-            f"{exposure!r} of the run {run!r} is in the rows {a} and {b} of the file"
+            f"{table.source}: each image must occur once; row {row[first_row]} of the exposure "
+            f"{exposure!r} of the run {run!r} is in the rows {first_row} and {second_row} of the "
+            "file"
         )
 
 
-def _refuse_few(table: DataTable, name: Cell, rows: Array, size: int) -> None:
-    if len(rows) < size:
-        lacking = np.setdiff1d(np.arange(size), rows)
+def _check_complete(table: DataTable, name: RunAndExposure, rows: Array, n_images: int) -> None:
+    if len(rows) < n_images:
+        missing = np.setdiff1d(np.arange(n_images), rows)
+        run, exposure = name
         raise InputError(
-            f"{table.source}: every image must be there; of the exposure {name[1]!r} of the run "
-            f"{name[0]!r}, {lacking.size:,} of {size:,} are missing, the first is row {lacking[0]}"
+            f"{table.source}: every image must be there; of the exposure {exposure!r} of the run "
+            f"{run!r}, {missing.size:,} of {n_images:,} are missing, the first is row {missing[0]}"
         )
 
 
-#: Columns that are no confidences, beside the logits that `export` writes.
-_OTHERS: Final = (*PLACE, "label", "prediction")
-_LOGIT = re.compile(r"logit_\d+")
-#: What a method may be called: its name becomes part of names of files.
+#: Columns without confidences, in addition to the logits of `export`.
+_NON_SCORE_COLUMNS: Final = (*INDEX_COLUMNS, "label", "prediction")
+_LOGIT_COLUMN = re.compile(r"logit_\d+")
+#: Valid names of methods, which become part of file names.
 _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
-def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
-    """Return the name of the method of each column of confidences."""
-    given = (columns,) if isinstance(columns, str) else tuple(columns)
-    for column in given:
+def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
+    """Return the name of the method by column of confidences."""
+    requested = (columns,) if isinstance(columns, str) else tuple(columns)
+    for column in requested:
         if column not in table.kind_by_column:
             raise UnknownNameError(
                 f"{table.source} has no column {column!r}.{suggest(column, table.names)}"
             )
-    found = given or tuple(
+    score_columns = requested or tuple(
         column
         for column, kind in table.kind_by_column.items()
-        if kind == "number" and column not in _OTHERS and not _LOGIT.fullmatch(column)
+        if kind == "number" and _may_be_score(column)
     )
-    if not found:
+    if not score_columns:
         raise InputError(
-            f"{table.source} has no column of confidences beside {', '.join(table.names)}; "
-            "each other column of numbers would be one"
+            f"{table.source} has no column of confidences, only {', '.join(table.names)}; every "
+            "other column of numbers would be one"
         )
     if name is None:
-        return {column: column for column in found}
-    return {found[0]: name} if len(found) == 1 else {c: f"{name}-{c}" for c in found}
+        return {column: column for column in score_columns}
+    if len(score_columns) == 1:
+        return {score_columns[0]: name}
+    return {column: f"{name}-{column}" for column in score_columns}
 
 
-def refuse_taken(name: str, store: Store, before: Sequence[AddedMethod], replace: bool) -> None:
-    """Refuse a name that cannot be one, or that a method has already."""
+def _may_be_score(column: str) -> bool:
+    return column not in _NON_SCORE_COLUMNS and not _LOGIT_COLUMN.fullmatch(column)
+
+
+def check_method_name(name: str, store: Store, added: Sequence[AddedMethod], replace: bool) -> None:
+    """Raise an error for an invalid name of a method, or one that is in use."""
     if not _METHOD_NAME.fullmatch(name):
         raise InputError(
-            "a method must be named with up to 60 letters, digits, dots, hyphens, underscores and "
-            f"plus signs; got {name!r}. Give it another with `name`"
+            "the name of a method must have up to 60 letters, digits, dots, hyphens, underscores "
+            f"and plus signs; got {name!r}. Choose another one with `name`"
         )
-    known = {method for kept in store.stored_runs for method in kept.validation_values}
-    if name in METHODS or name in known or name in {run.arm for run in store.runs}:
+    scored = {method for stored in store.stored_runs for method in stored.validation_values}
+    if name in METHODS or name in scored or name in {run.arm for run in store.runs}:
         raise InputError(
             f"{name!r} is the name of a method or an arm of the benchmark; choose another `name`"
         )
-    if not replace and name in {one.name for one in before}:
+    if not replace and name in {method.name for method in added}:
         raise InputError(
-            f"a method {name!r} was added before; choose another `name`, or ask to replace it"
+            f"a method {name!r} was added before; choose another `name`, or set `replace`"
         )
 
 
-def titled(title: str, column: str, name: str, count: int) -> str:
-    """Return what people read: the title given, with the column where there are several."""
+def method_title(title: str, column: str, name: str, n_columns: int) -> str:
+    """Return the title of a method, which includes the column if there are several."""
     if not title:
         return name
-    return title if count == 1 else f"{title}, {column}"
+    return title if n_columns == 1 else f"{title}, {column}"
 
 
-def unused(table: DataTable, asked: dict[str, str]) -> list[str]:
-    """Return the columns that nothing is made of."""
-    left = [
-        column
-        for column in table.names
-        if column not in asked and column not in _OTHERS and not _LOGIT.fullmatch(column)
-    ]
-    return [f"not used: {', '.join(map(repr, left))}"] if left else []
+def unused_column_notes(table: DataTable, method_by_column: dict[str, str]) -> list[str]:
+    """Return a note on the columns that are not used, if there are any."""
+    unused = [c for c in table.names if c not in method_by_column and _may_be_score(c)]
+    return [f"not used: {', '.join(map(repr, unused))}"] if unused else []
 
 
-# ------------------------------------------------------------------------------------ what runs say
+# ------------------------------------------------------------------------------------ export
 @dataclass(frozen=True)
 class Exported:
-    """What `export` wrote.
+    """Result of `export`.
 
     Attributes
     ----------
     path : Path
         The file.
     runs : tuple of str
-        Whose.
+        Names of the exported runs.
     rows : int
-        Number of images, over all runs and exposures.
+        Number of rows: one per run, exposure and image.
     classes : int
-        Number of columns of logits; 0 where the runs have none.
+        Number of columns of logits; 0 if the runs have none.
     """
 
     path: Path
@@ -267,35 +278,33 @@ class Exported:
 
 
 def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
-    """Write what runs say of every image as Parquet, for a confidence score to be computed from.
-
-    Answers: what do I need to try my confidence score on these networks?
+    """Write the outputs of runs for every image as Parquet, to compute a confidence score from.
 
     Parameters
     ----------
     store : Store
         The folder of runs.
     run : Run, str or None
-        One run or its name; None for all that were tested.
+        One run or its name; None for all tested runs.
     path : str or Path
-        Where, with the suffix ".parquet"; what is there is replaced.
+        Path of the file, with the suffix ".parquet". An existing file is replaced.
 
     Returns
     -------
     Exported
-        What is in the file: the columns run, exposure ("validation" first), row, label (-1 for a
-        image of no known class), prediction, and the logits as logit_0, logit_1, ...
+        Description of the file. It has the columns run, exposure ("validation" first), row, label
+        (-1 for an image of no known class), prediction, and the logits as logit_0, logit_1, ...
 
     Raises
     ------
     UnknownNameError
-        There is no such run.
+        If the run does not exist.
     InputError
-        The suffix is another, the place cannot be written, or no run was tested.
+        If the suffix is wrong, the file cannot be written, or no run was tested.
 
     See Also
     --------
-    abstain_bench.runs.importing.add_scores : Takes a file with the same run, exposure and row.
+    abstain_bench.runs.importing.add_scores : Read a file with the same run, exposure and row.
 
     Examples
     --------
@@ -303,62 +312,62 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     >>> from abstain_bench.runs.store import Store
     >>> export(Store.read("runs"), None, "all.parquet")  # doctest: +SKIP
     """
-    place = Path(path)
-    if place.suffix.lower() != ".parquet":
+    path = Path(path)
+    if path.suffix.lower() != ".parquet":
         raise InputError(
-            f"runs are exported as Parquet: the name must end in '.parquet'; got {str(place)!r}"
+            f"runs are exported as Parquet: the name must end in '.parquet'; got {str(path)!r}"
         )
     import polars as pl
 
-    runs = _runs(store, run)
+    runs = _select_runs(store, run)
     if not runs:
         raise InputError(
-            f"no run of {str(store.folder)!r} is tested yet, so that there is nothing to export; "
-            f"`abstain benchmark status {quote(str(store.folder))}` says how far it is"
+            f"no run of {str(store.folder)!r} is tested yet, so there is nothing to export; "
+            f"`abstain benchmark status {quote(str(store.folder))}` prints the progress"
         )
-    parts = [_rows_of_run(store, one) for one in runs]
+    frames = [_export_run(store, exported) for exported in runs]
     # Runs that were imported from probabilities have no logits.
-    whole = pl.concat(parts, how="diagonal", rechunk=False)
+    table = pl.concat(frames, how="diagonal", rechunk=False)
     content = io.BytesIO()
-    whole.write_parquet(content, compression="zstd")
-    write_atomically(place, content.getvalue())
-    logits = sum(name.startswith("logit_") for name in whole.columns)
-    return Exported(place, tuple(one.name for one in runs), whole.height, logits)
+    table.write_parquet(content, compression="zstd")
+    write_atomically(path, content.getvalue())
+    n_logits = sum(name.startswith("logit_") for name in table.columns)
+    return Exported(path, tuple(exported.name for exported in runs), table.height, n_logits)
 
 
-def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
-    """Return what one run says of every image as a table."""
+def _export_run(store: Store, run: Run) -> "pl.DataFrame":
+    """Return the outputs of one run for every image as a table."""
     import polars as pl
 
-    kept = next(one for one in store.stored_runs if one.run.name == run.name)
-    keys = [VALIDATION] if kept.validation_file else []
-    keys += [one.key for one in store.exposures] if kept.test_file else []
-    parts = []
+    stored = next(stored for stored in store.stored_runs if stored.run.name == run.name)
+    keys = [VALIDATION] if stored.validation_file else []
+    keys += [exposure.key for exposure in store.exposures] if stored.test_file else []
+    frames = []
     for key in keys:
-        said = store.scores(run, key, logits=True)
+        scores = store.scores(run, key, logits=True)
         columns = {
-            "run": pl.Series([run.name], dtype=pl.String).new_from_index(0, said.n),
-            "exposure": pl.Series([key], dtype=pl.String).new_from_index(0, said.n),
-            "row": np.arange(said.n),
-            "label": said.labels,
-            "prediction": said.prediction,
+            "run": pl.Series([run.name], dtype=pl.String).new_from_index(0, scores.n),
+            "exposure": pl.Series([key], dtype=pl.String).new_from_index(0, scores.n),
+            "row": np.arange(scores.n),
+            "label": scores.labels,
+            "prediction": scores.prediction,
         }
-        if said.logits is not None:
-            columns |= {f"logit_{k}": x for k, x in enumerate(np.asarray(said.logits).T)}
-        parts.append(pl.DataFrame(columns))
-    return pl.concat(parts, rechunk=False)
+        if scores.logits is not None:
+            columns |= {f"logit_{k}": x for k, x in enumerate(np.asarray(scores.logits).T)}
+        frames.append(pl.DataFrame(columns))
+    return pl.concat(frames, rechunk=False)
 
 
-def _runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
+def _select_runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
     if run is None:
-        # Networks that came with the scores of others are no runs of the folder.
-        own = {one.name for one in store.added_methods if one.classifier}
-        return tuple(one for one in store.tested_runs if one.arm not in own)
+        # Networks of added methods do not belong to the folder.
+        added = {method.name for method in store.added_methods if method.classifier}
+        return tuple(tested for tested in store.tested_runs if tested.arm not in added)
     name = run if isinstance(run, str) else run.name
-    known = {one.name: one for one in store.runs}
-    if name not in known:
-        shown = ", ".join(list(known)[:12])
+    run_by_name = {existing.name: existing for existing in store.runs}
+    if name not in run_by_name:
+        listed = ", ".join(list(run_by_name)[:12])
         raise UnknownNameError(
-            f"there is no run {name!r} in the folder.{suggest(name, known)} It has: {shown}"
+            f"there is no run {name!r} in the folder.{suggest(name, run_by_name)} It has: {listed}"
         )
-    return (known[name],)
+    return (run_by_name[name],)

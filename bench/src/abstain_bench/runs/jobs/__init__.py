@@ -8,12 +8,12 @@ job that was killed, or whose files are missing or changed, is done again.
 from abstain_bench.runs.jobs.engine import ENGINES as ENGINES
 from abstain_bench.runs.jobs.engine import WorkerPool as WorkerPool
 from abstain_bench.runs.jobs.engine import run_jobs as run_jobs
+from abstain_bench.runs.jobs.progress import JobProgress as JobProgress
+from abstain_bench.runs.jobs.progress import read_job_progress as read_job_progress
 from abstain_bench.runs.jobs.record import Job as Job
 from abstain_bench.runs.jobs.record import OnOutcome as OnOutcome
 from abstain_bench.runs.jobs.record import Outcome as Outcome
 from abstain_bench.runs.jobs.record import Work as Work
-from abstain_bench.runs.jobs.steps import JobProgress as JobProgress
-from abstain_bench.runs.jobs.steps import read_job_progress as read_job_progress
 
 __all__ = [
     "ENGINES",

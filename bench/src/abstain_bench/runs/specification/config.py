@@ -156,10 +156,10 @@ def check_config(config: Config) -> None:
             )
     if is_installed("torch"):
         from abstain_bench.networks import MODELS
-        from abstain_bench.runs.training.variations import variation_of
+        from abstain_bench.runs.training.variations import make_variation
 
         _ = MODELS[config.model]
-        variation_of(dict(config.variation or {}))
+        make_variation(dict(config.variation or {}))
         for arm in config.arms:
             check_arm(arm)
 

@@ -1,12 +1,12 @@
-"""The catalogue of tasks: a data set, all that its classifiers are exposed to, and a recipe."""
+"""The catalogue of tasks: data sets with the exposures and the recipe of their classifiers."""
 
 from abstain_bench.runs.tasks import embedded, large, open_set, published
 from abstain_bench.runs.tasks._entry import TASKS as TASKS
-from abstain_bench.runs.tasks._entry import Parts as Parts
 from abstain_bench.runs.tasks._entry import Sizes as Sizes
 from abstain_bench.runs.tasks._entry import Task as Task
+from abstain_bench.runs.tasks._entry import TaskImages as TaskImages
 
-__all__ = ["TASKS", "Parts", "Sizes", "Task"]
+__all__ = ["TASKS", "Sizes", "Task", "TaskImages"]
 
 for _module in (embedded, published, open_set, large):
     for _entry in _module.ENTRIES:

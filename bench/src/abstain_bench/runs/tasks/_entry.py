@@ -1,4 +1,4 @@
-"""`Task` and `Parts`: what an entry of the catalogue consists of, and what loading one shares."""
+"""`Task` and `TaskImages`: entries of the catalogue of tasks, and shared loading functions."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,90 +19,88 @@ from abstain_bench.runs.recipe import Recipe
 
 ReadT = TypeVar("ReadT")
 
-#: Returns images, and reads them only then.
+#: Function that reads and returns images.
 Load = Callable[[], Images]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """The images of a task, each part read when it is first asked for.
+class TaskImages:
+    """The images of a task; training and validation images are read on first access.
 
     Attributes
     ----------
-    learned : callable
-        Returns the images to learn from, once: `train` keeps them.
-    chosen : callable
-        Returns the images to choose on, as `validation` does.
+    load_train, load_validation : callable
+        Functions that read the training images and the validation images.
     exposures : tuple of Exposure
-        What is tested, i.i.d. first; nothing is ever chosen on it.
+        Test data, i.i.d. first; nothing is selected on them.
     notes : tuple of str
-        What people must know: exposures that are left out since their files are not there, and
-        what stands in for them.
+        Remarks on exposures that are left out or replaced because their files are missing.
 
     Examples
     --------
     >>> import numpy as np
     >>> from abstain_bench.data import Images
-    >>> from abstain_bench.runs.tasks import Parts
-    >>> some = Images(np.zeros((3, 1, 8, 8), np.uint8), np.array([0, 1, 1]), ("no", "yes"))
-    >>> Parts(lambda: some, lambda: some.subset([0]), ()).validation.n
+    >>> from abstain_bench.runs.tasks import TaskImages
+    >>> images = Images(np.zeros((3, 1, 8, 8), np.uint8), np.array([0, 1, 1]), ("no", "yes"))
+    >>> TaskImages(lambda: images, lambda: images.subset([0]), ()).validation.n
     1
     """
 
-    learned: Load
-    chosen: Load
+    load_train: Load
+    load_validation: Load
     exposures: tuple[Exposure, ...]
     notes: tuple[str, ...] = ()
 
     @cached_property
     def train(self) -> Images:
-        """What is learned from."""
-        return self.learned()
+        """The training images."""
+        return self.load_train()
 
     @cached_property
     def validation(self) -> Images:
-        """What choices are made on, and fitted scores fitted: i.i.d."""
-        return self.chosen()
+        """The i.i.d. images that settings are selected on and scores are fitted on."""
+        return self.load_validation()
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the catalogue knows of a task.
+    """An entry of the catalogue of tasks.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name for scripts.
     title : str
-        The name people read.
+        Name for people.
     meaning : str
-        One plain sentence.
+        Description in one sentence.
     source : str
-        Where the images come from.
+        Source of the images.
     load : callable
-        From the folder of the files (None where none is needed) to the parts; where there are
-        files, also from how much of them is taken.
+        Function from the folder of the files (None if none are needed) to the images. For tasks
+        with files, `Sizes` are an optional second argument.
     model : str
-        In `abstain_bench.networks.MODELS`.
+        Name in `abstain_bench.networks.MODELS`.
     recipe : Recipe
-        How every method is trained.
+        Recipe of all training objectives.
     variation : mapping
-        Options of the variation of `abstain_bench.runs.training`, with its name; empty for none.
+        Options of a variation of `abstain_bench.runs.training`, with its name; empty for none.
     needs_folder : bool
-        Whether the user must have the files.
+        Whether the user must provide files.
     dropout : float
-        The rate to try beside none.
+        Dropout rate that is tried in addition to 0.
     rewards : tuple of float
-        Those of DeepGamblers to try.
+        Rewards of DeepGamblers to try.
     branch : tuple of int
-        Epochs of ConfidNet's branch on the trained classifier, and of its fine-tuning; 0 for none.
+        Epochs of ConfidNet's confidence branch on the trained classifier, and of its fine-tuning;
+        0 for none.
     """
 
     name: str
     title: str
     meaning: str
     source: str
-    load: Callable[..., Parts]
+    load: Callable[..., TaskImages]
     model: str
     recipe: Recipe
     variation: Mapping[str, Any] = field(default_factory=dict)
@@ -111,8 +109,8 @@ class Task:
     rewards: tuple[float, ...] = (2.2, 3.0, 6.0, 10.0)
     branch: tuple[int, int] = (200, 20)
 
-    def parts(self, folder: Path | None, sizes: "Sizes | None" = None) -> Parts:
-        """Return the images in a folder, as much of them as was asked for."""
+    def load_images(self, folder: Path | None, sizes: "Sizes | None" = None) -> TaskImages:
+        """Return the images in a folder, with the number and size of `sizes`."""
         return self.load(folder) if sizes is None else self.load(folder, sizes)
 
 
@@ -120,50 +118,51 @@ class Task:
 TASKS: Catalogue[Task] = Catalogue("task")
 
 
-def corrupted(load: Load) -> Iterator[Exposure]:
-    """Return the exposures of our own corruption shift on i.i.d. images."""
+def corruption_exposures(load: Load) -> Iterator[Exposure]:
+    """Yield the exposures to the corruptions of `CORRUPTIONS`, applied to i.i.d. images."""
     for name in CORRUPTIONS:
         for severity in range(1, SEVERITIES + 1):
             yield Exposure(f"corruption-{name}", "corruption", load, name, severity)
 
 
-def given(images: Images) -> Load:
-    """Return what returns these images."""
+def constant_loader(images: Images) -> Load:
+    """Return a function that returns these images."""
     return lambda: images
 
 
-def in_memory(
+def images_in_memory(
     train: Images, validation: Images, tested: Images, *others: Exposure, notes: Sequence[str] = ()
-) -> Parts:
-    """Return parts whose images are read already, the i.i.d. ones exposed first."""
-    exposures = (Exposure("iid", "iid", given(tested)), *others)
-    return Parts(given(train), given(validation), exposures, tuple(notes))
+) -> TaskImages:
+    """Return task images that are in memory; the i.i.d. test images are the first exposure."""
+    exposures = (Exposure("iid", "iid", constant_loader(tested)), *others)
+    return TaskImages(constant_loader(train), constant_loader(validation), exposures, tuple(notes))
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a published data set is taken, and how large its images are.
+    """Number and size of the images that are taken from a published data set.
+
+    The fields are the keys of the table ``[data]`` of configurations.
 
     Attributes
     ----------
     records : mapping
-        By data set: what its reader takes as `records`; none for official versions.
+        Argument `records` of the reader, by data set; empty for official versions.
     validation : int
-        Images set aside of the i.i.d. test images to choose on.
+        Number of i.i.d. test images that become validation images.
     learned, tested : int
-        The most images to learn from, and of an exposure, of data sets that are files; all are
-        held in memory. 0 for all there are.
+        Maximum number of training images, and of images per exposure, of data sets with image
+        files, which are held in memory; 0 for all.
     side : int
-        Height and width of images that are files.
+        Height and width of images from files.
     chosen : {"official", "first"}
-        What choices are made on where the data set has a part for it: that part, or the first
-        i.i.d. test images, as FD-Shifts does.
+        Source of the validation images, if the data set has an official validation set: that set,
+        or the first i.i.d. test images, as in FD-Shifts.
     corrupted : {"tested", "all", "tenth"}
-        Which test images the official corruptions are taken of: those that are tested, all of
-        them, or a tenth of all: the first 100 of each 1,000 of CIFAR-10, and the first 10 of each
-        100 of CIFAR-100.
+        Test images whose official corruptions are taken: the tested ones, all, or a tenth of all
+        (the first 100 of each 1,000 for CIFAR-10, the first 10 of each 100 for CIFAR-100).
     new_side : int
-        Height and width of images of new classes that are files; 0 for those that are learned.
+        Height and width of images of new classes from files; 0 for that of the training images.
 
     Examples
     --------
@@ -185,55 +184,59 @@ class Sizes:
         check_unconverted(self, lambda name: f"data.{name}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a configuration says of it, as plain values."""
+        """Return the fields that a configuration contains, as plain values."""
         return {k: v for k, v in asdict(self).items() if k != "records"}
 
 
-OFFICIAL: Final = Sizes()
+DEFAULT_SIZES: Final = Sizes()
 
 
-def left_out(source: DownloadSource, folder: Path, what: str) -> str:
-    """Say that something is left out since a data set is not there."""
+def missing_data_note(source: DownloadSource, folder: Path, consequence: str) -> str:
+    """Describe the consequence of a missing data set, and how to download it."""
     missing = f"{source.places[0]}/{source.mark}".replace("*", "")
     return (
-        f"{what}: {missing} is not in {str(folder)!r}; `abstain data fetch {source.name} --folder "
+        f"{consequence}: {missing} is not in {str(folder)!r}; `abstain data fetch {source.name} "
+        "--folder "
         f"{shlex.quote(str(folder))}` brings {source.title}"
     )
 
 
-def required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> ReadT:
-    """Read what a task cannot do without; say how to get it where it is not there."""
-    title, files = SOURCES[name].title, SOURCES[name].files
-    fetched = f"`abstain data fetch {name} --folder DIR` brings them"
-    how = fetched if files else SOURCES[name].note.rstrip(".")
+def read_required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> ReadT:
+    """Read data that a task requires; the error of missing files describes how to get them."""
+    source = SOURCES[name]
+    download_command = f"`abstain data fetch {name} --folder DIR` downloads them"
+    remedy = download_command if source.files else source.note.rstrip(".")
     if folder is None:
         raise MissingInputError(
-            f"the task needs the folder that the files of {title} are in (--data); {how}"
+            f"the task needs the folder with the files of {source.title} (--data); {remedy}"
         )
     try:
         return read(folder)
     except InputError as error:
-        # What its reader says of the folder, but not what it says of an argument.
+        # Subclasses of InputError do not mean that files are missing.
         if type(error) is not InputError:
             raise
-        known = "abstain data fetch" if files else SOURCES[name].page
-        raise MissingInputError(str(error) if known in str(error) else f"{error}; {how}") from None
+        hint = "abstain data fetch" if source.files else source.page
+        message = str(error) if hint in str(error) else f"{error}; {remedy}"
+        raise MissingInputError(message) from None
 
 
-def of_no_class(
+def as_unknown_class(
     images: Images, classes: tuple[str, ...], shape: tuple[int, int, int] | None
 ) -> Images:
-    """Return the images of another data set, of which none is of a known class.
+    """Return the images of another data set without a known class.
 
-    Refused where they have another shape; None for any.
+    Raises InputError if they do not have the given shape; None accepts any shape.
     """
     if shape is not None and images.shape != shape:
         raise InputError(f"pictures of new classes must have the shape {shape}; got {images.shape}")
     return Images(images.pixels, np.full(images.n, -1), classes, images.places)
 
 
-def divided(images: Images, count: int) -> tuple[Images, Images]:
-    """Set the first test images aside to choose on, as FD-Shifts does."""
+def split_first(images: Images, count: int) -> tuple[Images, Images]:
+    """Split the first test images off for validation, as FD-Shifts does."""
     if not 0 < count < images.n:
-        raise InputError(f"{count:,} images to choose on must leave some of {images.n:,} to test")
+        raise InputError(
+            f"{count:,} validation images must leave some of {images.n:,} for the test"
+        )
     return images.subset(np.arange(count)), images.subset(np.arange(count, images.n))

@@ -1,4 +1,4 @@
-"""How many images the parts of a published task have, known without its files."""
+"""Number of images of published tasks, known without their files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,25 +6,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from abstain_bench.runs.tasks._entry import OFFICIAL, TASKS, Sizes
+from abstain_bench.runs.tasks._entry import DEFAULT_SIZES, TASKS, Sizes
 
-__all__ = ["ImageCounts", "counts_of", "published_counts"]
+__all__ = ["ImageCounts", "count_images", "published_counts"]
 
 
 @dataclass(frozen=True)
 class ImageCounts:
-    """Pictures of a task.
+    """Number of images of a task.
 
     Attributes
     ----------
-    learned, chosen : int
-        To learn from, and to choose on.
+    train, validation : int
+        Number of training and validation images.
     exposures : mapping from str to int
-        Of each exposure.
+        Number of images by exposure.
     side : int
-        Height and width at which they are kept.
+        Height and width of the images in memory.
     classes : int
-        That are learned.
+        Number of learned classes.
     """
 
     train: int
@@ -35,77 +35,98 @@ class ImageCounts:
 
 
 @dataclass(frozen=True)
-class _Official:
-    """What the authors of a data set say of it: test images with those to choose on."""
+class _PublishedCounts:
+    """Published numbers of a data set; test images include those for validation."""
 
-    learned: int
-    tested: int
+    train: int
+    test: int
     classes: int
     side: int = 0
     shifted: Mapping[str, int] = field(default_factory=dict)
     new: Mapping[str, int] = field(default_factory=dict)
-    #: Images of each corruption and severity: official ones, or our own; 0 for none.
+    #: Images of each corruption and severity, official or ours; 0 for none.
     corrupted: int = 0
-    #: Images to choose on that are a part of their own.
-    chosen: int = 0
-    official: bool = False
+    #: Images of an official validation set.
+    validation: int = 0
+    has_official_corruptions: bool = False
 
 
-_NEW: Final = {"cifar10": 10_000, "cifar100": 10_000, "svhn": 26_032, "tiny-imagenet": 10_000}
-_FEW: Final = 1000
+_N_TEST_IMAGES: Final = {
+    "cifar10": 10_000,
+    "cifar100": 10_000,
+    "svhn": 26_032,
+    "tiny-imagenet": 10_000,
+}
+_N_CORRUPTED: Final = 1000
 
 
-def _without(name: str) -> dict[str, int]:
-    return {other: count for other, count in _NEW.items() if other != name}
+def _new_class_counts(name: str) -> dict[str, int]:
+    return {other: count for other, count in _N_TEST_IMAGES.items() if other != name}
 
 
-#: Of ten digits six are kept, of 182 animals 109: about that share of the images.
-_KEPT: Final = 0.6
-_SVHN: Final = _Official(73_257, 26_032, 10, 32, new=_without("svhn"))
-_IWILDCAM: Final = _Official(129_809, 8_154, 182, shifted={"other-locations": 42_791}, chosen=7_314)
+#: Six of ten digits and 109 of 182 animals are retained; so is about this share of the images.
+_RETAINED_SHARE: Final = 0.6
+_SVHN: Final = _PublishedCounts(73_257, 26_032, 10, 32, new=_new_class_counts("svhn"))
+_IWILDCAM: Final = _PublishedCounts(
+    129_809, 8_154, 182, shifted={"other-locations": 42_791}, validation=7_314
+)
 
 
-def _open(whole: _Official) -> _Official:
-    kept = round(_KEPT * whole.tested)
-    return _Official(
-        round(_KEPT * whole.learned),
-        kept,
-        round(_KEPT * whole.classes),
-        whole.side,
-        new={"held-out-classes": whole.tested - kept},
-        chosen=round(_KEPT * whole.chosen),
+def _open_set_counts(counts: _PublishedCounts) -> _PublishedCounts:
+    n_retained = round(_RETAINED_SHARE * counts.test)
+    return _PublishedCounts(
+        round(_RETAINED_SHARE * counts.train),
+        n_retained,
+        round(_RETAINED_SHARE * counts.classes),
+        counts.side,
+        new={"held-out-classes": counts.test - n_retained},
+        validation=round(_RETAINED_SHARE * counts.validation),
     )
 
 
-#: By task; those of files have no side of their own.
-_COUNTS: Final[Mapping[str, _Official]] = MappingProxyType(
+#: Counts by task. Data sets with image files have no side of their own.
+_COUNTS: Final[Mapping[str, _PublishedCounts]] = MappingProxyType(
     {
-        "cifar10": _Official(
-            50_000, 10_000, 10, 32, new=_without("cifar10"), corrupted=10_000, official=True
+        "cifar10": _PublishedCounts(
+            50_000,
+            10_000,
+            10,
+            32,
+            new=_new_class_counts("cifar10"),
+            corrupted=10_000,
+            has_official_corruptions=True,
         ),
-        "cifar100": _Official(
-            50_000, 10_000, 100, 32, new=_without("cifar100"), corrupted=10_000, official=True
+        "cifar100": _PublishedCounts(
+            50_000,
+            10_000,
+            100,
+            32,
+            new=_new_class_counts("cifar100"),
+            corrupted=10_000,
+            has_official_corruptions=True,
         ),
-        "cifar100-super": _Official(38_000, 7_600, 19, 32, {"unseen-sub-classes": 11_400}),
+        "cifar100-super": _PublishedCounts(38_000, 7_600, 19, 32, {"unseen-sub-classes": 11_400}),
         "svhn": _SVHN,
-        **{f"svhn-open-{i}": _open(_SVHN) for i in range(1, 6)},
-        "tiny-imagenet": _Official(100_000, 10_000, 200, 32, new={"svhn": 26_032}, corrupted=_FEW),
-        "mnist": _Official(
+        **{f"svhn-open-{i}": _open_set_counts(_SVHN) for i in range(1, 6)},
+        "tiny-imagenet": _PublishedCounts(
+            100_000, 10_000, 200, 32, new={"svhn": 26_032}, corrupted=_N_CORRUPTED
+        ),
+        "mnist": _PublishedCounts(
             60_000,
             10_000,
             10,
             28,
             new={"emnist": 20_800, "fashion-mnist": 10_000},
-            corrupted=_FEW,
+            corrupted=_N_CORRUPTED,
         ),
-        "fashion-mnist": _Official(
-            60_000, 10_000, 10, 28, new={"mnist": 10_000, "emnist": 20_800}, corrupted=_FEW
+        "fashion-mnist": _PublishedCounts(
+            60_000, 10_000, 10, 28, new={"mnist": 10_000, "emnist": 20_800}, corrupted=_N_CORRUPTED
         ),
-        "entity13": _Official(157_120, 10_000, 13, shifted={"unseen-sub-classes": 167_592}),
+        "entity13": _PublishedCounts(157_120, 10_000, 13, shifted={"unseen-sub-classes": 167_592}),
         "iwildcam": _IWILDCAM,
-        **{f"iwildcam-open-{i}": _open(_IWILDCAM) for i in range(1, 6)},
-        "camelyon17": _Official(
-            302_436, 30_204, 2, shifted={"other-hospital": 85_054}, chosen=3_356
+        **{f"iwildcam-open-{i}": _open_set_counts(_IWILDCAM) for i in range(1, 6)},
+        "camelyon17": _PublishedCounts(
+            302_436, 30_204, 2, shifted={"other-hospital": 85_054}, validation=3_356
         ),
     }
 )
@@ -114,42 +135,46 @@ _COUNTS: Final[Mapping[str, _Official]] = MappingProxyType(
 def published_counts(
     task: str, data: Sizes | None, corruptions: Sequence[str], severities: Sequence[int]
 ) -> ImageCounts | None:
-    """Return the images of a task whose files are the official ones.
-
-    Answers: how much is there to learn from and to be tested on, before anything is fetched?
+    """Return the number of images of a task with official files; None for other tasks.
 
     Examples
     --------
     >>> from abstain_bench.runs.tasks.counts import published_counts
-    >>> found = published_counts("cifar10", None, ["fog"], [1, 2])
-    >>> found.learned, found.exposures["iid"], found.exposures["corruption-fog-2"]
+    >>> counts = published_counts("cifar10", None, ["fog"], [1, 2])
+    >>> counts.train, counts.exposures["iid"], counts.exposures["corruption-fog-2"]
     (50000, 9000, 9000)
     """
     if task not in _COUNTS:
         return None
-    own, sizes = _COUNTS[task], data or OFFICIAL
-    files = not own.side
-    chosen, tested = _parts(own, sizes)
-    exposures = {"iid": min(tested, sizes.tested or tested) if files else tested}
-    if own.corrupted:
-        each = own.corrupted
-        if own.official:
-            each = {"tested": tested, "all": own.tested, "tenth": own.tested // 10}[sizes.corrupted]
-        exposures |= {f"corruption-{c}-{s}": each for c in corruptions for s in severities}
-    for name, count in {**own.shifted, **own.new}.items():
-        exposures[name] = min(count, sizes.tested or count) if files else count
-    learned = min(own.learned, sizes.learned or own.learned) if files else own.learned
-    return ImageCounts(learned, chosen, exposures, own.side or sizes.side, own.classes)
+    published, sizes = _COUNTS[task], data or DEFAULT_SIZES
+    has_image_files = not published.side
+    n_validation, n_test = _validation_and_test_counts(published, sizes)
+
+    def limited(count: int, limit: int) -> int:
+        return min(count, limit or count) if has_image_files else count
+
+    exposures = {"iid": limited(n_test, sizes.tested)}
+    if published.corrupted:
+        n_corrupted = published.corrupted
+        if published.has_official_corruptions:
+            by_choice = {"tested": n_test, "all": published.test, "tenth": published.test // 10}
+            n_corrupted = by_choice[sizes.corrupted]
+        exposures |= {f"corruption-{c}-{s}": n_corrupted for c in corruptions for s in severities}
+    for name, count in {**published.shifted, **published.new}.items():
+        exposures[name] = limited(count, sizes.tested)
+    n_train = limited(published.train, sizes.learned)
+    side = published.side or sizes.side
+    return ImageCounts(n_train, n_validation, exposures, side, published.classes)
 
 
-def counts_of(
+def count_images(
     task: str,
     folder: Path | None,
     data: Sizes | None,
     corruptions: Sequence[str],
     severities: Sequence[int],
 ) -> ImageCounts:
-    """Count the images of a task whose numbers nobody published, by reading them.
+    """Count the images of a task without published numbers, by reading them.
 
     Examples
     --------
@@ -157,24 +182,25 @@ def counts_of(
     >>> counts_of("digits8", None, None, ["fog"], [1]).exposures["iid"]
     597
     """
-    parts = TASKS[task].parts(folder, data)
-    exposures, read = {}, dict[Any, int]()
-    for one in parts.exposures:
-        if one.corruption and not (one.corruption in corruptions and one.severity in severities):
+    images = TASKS[task].load_images(folder, data)
+    exposures, count_by_loader = {}, dict[Any, int]()
+    for exposure in images.exposures:
+        is_selected = exposure.corruption in corruptions and exposure.severity in severities
+        if exposure.corruption and not is_selected:
             continue
-        # Corruptions of the same images are read once.
-        if one.load not in read:
-            read[one.load] = one.load().n
-        exposures[one.key] = read[one.load]
-    side = int(TASKS[task].variation.get("side", 0)) or parts.train.shape[1]
-    return ImageCounts(parts.train.n, parts.validation.n, exposures, side, len(parts.train.classes))
+        # Corruptions share their images, which are read once.
+        if exposure.load not in count_by_loader:
+            count_by_loader[exposure.load] = exposure.load().n
+        exposures[exposure.key] = count_by_loader[exposure.load]
+    train = images.train
+    side = int(TASKS[task].variation.get("side", 0)) or train.shape[1]
+    return ImageCounts(train.n, images.validation.n, exposures, side, len(train.classes))
 
 
-def _parts(own: _Official, sizes: Sizes) -> tuple[int, int]:
-    """Return how many are there to choose on, and how many are tested."""
-    wanted = sizes.validation
-    if own.chosen and sizes.chosen == "official":
-        return min(own.chosen, wanted), own.tested
-    # Those of Camelyon17 are of one part, in which the test images are a share.
-    joined = own.tested + (own.chosen if own.classes == 2 else 0)
-    return wanted, joined - wanted
+def _validation_and_test_counts(published: _PublishedCounts, sizes: Sizes) -> tuple[int, int]:
+    if published.validation and sizes.chosen == "official":
+        return min(published.validation, sizes.validation), published.test
+    # Camelyon17 (two classes): validation and test images are sampled from both official sets.
+    is_camelyon = published.classes == 2
+    n_available = published.test + (published.validation if is_camelyon else 0)
+    return sizes.validation, n_available - sizes.validation

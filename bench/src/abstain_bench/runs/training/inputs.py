@@ -1,4 +1,4 @@
-"""`Inputs`: from stored images, varied at run time, to what a network sees."""
+"""`Preprocessing`: augmentation and normalization of stored images for a network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from abstain_bench.runs.training.variations import Variation
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Images at a time of which the levels are counted.
+#: Number of images per block for the statistics of pixels.
 _BLOCK = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
-    """How images are varied and scaled: the same for all that see one training set.
+class Preprocessing:
+    """Augmentation and normalization, with the statistics of one training set.
 
     Attributes
     ----------
-    mean, deviation : tuple of float
-        Of each channel of the training images, in [0, 1]; they are taken off and divided by.
+    mean, std : tuple of float
+        Mean and standard deviation of each channel of the training images, in [0, 1].
     variation : Variation or None
-        What is changed at run time.
+        Random change of images at run time.
 
     Examples
     --------
@@ -41,38 +41,41 @@ class Inputs:
     """
 
     mean: tuple[float, ...]
-    deviation: tuple[float, ...]
+    std: tuple[float, ...]
     variation: Variation | None = None
 
     @classmethod
-    def of(cls, train: Images, variation: Variation | None = None) -> "Inputs":
-        """Take mean and deviation from the training images."""
-        mean, deviation = [], []
+    def from_training_images(
+        cls, train: Images, variation: Variation | None = None
+    ) -> "Preprocessing":
+        """Compute mean and standard deviation of each channel of the training images."""
+        means, stds = [], []
         for channel in np.moveaxis(train.pixels, 1, 0):
-            # Whole-number sums are exact, whatever the order of the images.
+            # Integer counts are exact and do not depend on the order of the images.
             counts = np.zeros(256, np.int64)
             for start in range(0, train.n, _BLOCK):
                 counts += np.bincount(channel[start : start + _BLOCK].ravel(), minlength=256)
-            levels = counts / channel.size
-            value = np.arange(256) / 255
-            middle = float(levels @ value)
-            mean.append(round(middle, 12))
-            spread = float(np.sqrt(levels @ (value - middle) ** 2))
-            deviation.append(spread if spread > 1e-6 else 1.0)
-        return cls(tuple(mean), tuple(deviation), variation)
+            share = counts / channel.size
+            level = np.arange(256) / 255
+            mean = float(share @ level)
+            std = float(np.sqrt(share @ (level - mean) ** 2))
+            means.append(round(mean, 12))
+            stds.append(std if std > 1e-6 else 1.0)
+        return cls(tuple(means), tuple(stds), variation)
 
-    def varied(self, pixels: Tensor, draws: Any) -> Tensor:
-        """Return training images (bytes) as a network sees them, varied anew at each call."""
-        pictures = pixels.float() / 255
+    def augment(self, pixels: Tensor, generator: Any) -> Tensor:
+        """Return normalized training images (from bytes) with a random augmentation."""
+        images = pixels.float() / 255
         if self.variation is None:
-            return self._scaled(pictures)
-        return self.variation.after(self._scaled(self.variation(pictures, draws)), draws)
+            return self._normalize(images)
+        normalized = self._normalize(self.variation(images, generator))
+        return self.variation.augment_normalized(normalized, generator)
 
-    def fixed(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
-        """Return images to validate or test on: varied once where that belongs to the task."""
-        return self._scaled(self._of_task(images, seed, copies)).to(device)
+    def prepare(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
+        """Return normalized images for evaluation, varied once if the task requires it."""
+        return self._normalize(self._apply_task_variation(images, seed, copies)).to(device)
 
-    def exposed(
+    def prepare_exposure(
         self,
         exposure: Exposure,
         *,
@@ -80,71 +83,75 @@ class Inputs:
         device: str = "cpu",
         images: Images | None = None,
     ) -> Tensor:
-        """Return what a trained network sees of an exposure."""
-        pictures = self._of_task(exposure.load() if images is None else images, seed, 1)
+        """Return the normalized images of an exposure, corrupted if it is a corruption."""
+        loaded = exposure.load() if images is None else images
+        prepared = self._apply_task_variation(loaded, seed, 1)
         if exposure.corruption and not exposure.ready:
-            clipped = pictures.clamp(0, 1).numpy()
-            spoiled = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
-            pictures = torch.from_numpy(spoiled)
-        return self._scaled(pictures).to(device)
+            clipped = prepared.clamp(0, 1).numpy()
+            corrupted = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
+            prepared = torch.from_numpy(corrupted)
+        return self._normalize(prepared).to(device)
 
-    def lazily(self, images: Images) -> "ScaledPictures | None":
-        """Return images that are scaled as they are asked for; None where that cannot be.
+    def prepare_lazily(self, images: Images) -> "LazyImages | None":
+        """Return images that are normalized on access.
 
-        What belongs to the task is drawn for all of them at once.
+        None if the variation is part of the task, because it is sampled for all images at once.
         """
-        if self.variation is not None and self.variation.of_task:
+        if self.variation is not None and self.variation.is_part_of_task:
             return None
-        return ScaledPictures(images, lambda some: self._scaled(self._of_task(some, 0, 1)))
-
-    def _of_task(self, images: Images, seed: int, copies: int) -> Tensor:
-        """Return images in [0, 1], varied once where that belongs to the task."""
-        pictures = torch.from_numpy(images.pixels).float() / 255
-        if self.variation is None:
-            return pictures.repeat(copies, 1, 1, 1)
-        if not self.variation.of_task:
-            return self.variation.fixed(pictures).repeat(copies, 1, 1, 1)
-        # On the CPU, so that the test set is the same whatever the device.
-        draws = torch.Generator().manual_seed(seed)
-        return torch.cat([self.variation(pictures, draws) for _ in range(copies)])
-
-    def _scaled(self, pictures: Tensor) -> Tensor:
-        mean, deviation = (
-            torch.tensor(numbers, dtype=torch.float32, device=pictures.device)[:, None, None]
-            for numbers in (self.mean, self.deviation)
+        return LazyImages(
+            images, lambda block: self._normalize(self._apply_task_variation(block, 0, 1))
         )
-        out = (pictures - mean) / deviation
+
+    def _apply_task_variation(self, images: Images, seed: int, copies: int) -> Tensor:
+        """Return images in [0, 1], varied once if the variation is part of the task."""
+        scaled = torch.from_numpy(images.pixels).float() / 255
+        if self.variation is None:
+            return scaled.repeat(copies, 1, 1, 1)
+        if not self.variation.is_part_of_task:
+            return self.variation.prepare_for_evaluation(scaled).repeat(copies, 1, 1, 1)
+        # Sampled on the CPU, so that the test set does not depend on the device.
+        generator = torch.Generator().manual_seed(seed)
+        return torch.cat([self.variation(scaled, generator) for _ in range(copies)])
+
+    def _normalize(self, images: Tensor) -> Tensor:
+        mean = self._per_channel(self.mean, images)
+        std = self._per_channel(self.std, images)
+        normalized = (images - mean) / std
         # Convolutions on a CPU are twice as fast in this layout.
-        return out.contiguous(memory_format=torch.channels_last)
+        return normalized.contiguous(memory_format=torch.channels_last)
+
+    def _per_channel(self, values: tuple[float, ...], images: Tensor) -> Tensor:
+        return torch.tensor(values, dtype=torch.float32, device=images.device)[:, None, None]
 
 
-class ScaledPictures:
-    """Pictures as a network sees them, scaled as they are asked for.
+class LazyImages:
+    """Images that are normalized on access.
 
-    As numbers they take four times the memory, or twelve where a network sees them larger.
+    Stored bytes take a quarter of the memory of normalized images, or less if these are larger.
     """
 
     ndim = 4
 
-    def __init__(self, images: Images, scaled: Callable[[Images], Tensor]) -> None:
-        self.images, self.scaled = images, scaled
+    def __init__(self, images: Images, normalize: Callable[[Images], Tensor]) -> None:
+        self.images, self.normalize = images, normalize
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of images."""
         return self.images.n
 
     def __getitem__(self, rows: int | slice) -> Tensor:
-        """Return one, or some."""
+        """Return one or several normalized images."""
         if isinstance(rows, slice):
-            return self.scaled(self.images.subset(rows))
-        return self.scaled(self.images.subset(slice(rows, rows + 1)))[0]
+            return self.normalize(self.images.subset(rows))
+        return self.normalize(self.images.subset(slice(rows, rows + 1)))[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many, channels, height and width."""
+        """Number of images, channels, height and width."""
         return (len(self), *self[:1].shape[1:])
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are held."""
+        """Bytes of the stored images."""
         return int(self.images.pixels.nbytes)

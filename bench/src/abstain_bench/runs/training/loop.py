@@ -1,4 +1,4 @@
-"""`train`: one network, one objective, one recipe; seeded, and resumed where it was stopped."""
+"""`train`: seeded training of one network, which resumes after an interruption."""
 
 import io
 import math
@@ -18,43 +18,43 @@ from abstain.typing import Array
 from abstain_bench._torch import accelerators, torch
 from abstain_bench.data import Images
 from abstain_bench.runs.recipe import Recipe
-from abstain_bench.runs.training.inputs import Inputs
-from abstain_bench.runs.training.precision import FullPrecision, Machine, precision_of
-from abstain_bench.runs.training.rates import Rates
+from abstain_bench.runs.training.inputs import Preprocessing
+from abstain_bench.runs.training.precision import FullPrecision, Machine, make_precision
+from abstain_bench.runs.training.rates import LearningRates
 
 
 def save_state(state: dict[str, Any], path: Path) -> None:
-    """Write tensors, numbers and texts to a file."""
+    """Write tensors, numbers and texts to a file, atomically."""
     content = io.BytesIO()
     torch.save(state, content)
     write_atomically(path, content.getvalue())
 
 
 def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read what `save_state` wrote; refuse everything else without running any of it."""
+    """Read a file of `save_state`; reject other files without executing any of their content."""
     try:
         verify_archive(path, "a file of torch")
-        found = torch.load(path, map_location=device, weights_only=True)
+        state = torch.load(path, map_location=device, weights_only=True)
     except (OSError, InputError):
         raise
-    except Exception as error:  # a damaged archive raises anything
+    except Exception as error:  # a damaged archive can raise any error
         raise FileFormatError(
-            f"{str(path)!r} is no checkpoint or a damaged one; delete it to train anew"
+            f"{str(path)!r} is no checkpoint or a damaged one; delete it to train again"
         ) from error
-    if not isinstance(found, dict):
-        raise FileFormatError(f"{str(path)!r} holds no checkpoint; delete it to train anew")
-    return found
+    if not isinstance(state, dict):
+        raise FileFormatError(f"{str(path)!r} holds no checkpoint; delete it to train again")
+    return state
 
 
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: Images at a time.
+#: Number of images per block.
 _BLOCK = 500
 
 
-def logits_of(network: Network, pictures: Tensor) -> Array:
-    """Return the logits of images, computed in blocks without learning.
+def compute_logits(network: Network, images: Tensor) -> Array:
+    """Return the logits of images, computed in blocks without gradients.
 
     Examples
     --------
@@ -68,33 +68,33 @@ def logits_of(network: Network, pictures: Tensor) -> Array:
     """
     network.eval()
     with torch.inference_mode():
-        blocks = [network(block).logits.float().cpu() for block in pictures.split(_BLOCK)]
-    out: Array = torch.cat(blocks).numpy()
-    return out
+        blocks = [network(block).logits.float().cpu() for block in images.split(_BLOCK)]
+    logits: Array = torch.cat(blocks).numpy()
+    return logits
 
 
-#: Where training computes unless it is told.
+#: Default device and precision.
 _CPU = Machine()
 
-#: Called after each epoch with its number, from 1, and the mean loss.
+#: Callback after each epoch with its number, from 1, and the mean loss.
 OnEpoch = Callable[[int, float], None]
-#: Called after each step of the descent with the epochs that are done, such as 2.25.
+#: Callback after each step with the number of finished epochs, such as 2.25.
 OnStep = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Saving:
-    """Where the state of training is kept while it lasts.
+class Checkpointing:
+    """Files that make a training resumable.
 
     Attributes
     ----------
     path : Path
-        The file; it is taken away when training is done.
+        Checkpoint of the training; it is deleted at the end.
     seconds : float
-        At least that long between two savings.
-    start : Path, optional
-        The state at the end of the first phase, of a training that is the same as far as that.
-        Who finds none leaves it there.
+        Minimum number of seconds between two checkpoints.
+    warm_up_path : Path, optional
+        State at the end of the first phase, which several trainings share. It is read if it exists
+        and otherwise written.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Saving:
 
     path: Path
     seconds: float = 30.0
-    start: Path | None = None
+    warm_up_path: Path | None = None
 
 
 def train(
@@ -115,23 +115,25 @@ def train(
     objective: Objective,
     recipe: Recipe,
     *,
-    inputs: Inputs | None = None,
+    preprocessing: Preprocessing | None = None,
     seed: int = 0,
     machine: Machine = _CPU,
-    saving: Saving | None = None,
+    checkpointing: Checkpointing | None = None,
     on_epoch: OnEpoch | None = None,
     on_step: OnStep | None = None,
-    done: int = 0,
+    n_epochs_done: int = 0,
 ) -> list[float]:
-    """Train a network on images.
+    """Train a network on images and return the mean loss of each epoch.
 
     Notes
     -----
-    Every epoch has its own seed, made of `seed` and its number, so that nothing but weights,
-    momenta and the state of the objective need be kept. Each phase of the objective begins with
-    fresh momenta. A phase with a `learning_rate` of its own is trained by Adam at that rate, and
-    the schedule of the learning rate begins anew with it; the other phases share one schedule. The
-    last batch of an epoch may be shorter than the others; none is left out.
+    Every epoch has its own seed, derived from `seed` and its number, so that a checkpoint needs
+    only the weights, the state of the optimizer and that of the objective. Each phase of the
+    objective starts with a new optimizer. A phase with its own `learning_rate` is trained with Adam
+    at that rate, with a learning rate schedule of its own; the other phases share one schedule. The
+    last batch of an epoch may be smaller than the others.
+
+    `n_epochs_done` is the number of epochs that another training has done for this network.
 
     Examples
     --------
@@ -145,196 +147,204 @@ def train(
     >>> losses[1] < losses[0]
     True
     """
-    precision, recipe = precision_of(machine), recipe.with_epochs_for(images.n)
-    data = _Data(images, inputs or Inputs.of(images), machine.device)
-    run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), precision)
-    losses = [] if saving is None else run.begun(saving)
-    saved = monotonic()
+    precision, recipe = make_precision(machine), recipe.with_epochs_for(images.n)
+    if preprocessing is None:
+        preprocessing = Preprocessing.from_training_images(images)
+    data = _TrainingImages(images, preprocessing, machine.device)
+    _check_n_epochs_done(n_epochs_done, recipe)
+    run = _TrainingRun(network, objective, data, recipe, (seed, n_epochs_done), precision)
+    losses = [] if checkpointing is None else run.resume_or_load_warm_up(checkpointing)
+    last_save_time = monotonic()
     with torch.random.fork_rng(devices=accelerators(machine.device)):
-        for epoch in range(done + len(losses), recipe.epochs):
-            losses.append(run.epoch(epoch, on_step))
+        for epoch in range(n_epochs_done + len(losses), recipe.epochs):
+            losses.append(run.train_epoch(epoch, on_step))
             if on_epoch is not None:
                 on_epoch(epoch + 1, losses[-1])
-            unfinished = epoch + 1 < recipe.epochs
-            if saving and saving.start and unfinished and run.enters_second(epoch + 1):
-                save_state(run.state(losses), saving.start)
-            if saving and unfinished and monotonic() - saved >= saving.seconds:
-                save_state(run.state(losses), saving.path)
-                saved = monotonic()
-    if saving is not None:
-        saving.path.unlink(missing_ok=True)
+            if checkpointing is None or epoch + 1 == recipe.epochs:
+                continue
+            if checkpointing.warm_up_path and run.starts_second_phase(epoch + 1):
+                save_state(run.state(losses), checkpointing.warm_up_path)
+            if monotonic() - last_save_time >= checkpointing.seconds:
+                save_state(run.state(losses), checkpointing.path)
+                last_save_time = monotonic()
+    if checkpointing is not None:
+        checkpointing.path.unlink(missing_ok=True)
     network.eval()
     objective.eval()
     return losses
 
 
-def _before(done: Any, recipe: Recipe) -> int:
-    """Validate the number of epochs that are done already."""
-    if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done < recipe.epochs:
+def _check_n_epochs_done(n_epochs: Any, recipe: Recipe) -> None:
+    is_int = isinstance(n_epochs, int) and not isinstance(n_epochs, bool)
+    if not is_int or not 0 <= n_epochs < recipe.epochs:
         raise InputError(
-            f"`done` must be a whole number from 0 to {recipe.epochs - 1}; got {done!r}"
+            "`n_epochs_done` must be a whole number from 0 to "
+            f"{recipe.epochs - 1}; got {n_epochs!r}"
         )
-    return done
 
 
-#: Bytes of images that are brought to the device whole.
-_MOST = 1 << 33
+#: Maximum bytes of images that are moved to the device as a whole.
+_MAX_DEVICE_BYTES = 1 << 33
 
 
-class _Data:
-    """The training images on their device, or on the host where they are too many."""
+class _TrainingImages:
+    """The training images on their device, or on the host if they are too large."""
 
-    def __init__(self, images: Images, inputs: Inputs, device: str) -> None:
-        self.inputs, self.device = inputs, device
+    def __init__(self, images: Images, inputs: Preprocessing, device: str) -> None:
+        self.preprocessing, self.device = inputs, device
         self.pixels = torch.from_numpy(images.pixels)
-        if images.pixels.nbytes <= _MOST:
+        if images.pixels.nbytes <= _MAX_DEVICE_BYTES:
             self.pixels = self.pixels.to(device)
         self.labels = torch.from_numpy(images.labels).to(device)
 
-    def pictures(self, rows: Tensor) -> Tensor:
-        """Return some as bytes on the device."""
+    def batch(self, rows: Tensor) -> Tensor:
+        """Return some images as bytes on the device."""
         return self.pixels[rows.to(self.pixels.device)].to(self.device)
 
 
-class _Run:
-    """A training in progress."""
+class _TrainingRun:
+    """A training run and its state."""
 
-    def __init__(  # noqa: PLR0917  what `train` was given
+    def __init__(  # noqa: PLR0917  the arguments of `train`
         self,
         network: Network,
         objective: Objective,
-        data: _Data,
+        data: _TrainingImages,
         recipe: Recipe,
         start: tuple[int, int],
         precision: FullPrecision,
     ) -> None:
-        # Moved to the device; called through it, the network computes in the precision asked for.
-        self.precision, self.called = precision, precision.network(network)
-        # Twice as fast on a CPU; the types of torch do not know it.
+        # `forward` computes in the requested precision.
+        self.precision, self.forward = precision, precision.setup_network(network)
+        # Twice as fast on a CPU; the type stubs of torch lack the argument.
         cast("Any", network).to(memory_format=torch.channels_last)
         self.network = network
         self.objective = objective.to(data.device)
-        self.data, self.recipe, (self.seed, self.done) = data, recipe, start
+        self.data, self.recipe, (self.seed, self.n_epochs_done) = data, recipe, start
         self.plan = objective.plan(recipe.epochs)
-        self.rates = Rates(self.plan, recipe, recipe.steps_per_epoch(len(data.labels)))
-        self.descent: Any = None
+        n_steps = recipe.steps_per_epoch(len(data.labels))
+        self.learning_rates = LearningRates(self.plan, recipe, n_steps)
+        self.optimizer: Any = None
 
-    def epoch(self, number: int, on_step: OnStep | None = None) -> float:
-        """Learn from every image once; return the mean loss."""
-        if self.descent is None or self.plan[number] != self.plan[number - 1]:
-            self._enter(number)
-        seed, where = _mixed(self.seed, number), self.data.device
+    def train_epoch(self, epoch: int, on_step: OnStep | None = None) -> float:
+        """Train on every image once; return the mean loss."""
+        if self.optimizer is None or self.plan[epoch] != self.plan[epoch - 1]:
+            self._start_phase(epoch)
+        seed, device = _epoch_seed(self.seed, epoch), self.data.device
         torch.manual_seed(seed)  # for dropout; the caller restores the generator
-        draws = torch.Generator(device=where).manual_seed(seed)
-        order: Any = torch.randperm(len(self.data.labels), generator=draws, device=where)
+        generator = torch.Generator(device=device).manual_seed(seed)
+        order: Any = torch.randperm(len(self.data.labels), generator=generator, device=device)
         batches = order.split(self.recipe.batch_size)
         self.network.train()
         self.objective.train()
         if self.recipe.steps:
-            # The last epoch may be cut short.
-            batches = batches[: self.recipe.steps - number * len(batches)]
-        total = torch.zeros((), dtype=torch.float64, device=where)
+            # The last epoch may be incomplete.
+            batches = batches[: self.recipe.steps - epoch * len(batches)]
+        total_loss = torch.zeros((), dtype=torch.float64, device=device)
         for i, rows in enumerate(batches):
-            for group in self.descent.param_groups:
-                group["lr"] = self.rates.at(number, i)
-            total += self._step(rows, draws).double() * len(rows)
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.learning_rates.rate_at(epoch, i)
+            total_loss += self._step(rows, generator).double() * len(rows)
             if on_step is not None:
-                on_step(number + (i + 1) / len(batches))
-        return self._finite(float(total) / sum(map(len, batches)), number)
+                on_step(epoch + (i + 1) / len(batches))
+        mean_loss = float(total_loss) / sum(map(len, batches))
+        if not math.isfinite(mean_loss):
+            raise InputError(
+                f"the loss became {mean_loss} in epoch {epoch + 1} of {self.recipe.epochs}; lower "
+                f"`learning_rate` (it is {self.recipe.learning_rate:g})"
+            )
+        return mean_loss
 
-    def _enter(self, number: int) -> None:
-        """Start the phase of an epoch: what learns in it, with fresh momenta."""
-        self.objective.enter(self.plan[number])
-        self.network.enter(self.plan[number])
-        learning, own = self.network.trained(), self.plan[number].learning_rate
-        descent = torch.optim.SGD(
-            learning,
-            lr=self.recipe.learning_rate,
-            momentum=self.recipe.momentum,
-            weight_decay=self.recipe.weight_decay,
-            nesterov=self.recipe.nesterov,
+    def _start_phase(self, epoch: int) -> None:
+        """Start the phase of an epoch: select its parameters and make a new optimizer."""
+        phase = self.plan[epoch]
+        self.objective.enter(phase)
+        self.network.enter(phase)
+        parameters = self.network.trained()
+        # Phases with their own learning rate use Adam, as in the papers.
+        optimizer = (
+            torch.optim.SGD(
+                parameters,
+                lr=self.recipe.learning_rate,
+                momentum=self.recipe.momentum,
+                weight_decay=self.recipe.weight_decay,
+                nesterov=self.recipe.nesterov,
+            )
+            if phase.learning_rate is None
+            else torch.optim.Adam(parameters, lr=phase.learning_rate)
         )
-        # A phase with a rate of its own has that of its authors, who use Adam for it.
-        adapted = descent if own is None else torch.optim.Adam(learning, lr=own)
-        self.descent = self.precision.optimizer(adapted)
+        self.optimizer = self.precision.setup_optimizer(optimizer)
 
-    def _step(self, rows: Tensor, draws: Any) -> Tensor:
-        self.descent.zero_grad(set_to_none=True)
-        pictures = self.data.inputs.varied(self.data.pictures(rows), draws)
-        loss = self.objective(self.called(pictures), self.data.labels[rows], index=rows)
+    def _step(self, rows: Tensor, generator: Any) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        images = self.data.preprocessing.augment(self.data.batch(rows), generator)
+        loss = self.objective(self.forward(images), self.data.labels[rows], index=rows)
         if not loss.requires_grad:
             raise InputError(
-                "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"
+                "the loss has no gradient: with hard ranks the 0/1 loss has none; set `soft`"
             )
         self.precision.backward(loss)
         if self.recipe.clip:
-            self.precision.clip(self.network, self.descent, self.recipe.clip)
-        self.descent.step()
+            self.precision.clip(self.network, self.optimizer, self.recipe.clip)
+        self.optimizer.step()
         return loss.detach()
 
-    def _finite(self, mean: float, number: int) -> float:
-        if math.isfinite(mean):
-            return mean
-        raise InputError(
-            f"the loss became {mean} in epoch {number + 1} of {self.recipe.epochs}; lower "
-            f"`learning_rate` (it is {self.recipe.learning_rate:g})"
-        )
-
     def state(self, losses: list[float]) -> dict[str, Any]:
-        """Return what `resumed` needs."""
+        """Return the state that `resume` needs."""
         return {
             "seed": self.seed,
             "losses": losses,
             "network": self.network.state_dict(),
-            "descent": self.descent.state_dict(),
+            "descent": self.optimizer.state_dict(),
             "objective": self.objective.state_dict(),
             "precision": self.precision.name,
             "scaling": self.precision.state(),
         }
 
-    def enters_second(self, number: int) -> bool:
-        """Tell whether the second phase begins with an epoch."""
-        return number == self.plan.count(self.plan[0])
+    def starts_second_phase(self, epoch: int) -> bool:
+        """Return whether the second phase starts with an epoch."""
+        return epoch == self.plan.count(self.plan[0])
 
-    def begun(self, saving: Saving) -> list[float]:
-        """Take up what is saved of this training, or else where it begins like another."""
-        losses = self.resumed(saving.path)
-        return losses or ([] if saving.start is None else self.resumed(saving.start))
+    def resume_or_load_warm_up(self, checkpointing: Checkpointing) -> list[float]:
+        """Load the checkpoint of this training, or else a shared warm-up; return the losses."""
+        losses = self.resume(checkpointing.path)
+        if not losses and checkpointing.warm_up_path is not None:
+            losses = self.resume(checkpointing.warm_up_path)
+        return losses
 
-    def resumed(self, path: Path) -> list[float]:
-        """Take up a saved state, if there is one; return the losses of its epochs."""
+    def resume(self, path: Path) -> list[float]:
+        """Load a checkpoint; return the losses of its epochs, none if there is no checkpoint."""
         if not path.is_file():
             return []
         try:
-            found = load_state(path, self.data.device)
+            state = load_state(path, self.data.device)
         except FileNotFoundError:
-            # Another run in the same folder has just finished this training.
+            # Another process has just finished this training.
             return []
         try:
-            losses = [float(loss) for loss in found["losses"]]
-            if (
-                found["seed"] != self.seed
-                or not self.recipe.epochs > self.done + len(losses) > self.done
-            ):
-                _refuse_other(path)
-            if found.get("precision", FullPrecision.name) != self.precision.name:
-                _refuse_other(path)
-            self.network.load_state_dict(found["network"])
-            self._enter(self.done + len(losses) - 1)
-            self.descent.load_state_dict(found["descent"])
-            self.objective.load_state_dict(found["objective"])
-            self.precision.resume(found.get("scaling", {}))
+            losses = [float(loss) for loss in state["losses"]]
+            next_epoch = self.n_epochs_done + len(losses)
+            is_valid_epoch = self.n_epochs_done < next_epoch < self.recipe.epochs
+            # The first checkpoints did not record the precision.
+            precision = state.get("precision", FullPrecision.name)
+            if state["seed"] != self.seed or not is_valid_epoch or precision != self.precision.name:
+                _raise_wrong_checkpoint(path)
+            self.network.load_state_dict(state["network"])
+            self._start_phase(next_epoch - 1)
+            self.optimizer.load_state_dict(state["descent"])
+            self.objective.load_state_dict(state["objective"])
+            self.precision.load_state(state.get("scaling", {}))
         except (KeyError, RuntimeError, ValueError):
-            _refuse_other(path)
+            _raise_wrong_checkpoint(path)
         return losses
 
 
-def _refuse_other(path: Path) -> NoReturn:
+def _raise_wrong_checkpoint(path: Path) -> NoReturn:
     raise FileFormatError(
-        f"{str(path)!r} is the state of another training; delete it to train anew"
+        f"{str(path)!r} is a checkpoint of another training; delete it to train again"
     ) from None
 
 
-def _mixed(seed: int, epoch: int) -> int:
-    """Mix the seed with the number of the epoch, so that neighbors have nothing in common."""
+def _epoch_seed(seed: int, epoch: int) -> int:
+    """Derive an independent seed for an epoch."""
     return int(np.random.SeedSequence((seed, epoch)).generate_state(1, np.uint64)[0] >> 1)

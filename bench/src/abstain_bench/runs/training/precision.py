@@ -1,4 +1,4 @@
-"""Numbers of which precision a training computes in: mixed ones through lightning-fabric."""
+"""Precision of training: float32, or mixed precision through lightning-fabric."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,15 +12,15 @@ from abstain_bench.runs.recipe import PRECISIONS
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a training computes, and in which precision.
+    """Device and precision of a training.
 
     Attributes
     ----------
     device : str
-        As torch names it.
+        Device by its torch name.
     precision : str
-        One of `PRECISIONS`. "bf16-mixed" and "16-mixed" compute the network in 16 bits; weights
-        and losses stay in float32. "16-mixed", whose gradients are scaled, needs an accelerator.
+        One of `PRECISIONS`. "bf16-mixed" and "16-mixed" compute the network in 16 bits; weights and
+        losses remain in float32. "16-mixed" scales the gradients and needs an accelerator.
     """
 
     device: str = "cpu"
@@ -28,73 +28,73 @@ class Machine:
 
 
 class FullPrecision:
-    """Float32 on one device: there is nothing to cast or to scale."""
+    """Float32 on one device, without casting and scaling."""
 
     name = "32-true"
 
     def __init__(self, device: str) -> None:
         self.device = device
 
-    def network(self, network: Any) -> Any:
-        """Move a network to the device; return what is to be called."""
+    def setup_network(self, network: Any) -> Any:
+        """Move a network to the device; return the callable for the forward pass."""
         return network.to(self.device)
 
-    def optimizer(self, optimizer: Any) -> Any:
-        """Return what makes the steps of an optimizer."""
+    def setup_optimizer(self, optimizer: Any) -> Any:
+        """Return the object that performs the steps of an optimizer."""
         return optimizer
 
     def backward(self, loss: Any) -> None:
-        """Add the gradients of a loss to those of the weights."""
+        """Add the gradients of a loss to those of the parameters."""
         loss.backward()
 
-    def clip(self, network: Any, optimizer: Any, largest: float) -> None:  # noqa: ARG002
-        """Scale the gradients of a step down to a norm, where theirs is larger."""
-        torch.nn.utils.clip_grad_norm_(network.parameters(), largest)
+    def clip(self, network: Any, optimizer: Any, max_norm: float) -> None:  # noqa: ARG002
+        """Scale the gradients of a step to a norm of at most `max_norm`."""
+        torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm)
 
     def state(self) -> dict[str, Any]:
-        """Return what goes on from one epoch to the next."""
+        """Return the state that an interrupted training must keep."""
         return {}
 
-    def resume(self, state: dict[str, Any]) -> None:
-        """Take up what `state` returned."""
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Load the result of `state`."""
 
 
 class MixedPrecision(FullPrecision):
-    """What a `Fabric` casts, and scales where gradients would vanish."""
+    """Mixed precision: a `Fabric` casts tensors and scales small gradients."""
 
     def __init__(self, fabric: Any) -> None:
-        self.fabric, self.casting = fabric, fabric.strategy.precision
-        self.name = self.casting.precision
+        self.fabric, self.mixed_precision = fabric, fabric.strategy.precision
+        self.name = self.mixed_precision.precision
 
-    def network(self, network: Any) -> Any:
-        """Move a network to the device; called through it, it computes in fewer bits."""
+    def setup_network(self, network: Any) -> Any:
+        """Move a network to the device; return the callable that computes in 16 bits."""
         return self.fabric.setup_module(network)
 
-    def optimizer(self, optimizer: Any) -> Any:
-        """Return what leaves a step out whose gradients overflowed."""
+    def setup_optimizer(self, optimizer: Any) -> Any:
+        """Return the object that performs steps and skips those with overflowed gradients."""
         return self.fabric.setup_optimizers(optimizer)
 
     def backward(self, loss: Any) -> None:
-        """Add the gradients of a loss, scaled, to those of the weights."""
+        """Add the gradients of the scaled loss to those of the parameters."""
         self.fabric.backward(loss)
 
-    def clip(self, network: Any, optimizer: Any, largest: float) -> None:
-        """Scale the gradients down to a norm, as they are without the scale of the loss."""
-        self.fabric.clip_gradients(network, optimizer, max_norm=largest, error_if_nonfinite=False)
+    def clip(self, network: Any, optimizer: Any, max_norm: float) -> None:
+        """Scale the gradients, without the scale of the loss, to a norm of at most `max_norm`."""
+        self.fabric.clip_gradients(network, optimizer, max_norm=max_norm, error_if_nonfinite=False)
 
     def state(self) -> dict[str, Any]:
-        """Return the scale of the gradients."""
-        return dict(self.casting.state_dict())
+        """Return the scale of the loss."""
+        return dict(self.mixed_precision.state_dict())
 
-    def resume(self, state: dict[str, Any]) -> None:
-        """Take up a scale."""
-        self.casting.load_state_dict(state)
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Load a scale of the loss."""
+        self.mixed_precision.load_state_dict(state)
 
 
-def precision_of(machine: Machine) -> FullPrecision:
-    """Return how a training computes on one device.
+def make_precision(machine: Machine) -> FullPrecision:
+    """Return the precision of a training.
 
-    Refused where there is no such device or precision, or the two do not go together.
+    Raises InputError if the device or precision does not exist or the two are incompatible.
     """
     device, precision = machine.device, machine.precision
     checks.one_of(precision, "precision", PRECISIONS)
@@ -102,22 +102,20 @@ def precision_of(machine: Machine) -> FullPrecision:
     if precision == FullPrecision.name:
         return FullPrecision(device)
     if precision == "16-mixed" and torch.device(device).type == "cpu":
-        raise InputError(
-            "`precision` '16-mixed' needs an accelerator; on the CPU take 'bf16-mixed'"
-        )
-    return MixedPrecision(fabric_of(machine))
+        raise InputError("`precision` '16-mixed' needs an accelerator; on the CPU use 'bf16-mixed'")
+    return MixedPrecision(make_fabric(machine))
 
 
-def fabric_of(machine: Machine) -> Any:
-    """Return the `Fabric` of one device, which needs no launch: it wraps, casts and scales.
+def make_fabric(machine: Machine) -> Any:
+    """Return a `Fabric` for one device that casts and scales without being launched.
 
-    It computes nowhere else and in no other precision, whatever the environment says.
+    It ignores environment variables.
     """
-    where = torch.device(machine.device)
+    device = torch.device(machine.device)
     try:
-        # It loads a thousand modules: seconds that a short training would not take.
+        # Imported here, because it loads a thousand modules (seconds).
         from lightning_fabric import Fabric
-        from lightning_fabric.plugins import MixedPrecision as Casting
+        from lightning_fabric.plugins import MixedPrecision as FabricMixedPrecision
         from lightning_fabric.plugins.environments.lightning import LightningEnvironment
         from lightning_fabric.strategies.single_device import SingleDeviceStrategy
     except ModuleNotFoundError as error:
@@ -127,12 +125,12 @@ def fabric_of(machine: Machine) -> Any:
             f"`precision` {machine.precision!r} needs lightning-fabric: "
             "pip install lightning-fabric"
         ) from None
-    casting = Casting(cast("Any", machine.precision), where.type)
-    # Objects and no names: by name Fabric prints, reads the environment, and looks for SLURM or
-    # MPI to take part in.
+    mixed_precision = FabricMixedPrecision(cast("Any", machine.precision), device.type)
+    # With names instead of objects, Fabric would print, read the environment, and look for SLURM
+    # and MPI.
     return Fabric(
-        accelerator=where.type,
+        accelerator=device.type,
         devices=1,
-        strategy=SingleDeviceStrategy(where, precision=casting),
+        strategy=SingleDeviceStrategy(device, precision=mixed_precision),
         plugins=[LightningEnvironment()],
     )

@@ -1,4 +1,4 @@
-"""`Rates`: the learning rate of each step of a training."""
+"""`LearningRates`: the learning rate of each step of a training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,54 +8,58 @@ from abstain_bench.runs.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What the learning rate is at each step.
+class LearningRates:
+    """Learning rate of each step.
 
-    The phases that go on with the recipe share one schedule. A phase with a rate of its own, or
-    several with the same, has that of `Recipe.stage_schedule`, which begins anew with it.
+    The phases without a learning rate of their own share the schedule of the recipe. Consecutive
+    phases with the same learning rate of their own have the schedule `Recipe.stage_schedule`.
 
     Attributes
     ----------
     plan : sequence of Phase
-        The phase of each epoch.
+        Phase of each epoch.
     recipe : Recipe
-        How long and how fast.
-    batches : int
-        Steps of an epoch.
+        Recipe of the training.
+    steps_per_epoch : int
+        Number of steps per epoch.
 
     Examples
     --------
     >>> from abstain_bench.runs.recipe import Recipe
-    >>> from abstain_bench.runs.training.rates import Rates
+    >>> from abstain_bench.runs.training.rates import LearningRates
     >>> from abstain.training import Phase
     >>> recipe = Recipe(epochs=2, learning_rate=0.1, schedule="constant", warm_up_steps=4)
-    >>> rates = Rates([Phase("train", ("backbone",))] * 2, recipe, batches=3)
-    >>> [round(rates.at(0, step), 3) for step in range(3)]
+    >>> rates = LearningRates([Phase("train", ("backbone",))] * 2, recipe, steps_per_epoch=3)
+    >>> [round(rates.rate_at(0, step), 3) for step in range(3)]
     [0.025, 0.05, 0.075]
     """
 
     plan: Sequence[Phase]
     recipe: Recipe
-    batches: int
+    steps_per_epoch: int
 
-    def at(self, epoch: int, batch: int) -> float:
-        """Return the rate of a step, by its epoch and its place in it, both from 0."""
-        own = self.plan[epoch].learning_rate
-        first, last = epoch, epoch + 1
-        while first > 0 and self.plan[first - 1].learning_rate == own:
-            first -= 1
-        while last < len(self.plan) and self.plan[last].learning_rate == own:
-            last += 1
-        start = first * self.batches
-        end = min(last * self.batches, self.recipe.steps or last * self.batches)
-        # Of the recipe alone: a stage with a rate of its own begins with that.
-        rising = min(self.recipe.warm_up_steps, end - start) if own is None else 0
-        done = epoch * self.batches + batch - start
-        if done < rising:
-            return self.recipe.learning_rate * (done + 1) / rising
-        share = (done - rising) / max(end - start - rising, 1)
-        if own is None:
-            return self.recipe.learning_rate_at(share, last - first)
+    def rate_at(self, epoch: int, step: int) -> float:
+        """Return the learning rate of a step of an epoch, both counted from 0."""
+        phase_rate = self.plan[epoch].learning_rate
+        first_epoch, end_epoch = epoch, epoch + 1
+        while first_epoch > 0 and self.plan[first_epoch - 1].learning_rate == phase_rate:
+            first_epoch -= 1
+        while end_epoch < len(self.plan) and self.plan[end_epoch].learning_rate == phase_rate:
+            end_epoch += 1
+        first_step = first_epoch * self.steps_per_epoch
+        end_step = end_epoch * self.steps_per_epoch
+        if self.recipe.steps:
+            end_step = min(end_step, self.recipe.steps)
+        n_steps = end_step - first_step
+        n_done = epoch * self.steps_per_epoch + step - first_step
+        # Phases with their own learning rate have no warm-up.
+        n_warm_up = min(self.recipe.warm_up_steps, n_steps) if phase_rate is None else 0
+        if n_done < n_warm_up:
+            return self.recipe.learning_rate * (n_done + 1) / n_warm_up
+        progress = (n_done - n_warm_up) / max(n_steps - n_warm_up, 1)
+        n_epochs = end_epoch - first_epoch
+        if phase_rate is None:
+            return self.recipe.learning_rate_at(progress, n_epochs)
         schedule = self.recipe.stage_schedule
-        staged = self.recipe if schedule == "same" else replace(self.recipe, schedule=schedule)
-        return own * staged.learning_rate_at(share, last - first) / self.recipe.learning_rate
+        recipe = self.recipe if schedule == "same" else replace(self.recipe, schedule=schedule)
+        return phase_rate * recipe.learning_rate_at(progress, n_epochs) / self.recipe.learning_rate

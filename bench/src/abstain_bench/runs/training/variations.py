@@ -12,10 +12,10 @@ from abstain_bench._torch import torch
 
 #: torch may be absent when types are checked.
 Tensor = Any
-Draws = Any
+Generator = Any
 
 #: Pixels; more than any image here is wide.
-_MOST_PADDING = 256
+_MAX_PADDING = 256
 
 
 class Variation(ABC):
@@ -23,24 +23,24 @@ class Variation(ABC):
 
     Attributes
     ----------
-    of_task : bool
+    is_part_of_task : bool
         Whether it belongs to the task, so that images to validate and test on are changed too
         (drawn once), or only helps to learn.
     """
 
-    of_task: ClassVar[bool] = False
+    is_part_of_task: ClassVar[bool] = False
 
     @abstractmethod
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Return the images (n, channels, height, width), each changed on its own."""
 
-    def after(self, pictures: Tensor, draws: Draws) -> Tensor:  # noqa: ARG002
+    def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:  # noqa: ARG002
         """Return images that were changed and scaled, changed again where 0 is their mean."""
-        return pictures
+        return images
 
-    def fixed(self, pictures: Tensor) -> Tensor:
+    def prepare_for_evaluation(self, images: Tensor) -> Tensor:
         """Return what is validated and tested on, unless the variation belongs to the task."""
-        return pictures
+        return images
 
 
 @dataclass(frozen=True)
@@ -58,32 +58,32 @@ class CropFlip(Variation):
     --------
     >>> import torch
     >>> from abstain_bench.runs.training import CropFlip
-    >>> draws = torch.Generator().manual_seed(0)
-    >>> CropFlip()(torch.ones(2, 3, 32, 32), draws).shape
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> CropFlip()(torch.ones(2, 3, 32, 32), generator).shape
     torch.Size([2, 3, 32, 32])
     """
 
-    padding: Annotated[int, between(1, _MOST_PADDING)] = 4
+    padding: Annotated[int, between(1, _MAX_PADDING)] = 4
     mirror: bool = True
 
     def __post_init__(self) -> None:
         check_unconverted(self)
 
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Return the images (n, channels, height, width), each changed on its own."""
-        return moved(pictures, self.padding, mirror=self.mirror, draws=draws)
+        return shift_and_mirror(images, self.padding, mirror=self.mirror, generator=generator)
 
 
-def moved(pictures: Tensor, around: int, *, mirror: bool, draws: Draws) -> Tensor:
+def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: Generator) -> Tensor:
     """Move each image by up to so many pixels, and mirror half of them where asked for."""
-    n, _, height, width = pictures.shape
-    where = pictures.device
-    padded = torch.nn.functional.pad(pictures, (around,) * 4)
-    shift = torch.randint(0, 2 * around + 1, (2, n, 1), generator=draws, device=where)
+    n, _, height, width = images.shape
+    where = images.device
+    padded = torch.nn.functional.pad(images, (padding,) * 4)
+    shift = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=generator, device=where)
     rows = shift[0] + torch.arange(height, device=where)
     columns = shift[1] + torch.arange(width, device=where)
     if mirror:
-        flip = torch.rand(n, 1, generator=draws, device=where) < 0.5
+        flip = torch.rand(n, 1, generator=generator, device=where) < 0.5
         columns = torch.where(flip, columns.flip(1), columns)
     one = torch.arange(n, device=where)[:, None, None]
     # Indexing puts the channels last.
@@ -121,8 +121,8 @@ class Distortion(Variation):
     --------
     >>> import torch
     >>> from abstain_bench.runs.training import Distortion
-    >>> draws = torch.Generator().manual_seed(0)
-    >>> Distortion(noise=0.0)(torch.zeros(2, 1, 28, 28), draws).abs().max()
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> Distortion(noise=0.0)(torch.zeros(2, 1, 28, 28), generator).abs().max()
     tensor(0.)
     """
 
@@ -135,7 +135,7 @@ class Distortion(Variation):
     background: float = 0.0
     side: int = 0
 
-    of_task: ClassVar[bool] = True
+    is_part_of_task: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("rotation", "scale", "shear", "noise"):
@@ -145,12 +145,12 @@ class Distortion(Variation):
         if self.side:
             checks.positive_int(self.side, "side")
 
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Return the images (n, channels, height, width), each changed on its own."""
-        n, where = len(pictures), pictures.device
+        n, where = len(images), images.device
 
         def between(low: float, high: float) -> Tensor:
-            return low + (high - low) * torch.rand(n, generator=draws, device=where)
+            return low + (high - low) * torch.rand(n, generator=generator, device=where)
 
         turn = between(-1, 1) * math.radians(self.rotation)
         size = torch.exp(between(-1, 1) * math.log1p(self.scale))
@@ -160,16 +160,16 @@ class Distortion(Variation):
         cos, sin = size * turn.cos(), size * turn.sin()
         first = torch.stack([cos, shear * cos - sin, across], dim=1)
         second = torch.stack([sin, shear * sin + cos, down], dim=1)
-        side = [self.side, self.side] if self.side else list(pictures.shape[2:])
+        side = [self.side, self.side] if self.side else list(images.shape[2:])
         grid = torch.nn.functional.affine_grid(
             torch.stack([first, second], dim=1), [n, 1, *side], align_corners=False
         )
-        moved = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)
+        moved = torch.nn.functional.grid_sample(images, grid, align_corners=False)
         out = moved * between(self.contrast, 1.0)[:, None, None, None]
         if self.background:
             level = between(0.0, self.background)[:, None, None, None]
             out = level + (1 - level) * out
-        return out + self.noise * torch.randn(out.shape, generator=draws, device=where)
+        return out + self.noise * torch.randn(out.shape, generator=generator, device=where)
 
 
 #: Weights of red, green and blue in a gray level.
@@ -207,15 +207,15 @@ class Augmentation(Variation):
     --------
     >>> import torch
     >>> from abstain_bench.runs.training.variations import Augmentation
-    >>> draws = torch.Generator().manual_seed(0)
-    >>> Augmentation(side=24, area=0.1)(torch.ones(2, 3, 32, 32), draws).shape
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> Augmentation(side=24, area=0.1)(torch.ones(2, 3, 32, 32), generator).shape
     torch.Size([2, 3, 24, 24])
-    >>> some = Augmentation(cutout=4).after(torch.ones(64, 3, 32, 32), draws)
+    >>> some = Augmentation(cutout=4).augment_normalized(torch.ones(64, 3, 32, 32), generator)
     >>> 16 < int((some.amin((1, 2, 3)) == 0).sum()) < 48
     True
     """
 
-    padding: Annotated[int, between(0, _MOST_PADDING)] = 0
+    padding: Annotated[int, between(0, _MAX_PADDING)] = 0
     mirror: bool = False
     rotation: Annotated[float, between(0.0, 180.0)] = 0.0
     cutout: Annotated[int, between(0, 4096)] = 0
@@ -226,48 +226,52 @@ class Augmentation(Variation):
     def __post_init__(self) -> None:
         check_unconverted(self)
 
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Return the images (n, channels, height, width), each changed on its own."""
-        out = self._jittered(pictures, draws) if self.jitter else pictures
-        out = self._cut(out, draws) if self.side and self.area < 1.0 else self.fixed(out)
+        out = self._jitter_colors(images, generator) if self.jitter else images
+        out = (
+            self._random_crop(out, generator)
+            if self.side and self.area < 1.0
+            else self.prepare_for_evaluation(out)
+        )
         if self.rotation:
-            out = self._turned(out, draws)
-        return moved(out, self.padding, mirror=self.mirror, draws=draws)
+            out = self._rotate(out, generator)
+        return shift_and_mirror(out, self.padding, mirror=self.mirror, generator=generator)
 
-    def after(self, pictures: Tensor, draws: Draws) -> Tensor:
+    def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
         """Return images that are scaled, half of them with a square set to the mean."""
         if not self.cutout:
-            return pictures
-        n, _, height, width = pictures.shape
-        where, half = pictures.device, self.cutout // 2
-        hit = torch.rand(n, 1, generator=draws, device=where) < 0.5
+            return images
+        n, _, height, width = images.shape
+        where, half = images.device, self.cutout // 2
+        hit = torch.rand(n, 1, generator=generator, device=where) < 0.5
         inside = []
         for size in (height, width):
-            middle = torch.randint(0, size, (n, 1), generator=draws, device=where)
+            middle = torch.randint(0, size, (n, 1), generator=generator, device=where)
             places = torch.arange(size, device=where)
             inside.append((places >= middle - half) & (places < middle + half) & hit)
         square = inside[0][:, None, :, None] & inside[1][:, None, None, :]
-        return pictures.masked_fill(square, 0.0)
+        return images.masked_fill(square, 0.0)
 
-    def fixed(self, pictures: Tensor) -> Tensor:
+    def prepare_for_evaluation(self, images: Tensor) -> Tensor:
         """Return the centers of images."""
         if not self.side:
-            return pictures
-        height, width = pictures.shape[2:]
+            return images
+        height, width = images.shape[2:]
         if min(height, width) < self.side:
             raise InputError(
                 f"`variation.side` must be at most that of the images; got {self.side} of \
 {height} x {width}"
             )
         top, left = (height - self.side) // 2, (width - self.side) // 2
-        return pictures[:, :, top : top + self.side, left : left + self.side]
+        return images[:, :, top : top + self.side, left : left + self.side]
 
-    def _cut(self, pictures: Tensor, draws: Draws) -> Tensor:
+    def _random_crop(self, images: Tensor, generator: Generator) -> Tensor:
         """Cut a part of random size, shape and place, and scale it."""
-        n, where = len(pictures), pictures.device
+        n, where = len(images), images.device
 
         def drawn(low: float, high: float) -> Tensor:
-            return low + (high - low) * torch.rand(n, generator=draws, device=where)
+            return low + (high - low) * torch.rand(n, generator=generator, device=where)
 
         # Shares of the sides; the grid spans [-1, 1], so they are its factors too.
         area, ratio = drawn(self.area, 1.0), torch.exp(drawn(-1, 1) * math.log(4 / 3))
@@ -275,22 +279,22 @@ class Augmentation(Variation):
         across, down = (drawn(-1, 1) * (1 - size) for size in (wide, high))
         none = torch.zeros_like(wide)
         rows = [torch.stack([wide, none, across], 1), torch.stack([none, high, down], 1)]
-        return _sampled(pictures, torch.stack(rows, 1), self.side)
+        return _resample(images, torch.stack(rows, 1), self.side)
 
-    def _turned(self, pictures: Tensor, draws: Draws) -> Tensor:
-        n, where = len(pictures), pictures.device
+    def _rotate(self, images: Tensor, generator: Generator) -> Tensor:
+        n, where = len(images), images.device
         most = math.radians(self.rotation)
-        turn = (2 * torch.rand(n, generator=draws, device=where) - 1) * most
+        turn = (2 * torch.rand(n, generator=generator, device=where) - 1) * most
         cos, sin, none = turn.cos(), turn.sin(), torch.zeros_like(turn)
         rows = [torch.stack([cos, -sin, none], 1), torch.stack([sin, cos, none], 1)]
-        return _sampled(pictures, torch.stack(rows, 1), pictures.shape[2])
+        return _resample(images, torch.stack(rows, 1), images.shape[2])
 
-    def _jittered(self, pictures: Tensor, draws: Draws) -> Tensor:
-        n, channels = pictures.shape[:2]
-        where = pictures.device
+    def _jitter_colors(self, images: Tensor, generator: Generator) -> Tensor:
+        n, channels = images.shape[:2]
+        where = images.device
 
         def factor() -> Tensor:
-            drawn = torch.rand(n, generator=draws, device=where)[:, None, None, None]
+            drawn = torch.rand(n, generator=generator, device=where)[:, None, None, None]
             return 1 + self.jitter * (2 * drawn - 1)
 
         def gray(of: Tensor) -> Tensor:
@@ -299,18 +303,18 @@ class Augmentation(Variation):
             weights = torch.tensor(_LUMA, device=where)[:, None, None]
             return (of * weights).sum(1, keepdim=True)
 
-        out = (pictures * factor()).clamp(0, 1)
+        out = (images * factor()).clamp(0, 1)
         level = gray(out).mean((1, 2, 3), keepdim=True)
         out = (level + (out - level) * factor()).clamp(0, 1)
         level = gray(out)
         return (level + (out - level) * factor()).clamp(0, 1)
 
 
-def _sampled(pictures: Tensor, maps: Tensor, side: int) -> Tensor:
+def _resample(images: Tensor, maps: Tensor, side: int) -> Tensor:
     """Sample images anew, each by its own affine map of the square."""
-    size = [*pictures.shape[:2], side, side]
+    size = [*images.shape[:2], side, side]
     grid = torch.nn.functional.affine_grid(maps, size, align_corners=False)
-    out: Tensor = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)
+    out: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
     return out
 
 
@@ -322,7 +326,7 @@ VARIATIONS: dict[str, type[Variation]] = {
 }
 
 
-def variation_of(options: dict[str, Any] | None) -> Variation | None:
+def make_variation(options: dict[str, Any] | None) -> Variation | None:
     """Make a variation from its name and options, as a configuration has them; None for none."""
     if not options:
         return None

@@ -29,7 +29,7 @@ from abstain_bench.runs.specification.arms import grid_combinations
 from abstain_bench.runs.specification.changes import parse_seeds
 from abstain_bench.runs.specification.plain_values import prefix_errors, update_recipe
 from abstain_bench.runs.training import Recipe
-from abstain_bench.runs.training.variations import variation_of
+from abstain_bench.runs.training.variations import make_variation
 
 #: Configuration file in the package for each data set.
 PACKAGED_CONFIGURATIONS = {
@@ -83,9 +83,9 @@ class DataChoice:
     def __post_init__(self) -> None:
         check_unconverted(self, "data.{}".format)
         _ = DATASETS[self.name]
-        variation = variation_of(dict(self.variation))
+        variation = make_variation(dict(self.variation))
         copies = max(self.validation_copies, self.test_copies)
-        if copies > 1 and not (variation and variation.of_task):
+        if copies > 1 and not (variation and variation.is_part_of_task):
             raise InputError(
                 "copies of an image are identical unless `data.variation` changes them; set a "
                 "variation or use one copy"

@@ -25,11 +25,11 @@ from abstain.predictions import Predictions
 from abstain.training import Network, make
 from abstain_bench.data import DATASETS, Images, Splits
 from abstain_bench.runs.jobs import Job
-from abstain_bench.runs.pictures import digest_of
-from abstain_bench.runs.training import Inputs, Recipe, logits_of
+from abstain_bench.runs.loaded_task import hash_images
+from abstain_bench.runs.training import Preprocessing, Recipe, compute_logits
 from abstain_bench.runs.training.loop import save_state
-from abstain_bench.runs.training.variations import variation_of
-from abstain_bench.runs.work import Trainer, network_of, start_from
+from abstain_bench.runs.training.variations import make_variation
+from abstain_bench.runs.work import Trainer, load_classifier, make_network
 from abstain_bench.studies.finetuning.experiment import (
     BEFORE,
     ComparedObjective,
@@ -148,7 +148,7 @@ class FinetuningWorker(Trainer):
         objective = make(spec["kind"], rng=spec["seed"], **spec["options"])
         network = _new_network(pretraining.spec, data, objective)
         for needed in job.needs:
-            start_from(network, needed.path(place, ".pt"))
+            load_classifier(network, needed.path(place, ".pt"))
         losses = []
         # Jobs without a recipe evaluate the pretrained network.
         if "recipe" in spec:
@@ -158,7 +158,7 @@ class FinetuningWorker(Trainer):
                 network,
                 objective,
                 images=data.splits.train,
-                inputs=data.inputs,
+                preprocessing=data.preprocessing,
                 recipe=Recipe(**spec["recipe"]),
                 seed=spec["seed"] + (_FINETUNING_SEED_OFFSET if job.needs else 0),
             )
@@ -184,7 +184,7 @@ class FinetuningWorker(Trainer):
             return ""
         splits = self._load(asdict(experiment.data)).splits
         images = (splits.train, splits.validation, splits.test)
-        return digest_of(split for split in images if split is not None)
+        return hash_images(split for split in images if split is not None)
 
     def _load(self, data: Mapping[str, Any]) -> "_LoadedData":
         return _load_data(json.dumps({**data, "folder": self.folder}))
@@ -195,7 +195,7 @@ class _LoadedData(NamedTuple):
 
     choice: DataChoice
     splits: Splits
-    inputs: Inputs
+    preprocessing: Preprocessing
 
 
 @lru_cache(maxsize=1)
@@ -210,13 +210,13 @@ def _load_data(choice_json: str) -> _LoadedData:
         records=choice.records,
         rng=choice.seed,
     )
-    variation = variation_of(dict(choice.variation))
-    return _LoadedData(choice, splits, Inputs.of(splits.train, variation))
+    variation = make_variation(dict(choice.variation))
+    return _LoadedData(choice, splits, Preprocessing.from_training_images(splits.train, variation))
 
 
 def _new_network(spec: Mapping[str, Any], data: _LoadedData, objective: Any) -> Network:
     train = data.splits.train
-    return network_of(spec["model"], train.shape, train.count, objective, seed=spec["seed"])
+    return make_network(spec["model"], train.shape, train.count, objective, seed=spec["seed"])
 
 
 def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[str, Any]:
@@ -239,12 +239,12 @@ def _predict(network: Network, data: _LoadedData, images: Images, copies: int) -
     # Test and validation images have different variation seeds.
     seed = 2 * data.choice.seed + (images is data.splits.test)
     device = str(next(network.parameters()).device)
-    pixels = data.inputs.fixed(images, seed=seed, copies=copies, device=device)
+    pixels = data.preprocessing.prepare(images, seed=seed, copies=copies, device=device)
     rows = np.tile(images.places, copies)
     # The id "17.2" is the third copy of the image in row 17.
     ids = [f"{row}.{i // images.n}" for i, row in enumerate(rows)] if copies > 1 else rows
     return Predictions(
-        logits=logits_of(network, pixels),
+        logits=compute_logits(network, pixels),
         labels=np.tile(images.labels, copies),
         ids=ids,
         group=rows,

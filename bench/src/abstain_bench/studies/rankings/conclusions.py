@@ -101,9 +101,9 @@ def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
         yield (
             "The true values are known here. The test of the literature has "
             f"{wrong[UNADJUSTED]} false positives among {significant[UNADJUSTED]} significant "
-            f"pairs ({wrong[ADJUSTED]} of {significant[ADJUSTED]} with Holm's adjustment), the "
-            f"paired test {wrong[PAIRED]} of {significant[PAIRED]}. Its power is lower: {n_different} "
-            "pairs truly differ."
+            f"pairs, {wrong[ADJUSTED]} of {significant[ADJUSTED]} with Holm's adjustment, and the "
+            f"paired test {wrong[PAIRED]} of {significant[PAIRED]}. Its power is lower: "
+            f"{n_different} pairs truly differ."
         )
 
 

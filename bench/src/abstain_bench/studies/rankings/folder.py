@@ -23,7 +23,7 @@ from abstain.evaluation.comparison import (
 from abstain.metrics import Metric
 from abstain.plots.pictures import Picture
 from abstain_bench.data.images import levels_of
-from abstain_bench.results import Chosen
+from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
     select_comparable_runs,
@@ -76,7 +76,7 @@ class RankedFolder:
         return {study.name: study for study in select_studies(self.store, names)}
 
     @cached_property
-    def settings_by_metric(self) -> dict[str, tuple[Chosen, ...]]:
+    def settings_by_metric(self) -> dict[str, tuple[SelectedSetting, ...]]:
         """Settings of the methods that are best on validation data, by metric."""
         settings = select_methods(select_settings(self.store, METRIC_NAMES), self.methods)
         return {
@@ -148,7 +148,7 @@ class RankedFolder:
         self,
         samples: "_StudyRuns",
         runs: Sequence[ScoredRun],
-        settings: Sequence[Chosen],
+        settings: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
         """Return the comparison by each metric."""
@@ -204,20 +204,20 @@ class RankedFolder:
             for name in ("task", "folder", "data", "variation")
         )
         try:
-            from abstain_bench.runs.pictures import loaded
+            from abstain_bench.runs.loaded_task import load_task
             from abstain_bench.runs.tasks import Sizes
 
             sizes = Sizes(**data) if data else None
-            task_data = loaded(str(task), str(folder), sizes, variation or None)
+            task_data = load_task(str(task), str(folder), sizes, variation or None)
         except (AbstainError, ImportError, KeyError) as error:
             return [], f"the images of the runs cannot be generated again: {error}"
-        exposures = {exposure.key: exposure for exposure in task_data.parts.exposures}
-        inputs = task_data.inputs
+        exposures = {exposure.key: exposure for exposure in task_data.task_images.exposures}
+        preprocessing = task_data.preprocessing
         images = []
         for key, index, label, panel in requests:
             if key in exposures:
-                pixels = task_data.exposed(exposures[key]).pictures[index]
-                levels = levels_of(pixels, inputs.mean, inputs.deviation)
+                pixels = task_data.exposure_images(exposures[key]).images[index]
+                levels = levels_of(pixels, preprocessing.mean, preprocessing.std)
                 images.append(Picture(f"{key} {index}", label, levels, panel))
         return images, "" if images else f"the task {task!r} has none of these exposures"
 
@@ -229,14 +229,14 @@ class _StudyRuns:
         self.store, self.study = store, study
         self._scores = StoredScores(store, [study])
 
-    def load_runs(self, settings: Sequence[Chosen]) -> list[ScoredRun]:
+    def load_runs(self, settings: Sequence[SelectedSetting]) -> list[ScoredRun]:
         """Return the methods with these settings on all samples."""
         samples, runs = self._load(settings)
         if samples is None:
             return []
         return [samples.unit(seed, methods) for seed, methods in _group_by_seed(runs).items()]
 
-    def load_parts(self, settings: Sequence[Chosen]) -> list[list[ScoredRun]]:
+    def load_parts(self, settings: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
         """Return for each seed the methods on the parts whose metrics are averaged."""
         samples, runs = self._load(settings)
         if samples is None:
@@ -254,7 +254,9 @@ class _StudyRuns:
             for seed, methods in _group_by_seed(runs).items()
         ]
 
-    def _load(self, settings: Sequence[Chosen]) -> tuple[StudySamples | None, _RunsByMethod]:
+    def _load(
+        self, settings: Sequence[SelectedSetting]
+    ) -> tuple[StudySamples | None, _RunsByMethod]:
         """Return the samples, and the runs of the methods with scores for all seeds."""
         runs = select_comparable_runs(settings, self._scores, self.study).runs
         distinct_runs = {run.name: run for by_seed in runs.values() for run in by_seed.values()}

@@ -157,7 +157,7 @@ def _stage_risk_table(checks: CascadeChecks) -> doc.Table:
 
 
 def _results_table(checks: CascadeChecks) -> doc.Table:
-    has_limit = checks.cascade.plan.limited
+    has_limit = checks.cascade.plan.has_capacity_limit
     columns = (
         doc.Column("Data", "name"),
         doc.Column(doc.Label("Samples", short_text="n"), "number"),

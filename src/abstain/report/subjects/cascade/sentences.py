@@ -47,7 +47,7 @@ def _stage_clause(stage: CascadeStage, *, is_first: bool) -> str:
     name = f"\u201c{stage.name}\u201d"
     if stage.answers == "all":
         return f"{name} answers all {'samples' if is_first else 'others'}"
-    units = f" ({stage.units})" if stage.units else ""
+    units = f" ({stage.scale_description})" if stage.scale_description else ""
     condition = f"if its confidence is at least {format_threshold(stage)}{units}"
     return f"{name} answers {condition}" if is_first else f"otherwise, {name} answers {condition}"
 
@@ -74,7 +74,7 @@ def target_clause(plan: CascadePlan, *, binary: bool) -> str:
         if binary
         else f"the mean loss of all answers is at most {format_number(plan.max_risk)}"
     )
-    if not plan.limited:
+    if not plan.has_capacity_limit:
         return risk
     if plan.capacity == 0:
         return f"{risk}, and no sample is forwarded to the {PERSON}"
@@ -115,7 +115,10 @@ def facts(cascade: Cascade) -> Iterable[tuple[str, str]]:
     """Yield the properties of a cascade as pairs of label and value."""
     plan = cascade.plan
     yield "Maximum risk", f"{plan.max_risk:g}, delta {plan.delta:g}"
-    yield f"Capacity of the {PERSON}", f"{plan.capacity:.4g}" if plan.limited else "no limit"
+    yield (
+        f"Capacity of the {PERSON}",
+        f"{plan.capacity:.4g}" if plan.has_capacity_limit else "no limit",
+    )
     if plan.reviews is not None:
         yield "Per day", f"{plan.reviews} of {plan.arrivals}, more on {plan.overflow:g} of the days"
     rate = "measured" if plan.person_error is None else f"{plan.person_error:g}, assumed"

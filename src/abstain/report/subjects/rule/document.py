@@ -95,7 +95,7 @@ def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
 
 def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     if checks.rule.guarantee != "none":
-        population = checks.rule.promised_for or "data like the calibration data"
+        population = checks.rule.population or "data like the calibration data"
         yield doc.Prose(
             f"The guarantee applies to {population}. The table shows whether it also holds on "
             "other data, which may be shifted.",

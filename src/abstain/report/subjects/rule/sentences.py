@@ -10,7 +10,7 @@ from abstain.plots.formatting import format_percent
 from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span
 from abstain.report.formatting import format_count, format_number, format_share, join_quoted
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
-from abstain.thresholds.limits import ALONE
+from abstain.thresholds.limits import CERTIFIABLE_ALONE
 
 _LABEL_BY_VERDICT: Final = {
     "holds": "holds",
@@ -95,7 +95,7 @@ def _acceptance_sentence(checks: RuleChecks) -> str:
             f"Answer if {score} is at least the threshold of the {group_name(rule)}. Otherwise, or "
             f"if the {group_name(rule)} has no threshold, abstain."
         )
-    units = rule.units
+    units = rule.scale_description
     if rule.scale == "unknown" and probability is not None:
         units += f", assumed to be log-odds; a probability of {probability:.6g}"
     scale = f" ({units})" if units else ""
@@ -120,7 +120,7 @@ def parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     """Return the guarantee for each group, or the limits with a guarantee."""
     if rule.guarantee == "none":
         return "There is no guarantee for any group on new data."
-    population_clause = f"for {rule.promised_for or 'new data like the calibration data'}"
+    population_clause = f"for {rule.population or 'new data like the calibration data'}"
     probability = format_percent(round(1 - (rule.delta or 0.0), 10))
     if not rule.per:
         limits = []
@@ -153,7 +153,7 @@ def _unattainable_parts(rule: DecisionRule) -> list[str]:
     if rule.per:
         sentences = [f"Unattainable: no threshold could be certified for any {group_name(rule)}."]
     # Limits that are unattainable even alone are first, because they are the cause.
-    parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(ALONE))
+    parts = sorted(rule.parts, key=lambda part: part.rule.reason.startswith(CERTIFIABLE_ALONE))
     sentences += [f"{part.name}: {part.rule.reason}." for part in parts[:_MAX_NAMES]]
     if len(parts) > _MAX_NAMES:
         sentences.append(f"The table lists the other {len(parts) - _MAX_NAMES}.")
@@ -174,7 +174,7 @@ def guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
         return _no_guarantee_sentence(rule, binary=binary)
     target = 0.0 if rule.target is None else rule.target
     clause = target_clause(rule.guarantee, target, binary=binary)
-    population = rule.promised_for or "new data like the calibration data"
+    population = rule.population or "new data like the calibration data"
     if rule.in_expectation:
         return f"Guarantee: on average over calibration sets, {clause}, for {population}."
     probability = format_percent(round(1 - (rule.delta or 0.0), 10))
@@ -204,7 +204,7 @@ def target_clause(quantity: str, target: float, *, binary: bool) -> str:
 def _no_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     if rule.method not in RULES or rule.target is None:
         return "There is no guarantee: the threshold was set by the user."
-    if text := RULES[rule.method].said:
+    if text := RULES[rule.method].statement:
         return text.format(target=rule.target)
     clause = target_clause(rule.quantity, rule.target, binary=binary)
     return f"There is no guarantee for new data. On the calibration data, {clause}."
@@ -214,7 +214,7 @@ def expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
     """Return the expected coverage, estimated from the calibration data."""
     if rule.coverage is None:
         return ""
-    if rule.promised_for:
+    if rule.population:
         # The samples have different weights, so counts would be misleading.
         return f"Expected coverage on such data: about {format_share(rule.coverage)}."
     failures = ""
@@ -297,7 +297,7 @@ def _beginnings_for(noun: str) -> dict[str, str]:
 
 def _sentence_key(check: RuleCheck) -> str:
     """Return the key of a sentence: verdict, and whether a group or missing labels decide."""
-    if check.load is None and check.alone == "holds" != check.verdict:
+    if check.load is None and check.excess_verdict == "holds" != check.verdict:
         return f"{check.verdict} in a group"
     has_no_labels = check.verdict == "cannot tell" and math.isnan(check.excess)
     return _NO_LABELS if has_no_labels else check.verdict

@@ -41,7 +41,7 @@ class JobProgress:
 
     Examples
     --------
-    >>> from abstain_bench.runs.jobs.steps import JobProgress
+    >>> from abstain_bench.runs.jobs.progress import JobProgress
     >>> JobProgress("train-x", "epoch", 2.5, 12, 40.0).description
     'epoch 3 of 12'
     """
@@ -79,7 +79,7 @@ class ProgressWriter:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from abstain_bench.runs.jobs import Job
-    >>> from abstain_bench.runs.jobs.steps import ProgressWriter, read_job_progress
+    >>> from abstain_bench.runs.jobs.progress import ProgressWriter, read_job_progress
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     writer = ProgressWriter(Job("train-x", {}), Path(folder), "epoch", 12, interval=0)
     ...     writer(2.5)
