@@ -136,7 +136,7 @@ def test_several_confidences_scores_and_metrics(
     assert run(["evaluate", str(table), *options]) == 0
     out = capsys.readouterr().out
     assert "entropy" in out
-    assert "Coverage at 7 % risk" in out
+    assert "Coverage at 7% risk" in out
 
 
 def test_logits_in_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,7 @@ def _refuse_idle(promise: Promise, kept: Kept) -> None:
 
 def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monitor":
     """Return the monitor of the state, or a new one."""
-    from abstain.monitoring.starting import refuse_other
+    from abstain.monitoring.starting import check_matches_state
 
     decision = read_rule(rule)
     if decision.parts:
@@ -125,11 +125,11 @@ def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monit
         data = read_scored(promise.calibration, columns, decision.score).only()
     if kept.state is None or not kept.state.exists():
         begun = ab.monitoring.start(decision, calibration=data, **promise.given())
-        return begun.keep(kept.state) if kept.state is not None else begun
+        return begun.save(kept.state) if kept.state is not None else begun
     found = ab.load(kept.state)
     if not isinstance(found, ab.monitoring.Monitor):
         raise FileFormatError(
             f"{kept.state.name} holds no state of a monitor but a {type(found).__name__}"
         )
-    refuse_other(found, decision, data, **promise.given())
+    check_matches_state(found, decision, data, **promise.given())
     return found.reset() if kept.reset else found

@@ -52,11 +52,11 @@ class Session:
         from abstain.monitoring.folder import Folder
         from abstain.monitoring.running import RunningMonitor
 
-        self._course = RunningMonitor(self.begun.plan, self.begun.seen)
+        self._course = RunningMonitor(self.begun.plan, self.begun.state)
         self._n_alarms = len(self.begun.alarms)
         self._n_good_lines = 0
         watch = self.kept.watch
-        self._folder = None if watch is None else Folder(watch, self.begun.read, warn)
+        self._folder = None if watch is None else Folder(watch, self.begun.read_positions, warn)
         self._state_mark = _mark(self.kept.state)
         # Whether something was taken that the saved state, or the page, does not hold.
         self._is_unsaved = self._is_unshown = True
@@ -70,7 +70,7 @@ class Session:
         """The monitor after the lines that were taken."""
         from abstain.monitoring import Monitor
 
-        read = self.begun.read if self._folder is None else self._folder.read
+        read = self.begun.read_positions if self._folder is None else self._folder.read
         return Monitor(self.begun.plan, self._course.done(), read)
 
     def run(self) -> None:
@@ -182,12 +182,12 @@ class Session:
                     "is left as it is: end one of them, and run this command again (files are read "
                     "on from there; send a pipe again)"
                 )
-            monitor.keep(state)
+            monitor.save(state)
             self._state_mark = _mark(state)
         if self.kept.ask is not None:
             from abstain._foundation.files import write_atomically
 
-            lines = (json.dumps(row) + "\n" for row in monitor.wanted())
+            lines = (json.dumps(row) + "\n" for row in monitor.label_requests())
             write_atomically(self.kept.ask, "".join(lines).encode())
         self._is_unsaved, self._saved_at = False, time.monotonic()
 

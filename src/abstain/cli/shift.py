@@ -82,7 +82,7 @@ class Shifted:
         """Return the calibration data as they come up there, options of the rule, and notes."""
         ratios, notes = self._ratios(calibration, columns, score, chosen_on)
         # The ratios are no frequencies: as weights they make the curve that is drawn.
-        return calibration.weighted(ratios.values), {"ratio": ratios, "weight": None}, notes
+        return calibration.with_weight(ratios.values), {"ratio": ratios, "weight": None}, notes
 
     def _ratios(
         self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile

@@ -47,7 +47,7 @@ def metric_values(
         Of the n samples, such as ``ab.Predictions(logits=..., labels=...)``.
     metrics : sequence of str, optional
         As in `abstain.evaluate`; by default AUGRC, AURC, failure AUROC, the selective risk at
-        80 % coverage and the coverage at 5 % risk.
+        80% coverage and the coverage at 5% risk.
     score : str, optional
         The confidence: a score or a column of confidences. By default "msr" where there are
         class scores, else the first column.

@@ -13,7 +13,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import kernels
 from abstain.confidence.entry import ScoreNeed
-from abstain.confidence.registry import find
+from abstain.confidence.registry import find_score
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
 from abstain.training.heads import wide
@@ -107,14 +107,14 @@ def score_of_logits(score: Any) -> OwnScore:
         return own
     # The catalogue knows near names, refuses temperatures where there are none, and says what
     # must be fitted first.
-    entry = find(score)
+    entry = find_score(score)
     if entry.kernel is None:
         why = "; ".join(sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS}))
         raise UnknownNameError(
             f"`score` must be one that logits of shape (n, K) allow; {score!r} {why}"
         )
     temperature = float(score.partition("@T=")[2] or 1.0)
-    return partial(_computed, entry.kernel, temperature, entry.times_temperature)
+    return partial(_computed, entry.kernel, temperature, entry.is_multiplied_by_temperature)
 
 
 # The functions of `abstain.confidence` would refuse NaN, for which they wait for the device, and a
@@ -132,7 +132,7 @@ def _computed(kernel: kernels.Kernel, temperature: float, times: bool, logits: T
 
 def _where_it_lies(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
     scores = ClassScores(logits, are_logits=True)
-    out: Tensor = kernels.by_rows(kernel, scores, temperature=temperature)
+    out: Tensor = kernels.apply_by_rows(kernel, scores, temperature=temperature)
     return out
 
 
@@ -141,4 +141,4 @@ def _in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Ten
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
     # NaN passes through, as in PyTorch.
     with np.errstate(all="ignore"):
-        return torch.as_tensor(kernels.by_rows(kernel, scores, temperature=temperature))
+        return torch.as_tensor(kernels.apply_by_rows(kernel, scores, temperature=temperature))

@@ -39,7 +39,7 @@ class Scoring:
         checks.one_of(self.response_method, "response_method", _RESPONSES)
         if isinstance(self.score, str):
             _refuse_unfitted(self.score)
-            confidence.find(self.score)
+            confidence.find_score(self.score)
         elif not (self._fitted or callable(self.score)):
             raise InputError(
                 "`score` must be a name of `abstain.confidence.SCORES`, a fitted score or a "
@@ -54,7 +54,7 @@ class Scoring:
     def name(self) -> str:
         """The name of the score."""
         if isinstance(self.score, str):
-            return confidence.find(self.score).name
+            return confidence.find_score(self.score).name
         state: Any = self.score
         named = str(state.name if self._fitted else getattr(state, "__name__", ""))
         return "" if named.startswith("<") else named  # a lambda has no name
@@ -67,7 +67,7 @@ class Scoring:
         if callable(self.score) and not self._fitted:
             values = np.asarray(checks.confidence(self.score(estimator, X)))
             self._refuse_length(values, X)
-            return ConfidenceScore(self.name, values, own=True)
+            return ConfidenceScore(self.name, values, is_user_column=True)
         if self._fitted:
             return self._of_state(estimator, X)
         named: Any = self.score
@@ -121,7 +121,7 @@ class Scoring:
 
     @staticmethod
     def _needs_logits(name: str) -> bool:
-        return ScoreNeed.LOGITS in confidence.find(name).needs
+        return ScoreNeed.LOGITS in confidence.find_score(name).needs
 
 
 def _refuse_unfitted(name: str) -> None:

@@ -146,7 +146,7 @@ def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
-    if not rule.uses_probability and (confidence.own or rule.scale != "probability"):
+    if not rule.uses_probability and (confidence.is_user_column or rule.scale != "probability"):
         return confidence.values
     if confidence.probability is None:
         own = thresholds.RULES[rule.method].title if rule.uses_probability else ""

@@ -8,7 +8,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import Score, ScoreNeed
 from abstain.confidence import score as confidence_of
-from abstain.confidence.registry import find
+from abstain.confidence.registry import find_score
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.integrations.torchmetrics._library import torch
 from abstain.predictions import Predictions
@@ -39,7 +39,7 @@ def usable_score(name: str, inputs: str) -> Score | None:
     """Return the score that makes confidences of such inputs; None where they are confidences."""
     if inputs == "confidence":
         return None
-    entry = find(name)
+    entry = find_score(name)
     unmet = entry.needs - {
         ScoreNeed.CLASS_SCORES,
         *([ScoreNeed.LOGITS] if inputs == "logits" else []),

@@ -236,7 +236,7 @@ def selective_metrics(
     ----------
     metrics : iterable of str, optional
         Names as in `SelectiveMetric`; by default AUGRC, AURC, failure AUROC, the selective risk at
-        80 % coverage and the coverage at 5 % risk.
+        80% coverage and the coverage at 5% risk.
     prefix, postfix : str, optional
         Put around each name in the results, "val/" for one.
     **kwargs : dict

@@ -21,7 +21,7 @@ from abstain.evaluation.comparison import (
     join_tables,
 )
 from abstain.metrics import Metric
-from abstain.plots.pictures import Picture
+from abstain.plots.image_grid import LabeledImage
 from abstain_bench.data.images import levels_of
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
@@ -194,7 +194,7 @@ class RankedFolder:
             return f"“{self.store.classes[index]}”"
         return f"class {index}"
 
-    def images(self, requests: Sequence[ImageRequest]) -> tuple[list[Picture], str]:
+    def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
         """Return the requested images, or the reason why there are none.
 
         Each exposure is generated again from the data of the task, which takes seconds.
@@ -218,7 +218,7 @@ class RankedFolder:
             if key in exposures:
                 pixels = task_data.exposure_images(exposures[key]).images[index]
                 levels = levels_of(pixels, preprocessing.mean, preprocessing.std)
-                images.append(Picture(f"{key} {index}", label, levels, panel))
+                images.append(LabeledImage(f"{key} {index}", label, levels, panel))
         return images, "" if images else f"the task {task!r} has none of these exposures"
 
 

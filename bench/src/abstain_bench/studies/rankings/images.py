@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from abstain.plots.pictures import PicturesDisplay
+from abstain.plots.image_grid import ImageGridDisplay
 from abstain_bench.studies._tables import Row
 from abstain_bench.studies.rankings.folder import RankedFolder
 from abstain_bench.studies.rankings.ranked_studies import FIRST_METRIC, SECOND_METRIC
@@ -10,7 +10,7 @@ from abstain_bench.studies.rankings.ranked_studies import FIRST_METRIC, SECOND_M
 
 def failure_images_figure(
     folder: RankedFolder, image_rows: Sequence[Row]
-) -> tuple[PicturesDisplay | None, str]:
+) -> tuple[ImageGridDisplay | None, str]:
     """Plot the failures of some pairs, or return the reason why there are no images."""
     requests = [(row["exposure"], row["index"], row["label"], row["panel"]) for row in image_rows]
     images, reason = folder.images(requests)
@@ -20,4 +20,4 @@ def failure_images_figure(
         f"Failures for which {FIRST_METRIC.title} prefers another method than "
         f"{SECOND_METRIC.title}, with the share of samples of lower confidence"
     )
-    return PicturesDisplay(tuple(images), title), reason
+    return ImageGridDisplay(tuple(images), title), reason
