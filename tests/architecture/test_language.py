@@ -58,7 +58,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain_bench.published": (134, 27),
     "abstain_bench.results": (121, 11),
     "abstain_bench.runs": (130, 17),
-    "abstain_bench.studies": (115, 14),
 }
 
 #: The same for the pages together.
