@@ -264,6 +264,6 @@ def _reject_singular_matrix(
     raise DomainError(
         f"the confusion matrix of {n} samples may be singular: its smallest singular value is "
         f"{smallest:.3g}, and resampling changes it by up to {noise:.3g}. The least certain "
-        f"classes are {' and '.join(map(repr, uncertain_classes))}: label more samples, merge "
+        f"classes are {class_list}: label more samples, merge "
         "classes, or use a model that confuses them less"
     )
