@@ -27,7 +27,7 @@ from abstain_bench.networks import (  # noqa: E402
     SmallConv,
     ViT,
     WideResNet,
-    parameters,
+    n_parameters,
 )
 
 
@@ -35,7 +35,7 @@ def with_head(name, classes):
     """Parameters with a linear layer; on the device without memory, as one of them is large."""
     with torch.device("meta"):
         backbone = MODELS[name].build(channels=3)
-    return parameters(backbone) + classes * (backbone.width + 1)
+    return n_parameters(backbone) + classes * (backbone.width + 1)
 
 
 # Exact: of the authors' or the usual implementations for 10 and 100 classes. Millions: of the

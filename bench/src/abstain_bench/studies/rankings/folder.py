@@ -22,7 +22,7 @@ from abstain.evaluation.comparison import (
 )
 from abstain.metrics import Metric
 from abstain.plots.pictures import Picture
-from abstain_bench.data.images import levels_of
+from abstain_bench.data.images import to_gray_levels
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
@@ -183,7 +183,7 @@ class RankedFolder:
         for key, place, about, row in wanted:
             if key in known:
                 seen, how = own.exposure_images(known[key]).images[place], own.preprocessing
-                levels = levels_of(seen, how.mean, how.std)
+                levels = to_gray_levels(seen, how.mean, how.std)
                 found.append(Picture(f"{key} {place}", about, levels, row))
         return found, "" if found else f"the task {task!r} has none of these exposures"
 
