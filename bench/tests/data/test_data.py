@@ -43,7 +43,7 @@ def test_parts_are_those_of_their_seed():
 def test_too_large_parts_are_refused():
     with pytest.raises(InputError, match="need 70 images, and there are 60"):
         split(some(), 50, 20)
-    with pytest.raises(InputError, match="at least one image a class"):
+    with pytest.raises(InputError, match="at least one image per class"):
         split(some(), 2)
 
 

@@ -336,7 +336,7 @@ def test_an_archive_without_a_checksum_is_checked_by_its_own(tmp_path, source):
 def test_errors_of_the_network_are_one_line(tmp_path, server, source):
     source()
     server.files.clear()
-    with pytest.raises(InputError, match=r"answers 404; put set.tar.gz into") as caught:
+    with pytest.raises(InputError, match=r"returns 404; put set.tar.gz into") as caught:
         fetch("set", tmp_path)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match=r"no connection, or it broke"):

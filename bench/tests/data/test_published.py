@@ -347,7 +347,7 @@ def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path):
 
 
 def test_image_folders_say_what_is_wrong(tmp_path):
-    with pytest.raises(InputError, match="holds no class folders"):
+    with pytest.raises(InputError, match="has no class folders"):
         published.read_image_folder(tmp_path)
     write.write_image_folder(tmp_path, ["cat", "dog"])
     (tmp_path / "cat" / "notes.txt").write_text("no image")

@@ -91,8 +91,8 @@ def test_every_part_of_every_task_loads_and_fits(loaded):
         assert images.shape == parts.train.shape == parts.validation.shape
         assert images.classes == parts.train.classes
         assert images.labels.max() < parts.train.n_classes
-        assert bool((images.labels == -1).all()) is exposure.new_classes
-        assert bool((images.labels >= 0).all()) is not exposure.new_classes
+        assert bool((images.labels == -1).all()) is exposure.has_new_classes
+        assert bool((images.labels >= 0).all()) is not exposure.has_new_classes
 
 
 def test_every_study_of_the_papers_is_one_of_the_task(loaded):
@@ -417,11 +417,11 @@ def test_pictures_of_one_source_are_joined(home):
 
 
 def test_many_pictures_are_mapped_from_a_file_and_are_the_same(home, monkeypatch, tmp_path):
-    from abstain_bench.data.published import pictures as reader
+    from abstain_bench.data.published import image_files as reader
 
     files = find_iwildcam(home, records=65).test
     held = files.read(side=16)
-    monkeypatch.setattr(reader, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(reader, "_MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     mapped = files.read(side=16)
     assert isinstance(mapped.pixels.base, np.memmap)

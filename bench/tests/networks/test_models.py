@@ -294,7 +294,7 @@ def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
     with pytest.raises(InputError, match="no file of weights"):
         make_tiny(weights=path)
     path.write_bytes(pickle.dumps(_Evil()))
-    with pytest.raises(FileFormatError, match="tensors alone"):
+    with pytest.raises(FileFormatError, match="read as tensors"):
         make_tiny(weights=path)
     for content, match in [
         ([1, 2], "no tensors by name"),
@@ -310,7 +310,7 @@ def test_weights_of_another_model_are_refused_by_the_first_that_differs(tmp_path
     first = "stages.0.0.weight"
     for content, match in [
         ({k: v for k, v in own.items() if k != first}, f"lacks '{first}'"),
-        ({**own, "more": torch.zeros(1)}, "has 'more' besides"),
+        ({**own, "more": torch.zeros(1)}, "also has 'more'"),
         ({**own, first: torch.zeros(8, 3, 3, 3)}, r"shape \(8, 3, 3, 3\), not \(8, 1, 3, 3\)"),
     ]:
         torch.save(content, path)

@@ -178,8 +178,8 @@ def _check_file(path: Path, file: Download, pooch: Any) -> None:
     checksum = pooch.file_hash(str(path), alg=kind) if kind else ""
     if checksum != published:
         raise FileFormatError(
-            f"{str(path)!r} is damaged or another version: its {_KINDS[kind]} checksum is {checksum}, "
-            f"and the published one is {published}; {remedy}"
+            f"{str(path)!r} is damaged or another version: its {_KINDS[kind]} checksum is "
+            f"{checksum}, and the published one is {published}; {remedy}"
         )
 
 
@@ -188,8 +188,8 @@ def _check_disk_space(folder: Path, file: Download, part: Path) -> None:
     free = shutil.disk_usage(folder).free
     if n_missing_bytes > free:
         raise InputError(
-            f"{file.name} needs {n_missing_bytes / 1e9:,.1f} GB, and {str(folder)!r} has {free / 1e9:,.1f} "
-            "GB left; choose another folder"
+            f"{file.name} needs {n_missing_bytes / 1e9:,.1f} GB, and {str(folder)!r} has "
+            f"{free / 1e9:,.1f} GB left; choose another folder"
         )
 
 
@@ -200,8 +200,11 @@ def _translate_errors(file: Download, url: str, folder: Path) -> Iterator[None]:
     import urllib3
 
     broken = (
-        request_errors.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError,
-    )  # fmt: skip
+        request_errors.RequestException,
+        urllib3.exceptions.HTTPError,
+        ConnectionError,
+        TimeoutError,
+    )
     try:
         yield
     except request_errors.HTTPError as error:
@@ -220,8 +223,8 @@ def _translate_errors(file: Download, url: str, folder: Path) -> Iterator[None]:
         if isinstance(error, bad):
             reason = "the address is not one of http or https"
         raise InputError(
-            f"{file.name} could not be fetched from {url} ({reason}, or it broke); call again to go "
-            f"on from there, or {_manual_remedy(file, folder)}"
+            f"{file.name} could not be fetched from {url} ({reason}, or it broke); call again to "
+            f"resume, or {_manual_remedy(file, folder)}"
         ) from None
     except _TooLongError:
         raise FileFormatError(
@@ -286,7 +289,7 @@ class _ResumingDownloader:
         self._part.replace(output_file)
 
     def _download(self, url: str, done: int) -> bool:
-        """Download the missing bytes; return False if the server has fewer than the partial file."""
+        """Download the missing bytes; return False if the server has fewer."""
         # Unencoded, because the counted bytes must be those of the file.
         head = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
         with _request(url, head) as answer:

@@ -63,8 +63,8 @@ class Images:
             -1 <= labels.min() <= labels.max() < self.n_classes
         ):
             raise DomainError(
-                f"`labels` must be class codes from 0 to {self.n_classes - 1}, or -1 for an image of "
-                "no known class"
+                f"`labels` must be class codes from 0 to {self.n_classes - 1}, or -1 for images "
+                "of no known class"
             )
         rows = np.arange(len(pixels)) if self.rows is None else np.asarray(self.rows)
         object.__setattr__(self, "pixels", pixels)
