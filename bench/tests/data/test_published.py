@@ -356,7 +356,7 @@ def test_image_folders_say_what_is_wrong(tmp_path):
     with pytest.raises(FileFormatError, match=r"dog/dog_1.JPEG' \(16 bytes\) is no readable"):
         published.read_image_folder(tmp_path)
     (tmp_path / "emu").mkdir()
-    with pytest.raises(FileFormatError, match=r"emu' holds no image"):
+    with pytest.raises(FileFormatError, match=r"emu' has no image"):
         published.find_image_folder(tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         published.find_image_folder(tmp_path / "no")

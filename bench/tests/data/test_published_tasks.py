@@ -111,7 +111,7 @@ def test_listing_exposures_reads_no_pictures_of_them(home, monkeypatch):
     def refuse(*_, **__):
         pytest.fail("pictures were read")
 
-    changes = {"cifar10": {"corrupted": refuse}}
+    changes = {"cifar10": {"load_corrupted": refuse}}
     changes |= {name: {"load": refuse} for name in ("cifar100", "svhn")}
     for name, change in changes.items():
         monkeypatch.setitem(DATASETS._entries, name, replace(DATASETS[name], **change))

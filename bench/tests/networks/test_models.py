@@ -297,8 +297,8 @@ def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="read as tensors"):
         make_tiny(weights=path)
     for content, match in [
-        ([1, 2], "no tensors by name"),
-        ({"epoch": 3}, "other things than tensors .'epoch'."),
+        ([1, 2], "no named tensors"),
+        ({"epoch": 3}, "entries that are no tensors .'epoch'."),
     ]:
         torch.save(content, path)
         with pytest.raises(FileFormatError, match=match):
