@@ -126,7 +126,7 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
     assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
     assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2
-    assert "shown on the page of --out" in capsys.readouterr().err
+    assert "adds images to the report of --out" in capsys.readouterr().err
 
 
 def test_several_confidences_scores_and_metrics(
@@ -136,7 +136,7 @@ def test_several_confidences_scores_and_metrics(
     assert run(["evaluate", str(table), *options]) == 0
     out = capsys.readouterr().out
     assert "entropy" in out
-    assert "Coverage at 7 % risk" in out
+    assert "Coverage at 7% risk" in out
 
 
 def test_logits_in_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ def test_samples_of_no_known_class():
     with pytest.warns(UndefinedMetricWarning, match="no sample has a known class"):
         assert np.isnan(balanced_accuracy([0, 1], [-1, -1]))
     for function in (nll, brier):
-        with pytest.warns(UndefinedMetricWarning, match="1 samples have no known class"):
+        with pytest.warns(UndefinedMetricWarning, match="1 samples have an unknown class"):
             assert np.isnan(function([[0.5, 0.5], [0.5, 0.5]], [0, -1]))
         assert np.isfinite(function([[0.5, 0.5], [0.5, 0.5]], [0, -1], weight=[1, 0]))
 
@@ -94,10 +94,10 @@ def test_the_catalogue_without_a_view():
     s = Scored(np.ones(2), np.zeros(2))
     assert METRICS["balanced_accuracy"].reason_not_applicable(s) == "needs labels and predictions"
     assert METRICS["nll"].reason_not_applicable(s) == "needs class probabilities or logits"
-    with pytest.raises(MissingInputError, match="labels and predictions are needed"):
+    with pytest.raises(MissingInputError, match="labels and predictions are required"):
         METRICS["balanced_accuracy"].compute(s)
     view = ClassView(np.zeros(2, dtype=int), np.zeros(2, dtype=int), (0, 1))
-    with pytest.raises(MissingInputError, match="class probabilities or logits are needed"):
+    with pytest.raises(MissingInputError, match="class probabilities or logits are required"):
         METRICS["brier"].compute(Scored(np.ones(2), np.zeros(2), class_view=view))
 
 

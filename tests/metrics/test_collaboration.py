@@ -73,9 +73,9 @@ def test_classes_that_never_occur_are_left_out():
 
 def test_what_cannot_be_said_is_said():
     c, _, p = drawn(5)
-    with pytest.warns(UndefinedMetricWarning, match="all samples are of one class"):
+    with pytest.warns(UndefinedMetricWarning, match="all samples have the same class"):
         assert np.isnan(multiclass_oc_auc(c, np.zeros(5), p))
-    with pytest.warns(UndefinedMetricWarning, match="1 samples have no known class"):
+    with pytest.warns(UndefinedMetricWarning, match="1 samples have an unknown class"):
         assert np.isnan(multiclass_oc_auc(c, [-1, 0, 1, 2, 3], p))
     with pytest.raises(DomainError, match=r"Did you mean 0\.1"):
         oc_accuracy(c, np.zeros(5), review=10)

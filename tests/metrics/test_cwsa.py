@@ -253,10 +253,12 @@ def test_a_threshold_that_new_data_may_leave_empty_allows_no_interval():
     assert 0 < (c >= 0.99).sum() < 10
     interval = metric_interval(c, loss, metric="auc_mcc_plus")
     assert np.isnan(interval.low)
-    assert "samples reach the threshold 0.99; with fewer than 10" in interval.note
+    assert (
+        "samples are accepted at the threshold 0.99; an interval needs at least 10" in interval.note
+    )
     difference = metric_difference(c, c**2, loss, metric="auc_mcc_plus")
     assert np.isnan(difference.p_value)
-    assert "reach the threshold 0.99" in difference.note
+    assert "accepted at the threshold 0.99" in difference.note
     # CWSA goes to 0 with the coverage, and has no such jump.
     assert np.isfinite(metric_interval(c, loss, metric="auc_mcc").low)
 

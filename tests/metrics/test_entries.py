@@ -55,8 +55,8 @@ def test_a_reader_sees_eight_numbers_first() -> None:
 def test_column_heads_carry_the_number_in_the_name() -> None:
     risk, coverage = metric_named("selective_risk@72.5cov"), metric_named("coverage@2risk")
     assert (risk.display.short_title, risk.display.narrow_title) == (
-        "Risk at 72.5 % coverage",
-        "Risk at 72.5 % cov.",
+        "Risk at 72.5% coverage",
+        "Risk at 72.5% cov.",
     )
-    assert (coverage.display.short_title, coverage.display.narrow_title) == ("", "Cov. at 2 % risk")
+    assert (coverage.display.short_title, coverage.display.narrow_title) == ("", "Cov. at 2% risk")
     assert METRICS["accuracy"].display.narrow_title == "Acc."

@@ -116,7 +116,7 @@ def test_weights_of_monte_carlo_aurc_are_repetitions():
     one = monte_carlo_aurc(c, x, draws=5, rng=1, weight=times)
     rows = np.repeat(np.arange(40), times)
     assert one == pytest.approx(monte_carlo_aurc(c[rows], x[rows], draws=5, rng=1))
-    with pytest.raises(DomainError, match="`weight` must be whole numbers"):
+    with pytest.raises(DomainError, match="`weight` must be integers"):
         monte_carlo_aurc(c, x, weight=times + 0.5)
 
 
@@ -146,7 +146,7 @@ def test_monte_carlo_has_a_function_of_its_own():
         (lambda: monte_carlo_aurc([1, 2], [0, 1], draws=0.5), "`draws` must be an integer"),
         (lambda: population_weight([0.1, 1.0]), "`rank` must be below 1"),
         (lambda: population_weight(1.5), r"`rank` must lie in \[0, 1\]"),
-        (lambda: population_weight(["a"]), "`rank` must hold numbers"),
+        (lambda: population_weight(["a"]), "`rank` must contain numbers"),
         (lambda: population_weight([np.nan]), "`rank` must be finite"),
         (lambda: population_weight(0.5, "area"), "`area` must be one of"),
         (lambda: population_aurc([1], [1], form="sum"), "`form` must be one of"),

@@ -151,7 +151,7 @@ def test_an_interval_holds_its_value_or_says_why_there_is_none(metric, loss, con
         assert metric.measurement.low - 1e-12 <= found.low
         assert found.high <= max(metric.measurement.high, value) + 1e-12
         # Where no risk near the one asked for is plausible, the coverage is known for sure.
-        assert found.low < found.high or "beyond doubt" in found.note
+        assert found.low < found.high or "with certainty" in found.note
 
 
 def test_without_failures_the_end_is_what_the_error_rate_allows() -> None:
@@ -177,7 +177,7 @@ def test_a_perfect_score_of_few_failures_is_not_certain() -> None:
 def test_one_instance_and_one_failure_have_notes() -> None:
     assert metric_interval([0.3], [1.0]).note
     note = metric_interval(np.linspace(1, 0, 9), np.arange(9) == 4, metric="failure_auroc").note
-    assert "single sample on one side" in note
+    assert "the single sample on one side" in note
 
 
 def test_weights_of_any_scale_and_copies_within_a_cluster() -> None:
@@ -287,7 +287,7 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
 
 def test_failures_among_the_accepted_are_named_so() -> None:
     c, loss = np.linspace(1, 0, 80), (np.arange(80) >= 78).astype(float)
-    assert "none of the accepted" in metric_interval(c, loss, metric="selective_risk@80cov").note
+    assert "no accepted sample" in metric_interval(c, loss, metric="selective_risk@80cov").note
     loss[60:] = 1.0
     note = metric_interval(c, loss, metric="selective_risk@80cov").note
     assert "only 4 failures among the accepted" in note

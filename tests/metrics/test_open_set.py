@@ -53,14 +53,16 @@ def test_a_perfect_order_leaves_the_accuracy_and_a_random_one_half_of_it():
 
 
 def test_oscr_without_one_kind_says_so():
-    with pytest.warns(UndefinedMetricWarning, match="no sample is of no known class"):
+    with pytest.warns(UndefinedMetricWarning, match="no sample has an unknown class"):
         assert np.isnan(oscr([0.1, 0.2], [0, 1], [0, 1]))
-    with pytest.warns(UndefinedMetricWarning, match="no sample is of a known class"):
+    with pytest.warns(UndefinedMetricWarning, match="no sample has a known class"):
         assert np.isnan(oscr([0.1, 0.2], [0, 1], [-1, -1]))
     assert oscr([0.1, 0.2], [0, 1], [1, -1]) == 0.0
     closed = of_open_set(np.array([0.1, 0.2]), np.array([0, 1]), np.array([0, 1]))
     for name in (*OPEN, "scod_risk@80cov-0.5cost"):
-        assert metric_named(name).reason_not_applicable(closed) == "needs samples of no known class"
+        assert (
+            metric_named(name).reason_not_applicable(closed) == "needs samples of unknown classes"
+        )
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.3, 0.75, 1.0])
@@ -131,11 +133,11 @@ def test_one_unknown_sample_shows_no_spread_and_few_come_with_a_warning():
     prediction[::5], labels[20] = 1, -1
     interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
     assert np.isnan(interval.low)
-    assert "single sample on one side" in interval.note
+    assert "the single sample on one side" in interval.note
     labels[22] = labels[3] = -1
     interval = interval_of_metric(METRICS["oscr"], of_open_set(c, prediction, labels))
     assert interval.low < METRICS["oscr"].compute(of_open_set(c, prediction, labels)).value
-    assert "only 3 failures among the samples of no known class" in interval.note
+    assert "only 3 failures among the samples of unknown classes" in interval.note
 
 
 def test_few_failures_among_the_accepted_come_with_a_warning_for_the_scod_risk():

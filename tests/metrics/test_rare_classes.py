@@ -103,7 +103,7 @@ def test_few_failures_of_a_rare_class_allow_no_interval(name):
     assert np.isnan([interval.low, interval.high, gap.low, gap.high, gap.p_value]).all()
     assert gap.value == metric.compute(first).value - metric.compute(second).value
     for note in (interval.note, gap.note):
-        assert note.startswith("a class is too rare: the variance rests on about 6 failures")
+        assert note.startswith("a class is too rare: the variance is based on about 6 failures")
     replicates = metric.compute(first).value + np.random.default_rng(0).normal(0, 0.01, 200)
     assert (
         interval_of_replicates(metric, replicates, first, cluster=None, level=0.95).note

@@ -88,13 +88,13 @@ def test_the_reference_codes_example_with_fine_bins():
 
 
 def test_one_class_gives_a_reason():
-    with pytest.warns(UndefinedMetricWarning, match="all samples are of one class"):
+    with pytest.warns(UndefinedMetricWarning, match="all samples have the same class"):
         assert np.isnan(oc_auc([0.1], [1], [0.3]))
     with pytest.warns(UndefinedMetricWarning, match="there are no positives"):
         assert np.isnan(oc_ap([0.1, 0.2], [0, 0], [0.3, 0.4]))
-    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not hold both classes"):
+    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not contain both classes"):
         assert np.isnan(accepted_auroc([0.1, 0.2], [0, 1], [0.3, 0.4], coverage=0.5))
-    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not hold both classes"):
+    with pytest.warns(UndefinedMetricWarning, match="accepted samples do not contain both classes"):
         assert np.isnan(accepted_auroc([0.1, 0.2], [0, 1], [0.3, 0.4], coverage=0.0))
 
 
@@ -148,7 +148,7 @@ def test_log_odds_keep_the_order_where_probabilities_saturate():
 def test_unknown_classes_give_a_reason():
     p = np.array([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
     view = ClassView(np.array([1, 0, -1]), p.argmax(axis=1), (0, 1), p, np.log(p))
-    assert entry_value("oc_auc", view, np.arange(3)).reason == "1 samples have no known class"
+    assert entry_value("oc_auc", view, np.arange(3)).reason == "1 samples have an unknown class"
     known = entry_value("oc_auc", view, np.arange(3), np.array([1.0, 1.0, 0.0]))
     assert known.value == 1.0
 

@@ -91,7 +91,7 @@ def test_the_frame_has_a_row_for_each_cell():
         ((["a"], ["a"], [1]), {"normalize": "row"}, InputError, "`normalize` must be one of"),
         ((["a"], ["a"], [1]), {"classes": ["b"]}, DomainError, "`labels` must be one of"),
         ((["a"], ["c"], [1]), {"classes": ["a"]}, DomainError, "`prediction` must be one of"),
-        ((["1"], [1], [1]), {}, DomainError, "name classes in the same way"),
+        ((["1"], [1], [1]), {}, DomainError, "must have names of the same type"),
         ((["a"], ["a"], [1]), {"weight": [-1]}, DomainError, "`weight` must not be negative"),
         ((["a"], ["a"], [1]), {"classes": ["a", "a"]}, InputError, "distinct"),
     ],

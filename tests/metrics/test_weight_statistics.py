@@ -283,7 +283,7 @@ def test_shapes_and_kinds():
         ((1.0, 5), {}, DomainError, r"`rank` must be in \[0, 1\); got 1.0"),
         (([0.2, -0.1], 5), {}, DomainError, r"got -0.1 at index 1"),
         ((np.nan, 5), {}, DomainError, "`rank` must be finite"),
-        (("half", 5), {}, DomainError, "`rank` must hold numbers"),
+        (("half", 5), {}, DomainError, "`rank` must contain numbers"),
         ((0.5, 0), {}, DomainError, "`n` must be an integer of at least 1; got 0"),
         ((0.5, [3, 2.5]), {}, DomainError, "`n` must be an integer of at least 1; got 2.5"),
         (([0.5, 0.5], [1, 2, 3]), {}, ShapeError, "`rank` and `n` must broadcast"),

@@ -102,7 +102,7 @@ def test_nothing_accepted_is_undefined_with_a_reason() -> None:
         ({"threshold": float("nan")}, "`threshold` must be finite"),
         (
             {"max_risk": 0.1},
-            "no threshold keeps the selective risk at or below 0.1; the least is 0.5",
+            "no threshold has a selective risk of at most 0.1; the minimum is 0.5",
         ),
     ],
 )

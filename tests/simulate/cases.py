@@ -25,8 +25,8 @@ OPTIONS = {
     ),
     "random-order": ({"risk": 0}, {"risk": 1}),
     "oracle-order": ({"risk": 1},),
-    "cwsa-calibrated": ({"known_share": 0.5},),
-    "cwsa-overconfident": ({"known_share": 0.4, "classes": 10},),
+    "cwsa-calibrated": ({"informed_share": 0.5},),
+    "cwsa-overconfident": ({"informed_share": 0.4, "classes": 10},),
     "two-sele-counterexample": ({"top": 0.5, "inside": 0.1, "outside": 0.3},),
 }
 

@@ -71,7 +71,7 @@ def test_cwsa_is_a_mean_over_thresholds():
 
 
 def test_the_sweep_of_a_sample_goes_to_the_sweep_of_the_population():
-    model = simulate.make("cwsa-overconfident", known_share=0.9)
+    model = simulate.make("cwsa-overconfident", informed_share=0.9)
     sweep = cwsa_sweep(*model.sample(100_000, rng=1))
     np.testing.assert_allclose(
         sweep.cwsa, simulate.expected_cwsa(model, sweep.threshold), atol=0.006
@@ -108,5 +108,5 @@ def test_what_has_no_cwsa_is_refused():
         simulate.expected_cwsa(simulate.make("two-gaussians"), 0.5)
     with pytest.raises(DomainError, match=r"\[0, 1\)"):
         simulate.expected_cwsa(simulate.make("cwsa-perfect"), [0.5, 1.0])
-    with pytest.raises(DomainError, match="known_share"):
+    with pytest.raises(DomainError, match="informed_share"):
         simulate.confident_when_correct(1.0)

@@ -264,7 +264,7 @@ def test_is_said_in_a_sentence():
         "probability 0.9 or more over calibration sets, the true risk of all answers is at most 0.05."
     )
     nobody = made(("none", "all"), (None, None), capacity=0)
-    assert str(nobody).startswith("One is not run, two answers all; for 0.9 or more")
+    assert str(nobody).startswith("One is not run, two answers all; with probability 0.9 or more")
 
 
 def test_what_a_sample_costs_is_what_was_run_on_it():

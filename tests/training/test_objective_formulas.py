@@ -138,7 +138,7 @@ def test_values(n, seed):
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients(name, monkeypatch):
     # The temperature of soft ranks is a constant to the gradient: here to the differences too.
-    monkeypatch.setattr(_area, "spread", lambda _: torch.tensor(1.0))
+    monkeypatch.setattr(_area, "standard_deviation", lambda _: torch.tensor(1.0))
     fields = [i for i in range(5) if i != 1]
     out, labels = output(5, grad=True)
     objective = last_phase(made(name)).eval()

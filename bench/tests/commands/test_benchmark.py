@@ -109,10 +109,10 @@ def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monke
         raise InputError(msg)
 
     faked()
-    monkeypatch.setattr(COMMAND, "_show", stale)
+    monkeypatch.setattr(COMMAND, "_print_summary", stale)
     assert run(["benchmark", "run", "glyphs"]) == 0
     printed = capsys.readouterr()
-    assert "There is no summary: the run 'x' has changed" in printed.err
+    assert "The summary is not available: the run 'x' has changed" in printed.err
     assert "Runs are in runs" in printed.out
 
 
@@ -185,7 +185,7 @@ def test_jobs_are_told_as_they_end(folder, faked, capsys):
 
 def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatch):
     """Also where there is no terminal: a line each, now and then."""
-    monkeypatch.setattr(job_lines, "_LINES", 0.01)
+    monkeypatch.setattr(job_lines, "_LINE_INTERVAL", 0.01)
     jobs = folder / "runs" / JOBS
 
     def go_on(*_, **__):
@@ -205,14 +205,14 @@ def test_jobs_in_progress_have_a_line_of_the_bar(tmp_path):
     bar = Progress(TextColumn("{task.description}", markup=False), console=Console(file=StringIO()))
     lines = JobLines(bar, folder=tmp_path)
     told(2.0)
-    lines.look()
+    lines.update()
     told.path.write_text(told.path.read_text().replace("null", "40.5"))
-    lines.look()
+    lines.update()
     jobs, own = bar.tasks
     assert (own.completed, own.total) == (2.0, 12)
     assert re.fullmatch(r"train-\[x\]: epoch 3 of 12, about (40|39) s left", own.description)
     told.path.unlink()
-    lines.look()
+    lines.update()
     assert [task.description for task in bar.tasks] == [jobs.description] == ["Jobs"]
 
 
@@ -220,7 +220,7 @@ def test_status_of_jobs_in_progress(folder, capsys):
     followed.begin(folder / "runs", followed.small())
     ProgressWriter(Job("train-x", {}), folder / "runs" / JOBS, "epoch", 12)(2.5)
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "Going on: train-x: epoch 3 of 12\n" in capsys.readouterr().out
+    assert "Running: train-x: epoch 3 of 12\n" in capsys.readouterr().out
 
 
 def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):
@@ -232,23 +232,23 @@ def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):
     assert run(["benchmark", "run", "glyphs"]) == 1
     printed = capsys.readouterr()
     assert "1/2 train-[x]: failed: too hot" in printed.err
-    assert f"2 of 2 jobs failed or were left out. Their logs: runs/jobs/{log.name}." in printed.err
+    assert f"2 of 2 jobs failed or were skipped. Their logs: runs/jobs/{log.name}." in printed.err
     assert "`abstain benchmark report runs`" in printed.out
     faked(Outcome(other, "failed", error="its process was killed"))
     assert run(["benchmark", "run", "glyphs"]) == 1
-    assert "1 of 1 jobs failed or were left out. The same command tries" in capsys.readouterr().err
+    assert "1 of 1 jobs failed or were skipped. The same command tries" in capsys.readouterr().err
 
 
 def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
     faked(stop=KeyboardInterrupt())
     assert run(["benchmark", "run", "glyphs"]) == 130
-    assert "the same command goes on from here" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["glyph"], "no task named 'glyph'. Did you mean 'glyphs'?.*ends in '.toml'"),
+        (["glyph"], "no task named 'glyph'. Did you mean 'glyphs'?.*must end in '.toml'"),
         (["none.toml"], "there is no configuration 'none.toml'"),
         (["glyphs", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
         (["glyphs", "--methods", "mrs"], "no method named 'mrs'"),
@@ -277,11 +277,13 @@ def test_a_folder_of_another_configuration(folder, faked, capsys):
     assert "another configuration" not in capsys.readouterr().err
     assert run(["benchmark", "run", "glyphs", "--seeds", "3", "--samples", "4"]) == 0
     err = capsys.readouterr().err
-    assert "runs of another configuration. They are kept" in err
+    assert "runs of another configuration. They are used again" in err
     assert err.splitlines()[1:] == ["  seeds: with 2"]
     assert run(["benchmark", "run", "digits"]) == 2
     err = capsys.readouterr().err
-    assert "holds runs of the task 'glyphs'; choose another one for 'digits' with --out" in err
+    assert (
+        "contains runs of the task 'glyphs'; choose another folder for 'digits' with --out" in err
+    )
 
 
 def test_what_differs_between_configurations():
@@ -290,8 +292,8 @@ def test_what_differs_between_configurations():
     assert changes_in(before, now) == [
         "a: with 3, without 1",
         "b.c: 1 -> 2",
-        "e: 0 -> not there",
-        "f: not there -> new",
+        "e: 0 -> not set",
+        "f: not set -> new",
     ]
     assert changes_in({"a": [1, 2]}, {"a": [2, 1]}) == ["a: in another order"]
 
@@ -303,18 +305,18 @@ def test_status_of_a_run_that_goes_on(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "glyphs, small-conv, 2 seeds" in printed
     assert "cross-entropy 4 0 0 ? 0" in printed
-    assert "Unless a run is going on, the command that began it goes on" in printed
+    assert "If it is not running, the same `run` command continues it" in printed
     followed.before(folder / "runs", config, jobs=slice(9))
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "Settings chosen so far by augrc" in words(capsys.readouterr().out)
+    assert "Settings selected so far by augrc" in words(capsys.readouterr().out)
     followed.before(folder / "runs", config)
     followed.after(folder / "runs", config)
     assert run(["benchmark", "status", "runs", "--metric", "accuracy"]) == 0
     printed = words(capsys.readouterr().out)
     assert "cross-entropy 4 4 4 2 2" in printed
-    assert "Settings chosen by accuracy on validation data" in printed
+    assert "Settings selected by accuracy on validation data" in printed
     assert "dg_res dg dropout0-reward6 0.95 2" in printed
-    assert "All is done" in printed
+    assert "The run is complete" in printed
 
 
 def test_status_says_what_each_stage_took(folder, capsys):
@@ -322,10 +324,10 @@ def test_status_says_what_each_stage_took(folder, capsys):
     followed.begin(folder / "runs", config)
     followed.before(folder / "runs", config)
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "What each stage took" not in capsys.readouterr().out
+    assert "Time by stage" not in capsys.readouterr().out
     assert run(["benchmark", "status", "runs", "--costs"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    start = lines.index(["What", "each", "stage", "took"])
+    start = lines.index(["Time", "by", "stage"])
     assert lines[start + 1] == ["stage", "part", "jobs", "seconds", "share"]
     assert [line[:3] for line in lines[start + 2 : start + 4]] == [
         ["train", "total", "8"],
@@ -345,8 +347,8 @@ def test_status_names_failures(folder, capsys):
     followed.before(folder / "runs", config, fails)
     assert run(["benchmark", "status", "runs"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Failed: train-dg-dropout0-reward3-seed0: OSError: [too] hot. Its log: runs/" in printed
-    assert "tries again what failed" in printed
+    assert "Failed: train-dg-dropout0-reward3-seed0: OSError: [too] hot. Log: runs/" in printed
+    assert "repeats failed jobs" in printed
 
 
 @pytest.mark.parametrize("command", ["status", "report"])
@@ -360,14 +362,16 @@ def test_status_of_an_unknown_metric(folder, capsys):
     followed.begin(folder, config)
     followed.before(folder, config, jobs=slice(4))
     assert run(["benchmark", "status", ".", "--metric", "augr"]) == 2
-    assert "no setting was chosen by 'augr'. Did you mean 'augrc'" in capsys.readouterr().err
+    assert "no setting was selected by 'augr'. Did you mean 'augrc'" in capsys.readouterr().err
 
 
 def test_a_report_of_what_is_not_tested(folder, capsys):
     followed.begin(folder / "runs", followed.small())
     assert run(["benchmark", "report", "runs"]) == 2
     err = capsys.readouterr().err
-    assert "no run of 'runs' is tested yet; `abstain benchmark status runs` says how far" in err
+    assert (
+        "no run in 'runs' is tested yet; `abstain benchmark status runs` prints its progress" in err
+    )
 
 
 @pytest.fixture
@@ -378,7 +382,7 @@ def made(folder):
 def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     assert run(["benchmark", "export", "runs", "all.parquet"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Left all.parquet" in printed
+    assert "Wrote all.parquet" in printed
     table = pl.read_parquet("all.parquet")
     logits = [name for name in table.columns if name.startswith("logit_")]
     largest = pl.max_horizontal(logits) if logits else pl.col("row") * 1.0
@@ -386,7 +390,7 @@ def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     mine.write_csv("mine.csv")
     assert run(["benchmark", "add-scores", "runs", "mine.csv", "--title", "Mine"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Added mine; `abstain benchmark report runs` ranks it with the rest." in printed
+    assert "Added mine; `abstain benchmark report runs` includes it in the ranking." in printed
     store = Store.read("runs")
     assert [one.title for one in store.added_methods] == ["Mine"]
     assert run(["benchmark", "add-scores", "runs", "mine.csv"]) == 2
@@ -404,7 +408,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
     assert run(["benchmark", "report", "runs", *asked]) == 0
     printed = capsys.readouterr().out
     assert "confidnet" in printed
-    assert "Left runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
+    assert "Wrote runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
     page = (folder / "runs" / "report" / "benchmark.html").read_text()
     assert f"abstain benchmark report runs {' '.join(asked)}" in page
     values = pl.read_parquet(folder / "runs" / "report" / "tables" / "values.parquet")
@@ -419,7 +423,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
 
 def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monkeypatch):
     """Where there is no terminal a line now and then; the next status knows the rest."""
-    monkeypatch.setattr(console_of_commands, "_OFTEN", 0.0)
+    monkeypatch.setattr(console_of_commands, "_SECONDS_BETWEEN_LINES", 0.0)
     asked = ["--methods", "msr", "confidnet", "--metrics", "augrc", "--studies", "iid", "unseen"]
     assert run(["benchmark", "report", "runs", *asked]) == 0
     lines = capsys.readouterr().err.splitlines()
@@ -431,7 +435,7 @@ def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monk
 def test_a_report_beside_runs_of_another_task(made, folder, capsys):
     followed.begin(folder / "other", followed.small())
     assert run(["benchmark", "report", "runs", "--beside", "other"]) == 2
-    assert "no run of 'other' is tested yet" in capsys.readouterr().err
+    assert "no run in 'other' is tested yet" in capsys.readouterr().err
     manifest = (folder / "runs" / MANIFEST).read_text()
     shutil.copytree(folder / "runs", folder / "third")
     (folder / "third" / MANIFEST).write_text(manifest.replace('"task": "made"', '"task": "else"'))
@@ -461,7 +465,7 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "Imported: 1 run of confidnet" in printed
     # Nothing was run here, so no job took any time; "0 s" was printed.
-    assert printed.endswith("All is done.")
+    assert printed.endswith("The run is complete.")
     assert run(["benchmark", "import", "theirs", "runs", *asked]) == 2
     assert run(["benchmark", "import", "theirs", "runs", *asked, "--replace"]) == 0
     assert {"msr", "confidnet"} <= set(Store.read("runs").stored_runs[0].validation_values)

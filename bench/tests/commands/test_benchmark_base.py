@@ -58,7 +58,7 @@ def test_a_report_without_torch_has_all_but_the_pictures(folder):
     few = ["--metrics", "augrc", "--studies", "iid", "--methods", "msr", "mls"]
     done = base(folder, "benchmark", "report", "runs", *few)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Left runs/report/benchmark.html, runs/report/pages, runs/report/tables" in done.stdout
+    assert "Wrote runs/report/benchmark.html, runs/report/pages, runs/report/tables" in done.stdout
     page = (folder / "runs" / "report" / "benchmark.html").read_text()
     assert "torch is not installed" in page
     assert pl.read_parquet(folder / "runs/report/tables/values.parquet").height
@@ -84,7 +84,7 @@ def test_the_status_of_receipts_without_torch(tmp_path, monkeypatch, capsys):
     done = base(tmp_path, "benchmark", "status", "runs")
     assert run(["benchmark", "status", "runs"]) == 0
     assert (done.returncode, done.stdout) == (0, capsys.readouterr().out)
-    assert "Not all is done" in done.stdout
+    assert "The run is incomplete" in done.stdout
 
 
 def test_the_jobs_of_a_run_are_known_without_torch(tmp_path):

@@ -223,14 +223,14 @@ def test_a_configuration_to_edit_is_printed(folder, capsys, data):
     assert run(["study", "finetune", "mine.toml", "--print-config"]) == 0
     assert capsys.readouterr().out == text
     assert run(["study", "finetune", "mine.toml", "--data", "cifar10", "--print-config"]) == 2
-    assert "prints a file as it is" in capsys.readouterr().err
+    assert "prints a file without changes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--out", "out"], "Interrupted: the same command goes on from here."),
-        ([], "Interrupted: nothing is kept; with --out the same command goes on from here."),
+        (["--out", "out"], "Interrupted: the same command continues."),
+        ([], "Interrupted: nothing is stored; with --out, the same command continues."),
     ],
 )
 def test_an_interrupted_finetuning_says_how_to_go_on(folder, capsys, monkeypatch, more, said):
@@ -280,7 +280,7 @@ def squares(monkeypatch):
 def test_every_study_runs_and_leaves_its_folder(folder, capsys, squares):
     assert run(["study", "--all", "--out", "out"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "2 of 2 studies are done" in printed
+    assert "2 of 2 studies are complete" in printed
     assert "It is 81." in printed
     left = pl.read_csv(folder / "out" / "results.csv")
     assert left["found"].to_list() == ["It is 81."] * 2
@@ -311,7 +311,7 @@ def test_a_study_that_fails_stops_no_other_and_is_run_again(folder, capsys, squa
     asked = ["study", "--all", "--quick", "--out", "out"]
     assert run(asked) == 1
     printed = words(capsys.readouterr().out)
-    assert "1 of 2 studies are done" in printed
+    assert "1 of 2 studies are complete" in printed
     assert "first: `n` cannot be squared" in printed
     squares["first"].broken = False
     assert run(asked) == 0

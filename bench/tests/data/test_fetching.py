@@ -478,7 +478,7 @@ def test_commands(tmp_path, source, capsys):
     source()
     data(["fetch", "set", "--folder", str(tmp_path), "--no-keep"], result_action="return_value")
     printed = capsys.readouterr()
-    assert f"Read it from {tmp_path / 'set'}" in printed.out
+    assert f"The data set is in {tmp_path / 'set'}" in printed.out
     assert "no SHA-256 is published for it; it has the published MD5" in printed.err
     assert not (tmp_path / "set.tar.gz").exists()
     data(["list"], result_action="return_value")

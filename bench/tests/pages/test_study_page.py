@@ -235,7 +235,7 @@ def test_warnings_are_told_as_such_and_first():
 
 
 def test_short_words_are_whole_and_percent_stays_with_its_number():
-    rows = [{"a": "better", "b": "x" * 40, "c": "at 90 % coverage", "d": "e"}]
+    rows = [{"a": "better", "b": "x" * 40, "c": "at 90% coverage", "d": "e"}]
     result = StudyResult("a", "b", "c", {}, {"results": rows}, verdict=("Lower by 3 %.",))
     page = study_html(result)
     assert '<th scope="row">better</th>' in page

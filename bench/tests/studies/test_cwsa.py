@@ -250,7 +250,7 @@ def test_impossible_rows_are_those_of_the_published_note(found):
 def test_a_pair_of_numbers_that_no_threshold_has(found):
     (row,) = claims(found, "at one threshold")
     assert row["verdict"] == FAILS
-    law = simulate.uniform_confidence(known_share=0.9)
+    law = simulate.uniform_confidence(informed_share=0.9)
     assert simulate.expected_cwsa(law, 0.95) == pytest.approx(0.221, abs=0.01)
     assert simulate.expected_cwsa_plus(law, 0.77) == pytest.approx(0.742, abs=0.03)
 

@@ -8,10 +8,10 @@ import numpy as np
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
-from abstain.curves.bands import RiskCoverageBand, band_of
+from abstain.curves.bands import RiskCoverageBand, compute_band
 from abstain.curves.metric_coverage import MetricCoverageCurve
-from abstain.curves.reliability import ReliabilityCurve, reliability_of
-from abstain.curves.risk_coverage import curve_of, thin
+from abstain.curves.reliability import ReliabilityCurve, cached_reliability_curve
+from abstain.curves.risk_coverage import curve_from_groups, thin
 from abstain.errors import InputError
 from abstain.evaluation.intervals import interval_of_replicates
 from abstain.evaluation.notes import score_notes
@@ -200,7 +200,7 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
     """Gather the curves and the notable samples of one score."""
     s, sure = part.s, part.scored_by_probability
     calibrated = _calibration_curves(sure) if sure.is_calibratable else (None, None, None)
-    selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
+    selective = thin(curve_from_groups(s.groups, "selective"), vertices=_VERTICES)
     return ScoreCurves(
         split=part.split,
         score=part.score,
@@ -228,7 +228,7 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
     kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
-    return band_of(
+    return compute_band(
         s, "selective", level=options.level, coverage=kept, cluster=cluster, rng=options.seed
     )
 
@@ -244,5 +244,5 @@ def _calibration_curves(
         MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
         for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))
     ]
-    reliability = reliability_of(s, 15, "equal_width")
+    reliability = cached_reliability_curve(s, 15, "equal_width")
     return reliability, drawn[0], drawn[1]

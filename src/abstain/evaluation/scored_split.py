@@ -10,7 +10,7 @@ import numpy as np
 
 from abstain._foundation.names import encode_names
 from abstain._foundation.scored import Scored
-from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
+from abstain.curves.risk_coverage import RiskCoverageCurve, curve_from_groups, thin
 from abstain.errors import InputError
 from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import Contribution, ExtremeSample
@@ -66,7 +66,9 @@ def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
         rows = codes == i
         weight = None if s.weight is None else s.weight[rows]
         part = Scored(s.confidence[rows], s.loss[rows], weight)
-        curves[str(groups[i])] = thin(curve_of(part.groups, "selective"), vertices=_VERTICES)
+        curves[str(groups[i])] = thin(
+            curve_from_groups(part.groups, "selective"), vertices=_VERTICES
+        )
     return curves
 
 

@@ -1,4 +1,4 @@
-"""Calibration error: how far the confidence is from the frequency of being right."""
+"""Binned calibration errors: the difference between confidence and accuracy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from abstain.curves.reliability import (
     LOSS_HINT,
     Binning,
     bin_means,
-    reliability_of,
+    cached_reliability_curve,
 )
 from abstain.errors import InputError
 from abstain.inference.draws import BLOCK_SIZE, Draws
@@ -41,13 +41,13 @@ from abstain.metrics.entry import (
 )
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
-#: Probabilities that are binned at once.
+#: Number of probabilities that are binned at once.
 _BLOCK = 1 << 20
 
 
 def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
-    """Mean gap between confidence and accuracy over right-closed bins."""
-    curve = reliability_of(s, bins, binning)
+    """Compute the mean difference between confidence and accuracy over right-closed bins."""
+    curve = cached_reliability_curve(s, bins, binning)
     return MetricValue(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
 
 
@@ -59,15 +59,15 @@ def _mean_gap(weight: FloatArray, difference: FloatArray, total: float) -> Scala
 def _gaps_of_nonempty_bins(
     weight: FloatArray, difference: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return gap and weight of the bins that hold a sample: an empty one has no accuracy."""
+    """Return absolute difference and weight of the nonempty bins; empty bins have no accuracy."""
     is_nonempty = weight > 0
     return namespace(weight).abs(difference[is_nonempty]), weight[is_nonempty]
 
 
 def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
-    """Mean gap over bins [a, b): a confidence of 1.0 is in none, and still divided by."""
-    # linspace, as the code that is reproduced: its edges decide where ties with them go. One bin
-    # more than asked for takes the confidence 1.0, and is left out of the sum.
+    """Compute the ECE over bins [a, b), without samples of confidence 1, but divided by all n."""
+    # np.linspace, as in the reproduced code, because its edges decide the bins of equal
+    # confidences. One additional bin contains the confidence 1.0 and is excluded from the sum.
     edges = as_double_like(np.linspace(0.0, 1.0, bins + 1)[1:], s.probability_or_confidence)
     sums = bin_sums(s, edges, side="right")
     mean_p, accuracy = bin_means(sums)
@@ -76,8 +76,8 @@ def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
 
 
 def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
-    """Largest gap of all bins that hold a sample."""
-    curve = reliability_of(s, bins, binning)
+    """Compute the largest difference between confidence and accuracy over the nonempty bins."""
+    curve = cached_reliability_curve(s, bins, binning)
     gap, _ = _gaps_of_nonempty_bins(curve.weight, curve.accuracy - curve.confidence)
     return MetricValue(as_scalar(s.xp.max(gap)))
 
@@ -85,9 +85,9 @@ def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> 
 def compute_classwise_ece(
     s: Scored, bins: int = 15, binning: Binning = "equal_width"
 ) -> MetricValue:
-    """Mean over classes of the gap between class probability and class frequency."""
+    """Compute the mean over classes of the difference between probability and frequency."""
     view = get_class_view(s)
-    # Rounding may leave a probability a hair outside [0, 1], beyond the last bin.
+    # Clip rounding errors, because a probability above 1 would be beyond the last bin.
     p = get_probabilities(view)
     p = value_with_gradient(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     if is_numpy(p) and binning == "equal_width":
@@ -101,13 +101,13 @@ def compute_classwise_ece(
 def _classwise_ece_equal_width(
     p: FloatArray, labels: IntArray, weight: FloatArray | None, bins: int
 ) -> float:
-    """Sum the gaps of many classes at once: bins of equal width need no order of the samples.
+    """Compute the class-wise ECE with bins of equal width, for many classes at once.
 
-    The weight of a bin times its gap is what it holds of the class less what it promises of it.
+    The weight of a bin times its difference is the class weight minus the sum of probabilities.
     """
     n, classes = p.shape
     w = np.ones(n) if weight is None else weight
-    # As in `equal_width_bins`: in the precision of the probabilities.
+    # In the precision of the probabilities, as in `equal_width_bins`.
     edges = (np.arange(1, bins) / bins).astype(p.dtype)
     gaps, step = 0.0, max(_BLOCK // n, 1)
     for start in range(0, classes, step):
@@ -122,21 +122,21 @@ def _classwise_ece_equal_width(
     return error
 
 
-#: As many as the ECE of the catalogue has.
+#: Number of bins of the ECE in the catalogue.
 _DEFAULT_BINS = 15
 
-#: Above this many clusters most of what a bin holds of each is nothing.
+#: Up to this number of clusters, the table of bins and clusters is dense.
 _MAX_DENSE_CLUSTERS = 4096
 
 
 def ece_replicates(
     scored_sets: Sequence[Scored], draws: Draws, *, threads: int | None = None
 ) -> FloatArray:
-    """Compute the ECE (15 bins of equal width) of every resample, shape (sets, resamples).
+    """Compute the ECE (15 bins of equal width) in every resample, shape (scores, resamples).
 
-    NaN where nothing that was drawn has a weight.
+    NaN if all drawn samples have weight 0.
     """
-    # A row of each cluster stands for all: they are drawn whole.
+    # One row of each cluster represents it, because clusters are drawn as a whole.
     cluster_rows = None if draws.cluster is None else np.unique(draws.cluster, return_index=True)[1]
     tables = [_bin_gaps_by_cluster(s, draws.cluster) for s in scored_sets]
     if cluster_rows is not None and cluster_rows.size <= _MAX_DENSE_CLUSTERS:
@@ -156,7 +156,7 @@ def ece_replicates(
 
 
 def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
-    """Return what each unit adds to the gap of each bin and, in the last row, to the weight."""
+    """Return the contribution of each sample or cluster to the bins and (last row) the weight."""
     from scipy.sparse import csr_matrix
 
     rows = np.arange(s.n_rows) if s.weight is None else np.flatnonzero(s.weight > 0)
@@ -174,7 +174,7 @@ def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
 
 
 def _ece_from_sums(sums: FloatArray) -> FloatArray:
-    """Turn the sums, (sets times bins and weight, b), into one ECE a set and resample."""
+    """Compute the ECE of each score and resample from the sums of bins and weight."""
     sums = sums.reshape(-1, _DEFAULT_BINS + 1, sums.shape[1])
     gaps, weight = np.abs(sums[:, :_DEFAULT_BINS]).sum(axis=1), sums[:, _DEFAULT_BINS]
     error: FloatArray = np.full(weight.shape, np.nan)
@@ -208,21 +208,22 @@ def ece(
 ) -> float:
     """Compute the expected calibration error (ECE).
 
-    Answers: by how much does the confidence differ from the accuracy, on average over bins?
+    Answers: averaged over bins, how far is the confidence from the accuracy?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], read as the probability of being right.
+        In [0, 1], interpreted as the probability of a correct prediction.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of equal width in confidence, or of about equal weight.
+        Whether bins have equal width in confidence or about equal weight.
     convention : {"right_closed", "right_open"}, default="right_closed"
-        Bins (a, b] with 0 in the first, or the CWSA reference code's [a, b), which drops samples
-        of confidence 1.0 from every bin and still divides by n. That code uses ``bins=10``.
+        "right_closed": bins (a, b], with 0 in the first. "right_open": bins [a, b) as in the CWSA
+        reference code, which excludes samples of confidence 1.0 from all bins but divides by n.
+        That code uses ``bins=10``.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -239,14 +240,14 @@ def ece(
         If a value is NaN or infinite, a confidence or loss is outside [0, 1], or a weight is
         negative.
     InputError
-        If `bins`, `binning` or `convention` is not allowed, or equal mass is asked of right-open
-        bins.
+        If `bins`, `binning` or `convention` is invalid, or right-open bins of equal mass are
+        requested.
 
     Notes
     -----
-    Confidence 1.0 belongs to the last bin. Equal-mass bins never split tied confidences. Never
-    NaN. Says nothing of the order: a constant confidence equal to the accuracy has ECE 0. Cost:
-    one pass; bins of equal mass take a sort too.
+    Confidence 1.0 belongs to the last bin. Equal-mass bins do not split ties. Never NaN. The ECE
+    does not measure the ranking: a constant confidence equal to the accuracy has an ECE of 0. Cost:
+    one pass; bins of equal mass also need a sort.
 
     References
     ----------
@@ -277,7 +278,7 @@ def mce(
 ) -> float:
     """Compute the maximum calibration error (MCE).
 
-    Answers: in the worst bin, by how much does the confidence differ from the accuracy?
+    Answers: in the worst bin, how far is the confidence from the accuracy?
 
     Parameters
     ----------
@@ -286,7 +287,7 @@ def mce(
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of equal width in confidence, or of about equal weight.
+        Whether bins have equal width in confidence or about equal weight.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -302,8 +303,8 @@ def mce(
 
     Notes
     -----
-    Bins as in `ece`; empty ones do not count. One sample alone in a bin decides the value, so it
-    is large on small data. Cost: as `ece`.
+    Bins are as in `ece`; empty bins are excluded. A bin with one sample can determine the value, so
+    the MCE of small data is large. Cost: as `ece`.
 
     References
     ----------
@@ -331,42 +332,42 @@ def classwise_ece(
 ) -> float:
     """Compute the class-wise expected calibration error.
 
-    Answers: by how much does the probability of a class differ from the frequency of that class,
-    on average over bins and classes?
+    Answers: averaged over bins and classes, how far is the probability of a class from its
+    frequency?
 
     Parameters
     ----------
     probabilities : array of shape (n, K)
         Class probabilities.
     labels : array of shape (n,)
-        True class codes from 0 to K - 1; -1 for a sample of no known class.
+        True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     bins : int, default=15
         Number of bins.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Bins of equal width in probability, or of about equal weight.
+        Whether bins have equal width in probability or about equal weight.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **lower is better**. With many classes most probabilities are near 0, and so is
-        the value.
+        In [0, 1]; **lower is better**. With many classes, most probabilities and therefore the
+        value are near 0.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If probabilities are negative or do not sum to 1, a label is no class, or a weight is
+        If probabilities are negative or do not sum to 1, a label is not a class, or a weight is
         negative.
     InputError
-        If `bins` or `binning` is not allowed.
+        If `bins` or `binning` is invalid.
 
     Notes
     -----
-    Bins as in `ece`, for each class anew. A sample of no known class counts against every class.
-    Classes that never occur count as any other. Never NaN. Cost: K times that of `ece`.
+    Bins are as in `ece`, for each class. Samples of unknown classes belong to none of the classes.
+    Classes without samples are included. Never NaN. Cost: K times that of `ece`.
 
     References
     ----------
@@ -393,8 +394,8 @@ _MEASUREMENT = Measurement(
     rank_based=False,
     monotone=False,
     gradients=frozenset({"loss", "confidence"}),
-    no_influence_reason="bins make it a sum of absolute values, which has no derivative where a "
-    "bin is right",
+    no_influence_reason="it is a sum of absolute values over bins, which has no derivative at a "
+    "calibrated bin",
 )
 
 _ECE = Identity(
@@ -402,7 +403,7 @@ _ECE = Identity(
     title="ECE",
     family="calibration",
     lower_is_better=True,
-    meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
+    meaning="Averaged over 15 bins, the confidence differs from the accuracy by {value}.",
     source="Guo et al. (2017), https://arxiv.org/abs/1706.04599",
     convention="15 bins of equal width, (a, b]",
     function="ece(confidence, loss)",
@@ -424,7 +425,7 @@ def _make_ece(name: str, number: str) -> Metric | None:
     return Metric(identity, replace(_MEASUREMENT, compute=lambda s: compute_ece(s, bins)))
 
 
-#: More bins than that are no bins.
+#: Maximum number of bins.
 _MAX_BINS = 100_000
 
 FAMILIES = (Family("ece@{}bins", _make_ece, ("20",)),)
@@ -436,8 +437,8 @@ ENTRIES = (
             _ECE,
             name="ece_equal_mass",
             title="ECE, equal-mass bins",
-            meaning="The confidence is {value} away from the accuracy, on average over 15 equal "
-            "bins.",
+            meaning="Averaged over 15 bins of equal weight, the confidence differs from the "
+            "accuracy by {value}.",
             source="Nguyen and O'Connor (2015), https://arxiv.org/abs/1508.05154",
             convention="15 bins of equal weight, ties kept together",
             function="ece(confidence, loss, binning='equal_mass')",
@@ -449,13 +450,13 @@ ENTRIES = (
             _ECE,
             name="mce",
             title="MCE",
-            meaning="In the worst of 15 bins the confidence is {value} away from the accuracy.",
+            meaning="In the worst of 15 bins, the confidence differs from the accuracy by {value}.",
             function="mce(confidence, loss)",
         ),
         replace(
             _MEASUREMENT,
             compute=compute_mce,
-            no_influence_reason="the largest of several gaps has no derivative where two are equal",
+            no_influence_reason="it is a maximum over bins, which has no derivative at ties",
         ),
     ),
     Metric(
@@ -463,11 +464,11 @@ ENTRIES = (
             _ECE,
             name="classwise_ece",
             title="class-wise ECE",
-            meaning="A class probability is {value} away from the frequency of its class, on "
-            "average.",
+            meaning="Averaged over bins and classes, the probability of a class differs from its "
+            "frequency by {value}.",
             source="Kull et al. (2019), https://arxiv.org/abs/1910.12656",
             function="classwise_ece(probabilities, labels)",
-            ignores_confidence=True,  # it reads the class probabilities and never the confidence
+            ignores_confidence=True,  # it depends on the class probabilities only
         ),
         replace(
             _MEASUREMENT,

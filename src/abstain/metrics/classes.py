@@ -1,4 +1,4 @@
-"""Samples by class: labels and probabilities, sums of each class, classes of few samples."""
+"""Class views of samples, sums by class and tie group, and checks for rare classes."""
 
 from dataclasses import dataclass, replace
 
@@ -19,34 +19,32 @@ from abstain.errors import MissingInputError
 from abstain.inference.influence import tail_sums
 from abstain.metrics.influences import sample_weights
 from abstain.metrics.rank_weights import vertex_area_weights
-from abstain.predictions.outputs import class_scores
+from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
 def get_class_view(s: Scored) -> ClassView:
     """Return the class view of a `Scored` that meets `Need.CLASSES`."""
     if s.class_view is None:
-        raise MissingInputError(
-            "labels and predictions are needed; got a confidence and a loss only"
-        )
+        raise MissingInputError("labels and predictions are required; got only confidence and loss")
     return s.class_view
 
 
 def get_probabilities(view: ClassView) -> AnyArray:
-    """Return class probabilities (n, K) of a view that meets `Need.PROBABILITIES`."""
+    """Return the class probabilities (n, K) of a view that meets `Need.PROBABILITIES`."""
     if view.probabilities is not None:
         return view.probabilities
     if view.log_probabilities is None:
         raise MissingInputError(
-            "class probabilities or logits are needed; got labels and predictions only"
+            "class probabilities or logits are required; got only labels and predictions"
         )
     return namespace(view.log_probabilities).exp(view.log_probabilities)
 
 
 def log_probability_of_true_class(view: ClassView) -> AnyArray:
-    """Return the log-probability of each true class, shape (n,); all of them must be known.
+    """Return the log-probability of each true class, shape (n,).
 
-    Taken from a view that meets `Need.PROBABILITIES`.
+    The view must meet `Need.PROBABILITIES`, and all labels must be known classes.
     """
     if view.log_probabilities is not None:
         return take_at_class(view.log_probabilities, view.labels)
@@ -56,22 +54,22 @@ def log_probability_of_true_class(view: ClassView) -> AnyArray:
 
 
 def take_at_class(values: FloatArray, labels: IntArray) -> AnyArray:
-    """Return the entry of each row of x, shape (n, K), at its label, shape (n,)."""
+    """Return the entry of each row of `values` (n, K) in the column of its label, shape (n,)."""
     xp, (n, classes) = namespace(values), values.shape
     rows = move_to_library_of(np.arange(n), "rows", labels)
     return xp.take(xp.reshape(values, (-1,)), rows * classes + labels)
 
 
 def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
-    """Tell of each entry of x, shape (n, K), whether it is that of the label."""
+    """Return whether each column is the class of the label, shape (n, K)."""
     classes = move_to_library_of(np.arange(values.shape[1]), "classes", labels)
     return labels[:, None] == classes[None, :]
 
 
 def select_rows(view: ClassView, mask: BoolArray) -> ClassView:
-    """Return the view of some rows alone."""
+    """Return the view of the selected rows."""
     p, log_p = view.probabilities, view.log_probabilities
-    # Whole rows by their places: the array API takes a mask for all axes at once only.
+    # The array API supports masks of all axes only, so select rows by index.
     xp = namespace(mask)
     rows = xp.nonzero(mask)[0]
     return ClassView(
@@ -86,12 +84,12 @@ def select_rows(view: ClassView, mask: BoolArray) -> ClassView:
 def class_codes(
     codes: AnyArray, name: str, *, length: int | None = None, classes: int = 0
 ) -> AnyArray:
-    """Validate class codes: integers from -1 (no known class), below `classes` if given."""
+    """Validate class codes: integers from -1 (unknown class), below `classes` if it is passed."""
     if is_on_device(codes) and _are_class_codes(codes, length, classes):
         xp = namespace(codes)
         return codes if xp.isdtype(codes.dtype, "integral") else xp.astype(codes, xp.int64)
     values = checks.finite(checks.vector(codes, name, length=length, reference="prediction"), name)
-    rule = "must be a class code, an integer from -1 (no known class) up"
+    rule = "must be a class code, an integer of at least -1 (unknown class)"
     checks.reject_entries(name, rule, values, (values != np.floor(values)) | (values < -1))
     if classes:
         checks.reject_entries(
@@ -101,7 +99,7 @@ def class_codes(
 
 
 def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
-    """Tell whether an array obeys every rule of class codes, where it lies."""
+    """Return whether an array on a device contains valid class codes."""
     xp = namespace(x)
     if x.ndim != 1 or x.shape[0] != (length or x.shape[0]) or x.shape[0] == 0:
         return False
@@ -112,7 +110,7 @@ def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
 
 
 def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> ClassView:
-    """Validate predicted and true class codes (n,) at the public edge."""
+    """Validate predicted and true class codes (n,) of a public function."""
     predicted = class_codes(prediction, "prediction")
     true_codes = class_codes(labels, "labels", length=int(predicted.shape[0]))
     true_codes = move_codes(true_codes, predicted)
@@ -122,16 +120,16 @@ def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> Class
 
 
 def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
-    """Bring class codes to where `reference` is."""
+    """Move class codes to the library and device of `reference`."""
     if isinstance(reference, np.ndarray):
         return to_numpy(codes, "labels")
     return move_to_library_of(codes, "labels", reference)
 
 
 def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
-    """Validate probabilities (n, K) and class codes (n,) at the public edge."""
+    """Validate class probabilities (n, K) and class codes (n,) of a public function."""
     keep_library = is_computed_by_own_library(probabilities)
-    scores = class_scores(None, probabilities, keep_library=keep_library)
+    scores = validate_class_scores(None, probabilities, keep_library=keep_library)
     n, classes = scores.values.shape
     true_codes = class_codes(labels, "labels", length=n, classes=classes)
     if not keep_library:
@@ -146,9 +144,9 @@ def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> 
 
 
 def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
-    """Validate a confidence and join it with classes, brought to where it is, without gradients.
+    """Validate a confidence and combine it with classes on its device, without gradients.
 
-    The loss is that of the predictions: 1 where they are wrong.
+    The loss is 1 for wrong predictions and 0 for others.
     """
     c = without_gradient(confidence)
     away = is_on_device(c)
@@ -171,7 +169,7 @@ def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray 
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray | None) -> Scalar:
-    """Return the mean of x, shape (n,), under frequency weights."""
+    """Return the weighted mean of `values`, shape (n,)."""
     xp = namespace(values)
     if weight is None:
         return as_scalar(xp.mean(values))
@@ -180,27 +178,28 @@ def weighted_mean(values: FloatArray, weight: FloatArray | None) -> Scalar:
 
 @dataclass(frozen=True, eq=False)
 class ClassCells:
-    """The rows of the host that have weight, class by class, each from the most confident on.
+    """Samples sorted by class and, within a class, by decreasing confidence (NumPy only).
 
-    Rows of one class and one confidence are a cell, in which a curve of the class has a vertex.
+    A cell contains the samples with the same class and the same confidence. The curves of a class
+    have a vertex at each of its cells. Samples of weight 0 are excluded.
     """
 
-    #: Shape (n,). The rows in that order.
+    #: Shape (n,). The rows in this order.
     rows: Array | slice
-    #: Shape (n,). The cell of each.
+    #: Shape (n,). The cell of each row.
     cell_of_row: Array
-    #: Shape (c,). The tie group of each cell, and its class among those present.
+    #: Shape (c,). Tie group and class of each cell; classes are numbered among those present.
     group: Array
     class_of_cell: Array
-    #: Shape (c,). Weight and loss mass of the class down to each cell.
+    #: Shape (c,). Weight and loss of the samples of the class accepted at each cell.
     through: FloatArray
     loss_through: FloatArray
-    #: Shape (k,). How many independent samples of each class there are, by Kish's formula.
+    #: Shape (k,). Kish's effective sample size of each class.
     n_effective: FloatArray
 
     @classmethod
     def from_samples(cls, s: Scored) -> "ClassCells":
-        """Sort them."""
+        """Sort samples into cells."""
         labels = get_class_view(s).labels
         rows, group = _rows_by_class_and_confidence(s, labels)
         codes = labels[rows]
@@ -223,32 +222,32 @@ class ClassCells:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes with samples."""
         return int(self.class_of_cell[-1]) + 1
 
     @property
     def risk(self) -> FloatArray:
-        """The selective risk of its class at each cell."""
+        """Selective risk of the class at each cell."""
         return self.loss_through / self.through
 
     @property
     def is_last_of_class(self) -> BoolArray:
-        """Whether a cell is the last of its class."""
+        """Whether each cell is the last of its class."""
         return np.append(self.class_of_cell[1:] != self.class_of_cell[:-1], True)
 
     @property
     def class_weight(self) -> FloatArray:
-        """The weight of each class, shape (k,)."""
+        """Weight of each class, shape (k,)."""
         return np.asarray(self.through[self.is_last_of_class])
 
     @property
     def coverage(self) -> FloatArray:
-        """The share of its class that is accepted at each cell."""
+        """Accepted share of the class at each cell."""
         return np.asarray(self.through / self.class_weight[self.class_of_cell])
 
     @property
     def loss(self) -> FloatArray:
-        """The loss mass of each cell."""
+        """Total loss of each cell."""
         before = np.append(0.0, self.loss_through[:-1])
         return self.loss_through - np.where(
             np.append(True, self.is_last_of_class[:-1]), 0.0, before
@@ -256,86 +255,86 @@ class ClassCells:
 
     @property
     def balance_factor(self) -> FloatArray:
-        """W/(K W_k) for each cell: with it all classes weigh the same."""
+        """Factor W/(K W_k) of each cell, with which all K classes have equal weight."""
         mass = self.class_weight
         return np.asarray((mass.sum() / (self.n_classes * mass))[self.class_of_cell])
 
     def difference_to_next(self, to_come: FloatArray) -> FloatArray:
-        """Return the step of a number of the tie groups from each cell to the next of its class."""
+        """Return the difference of group values between each cell and the next of its class."""
         here = to_come[self.group]
         return here - np.where(self.is_last_of_class, 0.0, np.append(here[1:], 0.0))
 
     def sum_from_cell(self, x: FloatArray) -> FloatArray:
-        """Return the sum over each cell and those of its class that come after it."""
+        """Return the sum of values over each cell and the later cells of its class."""
         ends = np.flatnonzero(self.is_last_of_class)[::-1]
         return _segment_cumsum(x[::-1], x.size - 1 - ends)[::-1]
 
 
 def class_cells(s: Scored) -> ClassCells:
-    """Return the samples by class, sorted once."""
+    """Return the cells of samples, cached on them."""
     return s.class_rows.cached(ClassCells.from_samples)
 
 
 def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
-    """Return the rows that have weight by class and confidence, and the tie group of each."""
+    """Return the rows with weight, sorted by class and confidence, and their tie groups."""
     if s.precomputed_group_index is not None:
-        # So come the rows of `Scored.class_rows`.
+        # The rows of `Scored.class_rows` are already in this order.
         return slice(None), s.precomputed_group_index
     runs = sort_descending(s.confidence, None if s.weight is None else s.weight > 0)
     codes = labels[runs.order]
     if 0 <= codes.min() + 1 <= codes.max() < _MAX_COUNTING_SORT:
-        # Small integers are sorted by counting them.
+        # NumPy sorts 16-bit integers by counting (radix sort).
         codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable")
     group = np.repeat(np.arange(runs.group_ends.size, dtype=np.int32), runs.group_sizes)
     return runs.order[order].astype(np.int32), group[order]
 
 
-#: Codes of classes below this are sorted by counting.
+#: Class codes below this number fit into 16 bits.
 _MAX_COUNTING_SORT = 1 << 15
 
 
 def _n_effective_by_class(weight: FloatArray, starts: IntArray, *, counted: bool) -> FloatArray:
-    """Return the number of independent samples of each class, whose rows begin at `starts`."""
+    """Return the effective sample size of each class, whose rows begin at `starts`."""
     total: FloatArray = np.add.reduceat(weight, starts)
     return total if counted else total**2 / np.add.reduceat(weight * weight, starts)
 
 
 def _segment_cumsum(values: FloatArray, starts: IntArray) -> FloatArray:
-    """Return running sums that begin anew at each of the starts."""
+    """Return cumulative sums that restart at each of the starts."""
     sums: FloatArray = np.cumsum(values)
     offset = sums[starts] - values[starts]
     sums -= np.repeat(offset, np.diff(starts, append=values.size))
     return sums
 
 
-#: The variance must rest on so many failures, each class counted with one failure more than seen.
+#: Minimum effective number of failures for the variance, with one failure added to each class.
 MIN_FAILURES = 20
 
-#: The same for balanced accuracy: failures, or successes where a class has fewer of these.
+#: Minimum effective number of failures or successes (the smaller in each class) for balanced
+#: accuracy, with one of each added.
 MIN_OF_EITHER_KIND = 5
 
-#: At most this share of the variance may be missing because the samples of a class are few.
+#: Maximum share of the variance that is missing because classes have few samples.
 MAX_UNSEEN_SHARE = 0.2
 
-#: At fewer accepted samples the risk of a class is hardly known, and its estimated variance too.
+#: With fewer accepted samples, the risk of a class and its estimated variance are unreliable.
 FEW_ACCEPTED = 5
 
-#: At most this share of the variance may come from thresholds that accept fewer, in one class.
+#: Maximum share of the variance from such thresholds, in one class.
 MAX_EARLY_SHARE = 0.15
 
-#: The same in all classes together, whose errors average out.
+#: Maximum share of the variance from such thresholds, over all classes.
 MAX_TOTAL_EARLY_SHARE = 0.5
 
 
 def reason_few_failures_of_class(s: Scored) -> str:
     """Return why the failures of rare classes are too few for an interval, or an empty string.
 
-    The variance of a class of m samples, f of them failures, is about f/m^2. Satterthwaite's rule
-    gives the number of failures that the sum over the classes rests on. Each class counts with one
-    failure more than seen, since a rare class without failures would seem to have no variance.
-    Where all classes are about equally frequent, few failures in total are the reason, and the
-    interval carries a warning instead.
+    A class of m samples with f failures has a variance of about f/m^2. Satterthwaite's rule yields
+    the effective number of failures for the sum over classes. One failure is added to each class,
+    because a rare class without failures would have no variance. If all classes are about equally
+    frequent, the total number of failures is too small, and the interval has a warning instead.
     """
     cells = class_cells(s)
     failures = _failures_by_class(s, cells) + 1.0
@@ -350,16 +349,16 @@ def reason_few_failures_of_class(s: Scored) -> str:
 def reason_few_of_either_kind(s: Scored) -> str:
     """Return why rare classes have too few failures or successes for an interval, or "".
 
-    For balanced accuracy. The variance of a class of m samples, f of them failures and g successes,
-    is f g/m^3. It is as uncertain as the fewer of f and g, so these count; otherwise the rule is
-    that of `few_failures_of_class`. The limit is lower, since no sample weighs more than the others
-    of its class.
+    For balanced accuracy. A class of m samples with f failures and g successes has the variance
+    f g/m^3, whose uncertainty is determined by the smaller of f and g. Otherwise, the rule is that
+    of `reason_few_failures_of_class`. The limit is lower, because all samples of a class have equal
+    weight.
     """
     view, weight = get_class_view(s), sample_weights(s)
     has_class = (view.labels >= 0) & (weight > 0)
     labels, weight = view.labels[has_class], weight[has_class]
     is_error = np.asarray(view.prediction[has_class] != labels, np.float64)
-    # A row of a stream stands for as many samples as it weighs.
+    # A row of a stream represents as many samples as its weight.
     squared = weight if s.has_unit_weights else weight**2
     total, failed, squares = (np.bincount(labels, x) for x in (weight, weight * is_error, squared))
     present = total > 0
@@ -369,46 +368,46 @@ def reason_few_of_either_kind(s: Scored) -> str:
     fewer = np.minimum(failures, successes)
     effective = _n_effective_of_sum(failures * successes / (size + 2.0) / size**2, fewer)
     if effective < min(MIN_OF_EITHER_KIND, fewer.sum() / 2):
-        kinds = "failures, or successes where these are fewer"
+        kinds = "failures or successes"
         return _reason_too_few(effective, kinds, MIN_OF_EITHER_KIND)
     return _reason_unseen_variance(failures, successes, size)
 
 
 def _n_effective_of_sum(variance: FloatArray, counts: FloatArray) -> float:
-    """Return on how many counts a sum of variances rests, by Satterthwaite's rule."""
+    """Return the effective count of a sum of variances, by Satterthwaite's rule."""
     return float(variance.sum() ** 2 / np.sum(variance**2 / counts))
 
 
 def _reason_too_few(effective: float, kinds: str, needed: int) -> str:
-    """Return the reason: each class was counted with one more than seen."""
+    """Return the reason; `effective` includes the one that was added to each class."""
     return (
-        f"a class is too rare: the variance rests on about {max(int(effective - 1.0), 0)} {kinds}; "
-        f"intervals and tests need {needed - 1} or more"
+        f"a class is too rare: the variance is based on about {max(int(effective - 1.0), 0)} "
+        f"{kinds}; intervals and tests need at least {needed - 1}"
     )
 
 
 def _reason_unseen_variance(failures: FloatArray, successes: FloatArray, size: FloatArray) -> str:
-    """Return why classes of few samples show too little of their variance, or an empty string.
+    """Return why classes of few samples underestimate the variance too much, or an empty string.
 
-    The variance that m samples show is on average 1/m too small, and one sample shows none. Takes
-    one failure and one success more than seen in each class.
+    The estimated variance of m samples is too small by the factor 1 - 1/m on average. The numbers
+    of failures and successes include one more than observed in each class.
     """
     variance = failures * successes / (size + 2.0) / size**2
     unseen = float(np.sum(variance / size) / variance.sum())
     if unseen <= MAX_UNSEEN_SHARE:
         return ""
     return (
-        f"classes are too rare: about {100 * unseen:.0f}% of the variance cannot be seen in so few "
-        f"samples of a class; intervals and tests allow {100 * MAX_UNSEEN_SHARE:.0f}%"
+        f"classes are too rare: their few samples miss about {100 * unseen:.0f}% of the variance; "
+        f"intervals and tests allow {100 * MAX_UNSEEN_SHARE:.0f}%"
     )
 
 
 def reason_late_start_of_class(s: Scored) -> str:
     """Return why the selective risk of a rare class is too uncertain, or an empty string.
 
-    At a threshold that accepts j samples of a class, the risk of the class rests on these j. Where
-    they are few, it is far from normal, and so is the variance that is estimated from them. The
-    errors of m classes alike average out, so the share of one class counts as 1/sqrt(m) of theirs.
+    At a threshold that accepts j samples of a class, the risk of the class is a mean of j losses.
+    If j is small, its distribution is far from normal, and its estimated variance is unreliable.
+    The errors of m similar classes average out, so the share of one class is divided by sqrt(m).
     """
     share, in_one_class = _early_variance_shares(s)
     if in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
@@ -422,11 +421,12 @@ def reason_late_start_of_class(s: Scored) -> str:
 def _early_variance_shares(s: Scored) -> tuple[float, float]:
     """Return the share of the variance from thresholds that accept few samples of a class.
 
-    In total, and over the root of the number of classes that it is spread over. At a threshold
-    that accepts the share F of all samples and j samples of a class, the risk of the class has the
-    variance v/j. Its part of the variance of the area is the sum of 2 F v/j over coverage, where v
-    is the variance of the loss in the class. Before its first accepted sample a class counts 0
-    instead of its unknown risk, an error of the size of sqrt(v) F.
+    The first number is the total share; the second is divided by the square root of the number of
+    classes that contribute. At a threshold that accepts the share F of all samples and j samples of
+    a class, the risk of the class has the variance v/j, where v is the variance of the loss in the
+    class. Its contribution to the variance of the area is the sum of 2 F v/j over coverage. Before
+    its first accepted sample, a class contributes 0 instead of its unknown risk, which is an error
+    of the size of sqrt(v) F.
     """
     cells, groups = class_cells(s), s.class_rows.groups
     loss_variance = _loss_variance_by_class(s, cells)

@@ -1,4 +1,4 @@
-"""The classifier by itself, with no rejection: accuracy, balanced accuracy, NLL and Brier score."""
+"""Metrics of the classifier at full coverage: accuracy, balanced accuracy, NLL, Brier score."""
 
 import numpy as np
 
@@ -33,16 +33,16 @@ from abstain.typing import AnyArray, FloatArray, IntArray
 
 
 def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the accuracy of the classifier when it answers everything.
+    """Compute the accuracy of the classifier at full coverage.
 
-    Answers: which share of the predictions is right?
+    Answers: which share of the predictions is correct?
 
     Parameters
     ----------
     prediction : array of shape (n,)
-        Predicted class codes 0, 1, ...; -1 for no prediction.
+        Predicted class codes 0, 1, ...; -1 if there is no prediction.
     labels : array of shape (n,)
-        True class codes; -1 for a sample of no known class.
+        True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -56,12 +56,11 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a code is no integer or below -1, or a weight is negative.
+        If a code is not an integer of at least -1, or a weight is negative.
 
     Notes
     -----
-    A sample of no known class is never right, whatever was predicted. No ties, never NaN. Cost:
-    one pass.
+    Predictions for samples of unknown classes are wrong. Never NaN. Cost: one pass.
 
     References
     ----------
@@ -80,9 +79,9 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 def balanced_accuracy(
     prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the accuracy of each class, averaged over the classes.
+    """Compute the mean accuracy of the classes.
 
-    Answers: how accurate is the classifier when every class matters as much as any other?
+    Answers: how accurate is the classifier if every class has the same weight?
 
     Parameters
     ----------
@@ -92,8 +91,8 @@ def balanced_accuracy(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1/K for guessing one of K classes. NaN, with an
-        `UndefinedMetricWarning`, when no sample has a known class.
+        In [0, 1]; **higher is better**; 1/K for a constant prediction with K classes. NaN,
+        with an `UndefinedMetricWarning`, if no sample has a known class.
 
     Raises
     ------
@@ -102,9 +101,9 @@ def balanced_accuracy(
 
     Notes
     -----
-    Averages over the classes that occur in the labels. Samples of no known class belong to none
-    of them and do not count. There is no interval and no p-value if a class is too rare: if the
-    variance rests on fewer than 4 failures or 4 successes. Cost: one pass.
+    The mean is over the classes that occur in the labels. Samples of unknown classes are excluded.
+    There is no interval and no p-value if a class is too rare, that is, if the variance is based on
+    fewer than 4 failures or 4 successes. Cost: one pass.
 
     References
     ----------
@@ -125,36 +124,36 @@ def balanced_accuracy(
 def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the mean negative log-likelihood of the true classes (log loss).
 
-    Answers: how surprised are the class probabilities by the truth, in nats?
+    Answers: how small are the probabilities of the true classes, in nats?
 
     Parameters
     ----------
     probabilities : array of shape (n, K)
         Class probabilities.
     labels : array of shape (n,)
-        True class codes from 0 to K - 1; -1 for a sample of no known class.
+        True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        At least 0, no upper bound; **lower is better**; ln K for uniform probabilities. NaN, with
-        an `UndefinedMetricWarning`, when a sample has no known class, or when a true class has
-        probability 0, which makes the value infinite.
+        At least 0, without upper bound; **lower is better**; ln K for uniform probabilities. NaN,
+        with an `UndefinedMetricWarning`, if a sample has an unknown class, or if a true class has
+        probability 0, so that the value is infinite.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If probabilities are negative or do not sum to 1, a label is no class, or a weight is
+        If probabilities are negative or do not sum to 1, a label is not a class, or a weight is
         negative.
 
     Notes
     -----
-    Probabilities are not clipped; rows are divided by their sums, which removes the rounding of
-    their storage. Where probabilities underflow, logits do not: evaluate those. Cost: one pass.
+    Probabilities are not clipped. Rows are divided by their sums, which removes rounding errors. If
+    probabilities underflow, evaluate logits instead. Cost: one pass.
 
     References
     ----------
@@ -171,16 +170,16 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
 
 
 def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the Brier score: the squared distance of the probabilities from the truth.
+    """Compute the Brier score, the mean squared error of the class probabilities.
 
-    Answers: how far are the class probabilities from naming the true class for certain?
+    Answers: how far are the class probabilities from probability 1 for the true class?
 
     Parameters
     ----------
     probabilities : array of shape (n, K)
         Class probabilities.
     labels : array of shape (n,)
-        True class codes from 0 to K - 1; -1 for a sample of no known class.
+        True class codes from 0 to K - 1; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -188,7 +187,7 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     -------
     float
         In [0, 2]; **lower is better**; 1 - 1/K for uniform probabilities. NaN, with an
-        `UndefinedMetricWarning`, when a sample has no known class.
+        `UndefinedMetricWarning`, if a sample has an unknown class.
 
     Raises
     ------
@@ -197,8 +196,9 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    Summed over the classes, as Brier defined it; some libraries halve it for two classes, others
-    divide by K. Rows are divided by their sums. Cost: one pass.
+    The squared errors are summed over the classes, as Brier defined the score. Some libraries halve
+    it for two classes, others divide by K. Rows of probabilities are divided by their sums. Cost:
+    one pass.
 
     References
     ----------
@@ -218,13 +218,13 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
 
 
 def compute_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
-    """Share of right predictions."""
+    """Compute the share of correct predictions."""
     is_correct = (view.prediction == view.labels) & (view.labels >= 0)
     return MetricValue(weighted_mean(as_double(is_correct), weight))
 
 
 def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> MetricValue:
-    """Mean over the classes that occur of the share of each that is right."""
+    """Compute the mean recall of the classes that occur."""
     has_class = view.labels >= 0
     truth = view.labels[has_class]
     is_correct = as_double(view.prediction[has_class] == truth)
@@ -239,7 +239,7 @@ def compute_balanced_accuracy(view: ClassView, weight: FloatArray | None) -> Met
 
 
 def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
-    """Mean negative log-probability of the true classes."""
+    """Compute the mean negative log-probability of the true classes."""
     view, weight = _drop_zero_weights(view, weight)
     if unknown := _reason_unknown_classes(view.labels):
         return undefined(unknown)
@@ -253,7 +253,7 @@ def compute_nll(view: ClassView, weight: FloatArray | None) -> MetricValue:
 def _drop_zero_weights(
     view: ClassView, weight: FloatArray | None
 ) -> tuple[ClassView, FloatArray | None]:
-    """Return the samples that have weight, with it."""
+    """Return the samples with positive weight, and their weights."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
     return select_rows(view, weight > 0), weight[weight > 0]
@@ -261,22 +261,22 @@ def _drop_zero_weights(
 
 def _reason_unknown_classes(labels: IntArray) -> str:
     count = int(namespace(labels).count_nonzero(labels < 0))
-    return f"{count} samples have no known class" if count else ""
+    return f"{count} samples have an unknown class" if count else ""
 
 
 def compute_brier(view: ClassView, weight: FloatArray | None) -> MetricValue:
-    """Mean squared distance of the class probabilities from the true class."""
+    """Compute the mean squared distance of the class probabilities from the true class."""
     view, weight = _drop_zero_weights(view, weight)
     if unknown := _reason_unknown_classes(view.labels):
         return undefined(unknown)
     p = as_double(get_probabilities(view))
-    # The one of the true class is subtracted before anything is squared: small scores stay exact.
+    # Subtract the indicator of the true class before squaring, so that small scores are exact.
     distance = p - as_double(is_true_class(view.labels, p))
     return MetricValue(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
 
 
 def _accuracy_of_samples(s: Scored) -> MetricValue:
-    """Share of right predictions; without labels, of samples without a loss (0/1 loss)."""
+    """Compute the share of correct predictions, or 1 - mean 0/1 loss if there are no labels."""
     if s.class_view is not None:
         return compute_accuracy(s.class_view, s.weight)
     return MetricValue(weighted_mean(1.0 - as_double(s.loss), s.weight))
@@ -320,7 +320,7 @@ def _brier_influence(s: Scored) -> FloatArray:
 
 
 def _loss_is_error(s: Scored) -> bool:
-    """Return whether the loss is 1 exactly where the prediction is wrong."""
+    """Return whether the loss is nonzero exactly for wrong predictions."""
     view = s.class_view
     return view is None or np.array_equal(s.loss != 0, view.prediction != view.labels)
 
@@ -336,8 +336,8 @@ ACCURACY = Metric(
         family="classifier",
         ignores_confidence=True,
         lower_is_better=False,
-        meaning="Answering everything, {value} of the predictions are right.",
-        source="share of right predictions",
+        meaning="At full coverage, {value} of the predictions are correct.",
+        source="share of correct predictions",
         function="accuracy(prediction, labels)",
     ),
     Measurement(
@@ -361,7 +361,7 @@ NLL = Metric(
         family="classifier",
         ignores_confidence=True,
         lower_is_better=True,
-        meaning="The truth surprises the class probabilities by {value} nats on average.",
+        meaning="The mean negative log-probability of the true classes is {value} nats.",
         source="Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x",
         function="nll(probabilities, labels)",
         violated_requirements=("R2", "R4"),
@@ -385,7 +385,7 @@ ENTRIES = (
             family="classifier",
             ignores_confidence=True,
             lower_is_better=False,
-            meaning="Averaged over the classes, {value} of the samples of a class are right.",
+            meaning="Averaged over the classes, {value} of the samples of a class are correct.",
             source="Brodersen et al. (2010), https://doi.org/10.1109/ICPR.2010.764",
             function="balanced_accuracy(prediction, labels)",
         ),
@@ -405,7 +405,8 @@ ENTRIES = (
             family="classifier",
             ignores_confidence=True,
             lower_is_better=True,
-            meaning="The class probabilities are a squared distance of {value} from the truth.",
+            meaning="The mean squared distance of the class probabilities from the true class is "
+            "{value}.",
             source="Brier (1950), eq. 2",
             convention="summed over the classes",
             function="brier(probabilities, labels)",

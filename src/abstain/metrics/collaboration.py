@@ -1,4 +1,4 @@
-"""People answer what the model is least sure of: what model and people reach together."""
+"""Oracle-collaborative metrics: people answer the least confident samples."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +30,7 @@ from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"
 
-#: From a binary task and the share reviewed to a number.
+#: Function of a binary task and the reviewed share that returns a value.
 _Kernel = Callable[[BinaryTask, float], MetricValue]
 
 
@@ -40,24 +40,25 @@ def oc_accuracy(
 ) -> float:
     """Compute the oracle-collaborative accuracy.
 
-    Answers: how many of all answers are right when people answer the share `review` that the model
-    is least confident about, and always answer right?
+    Answers: which share of all answers is correct if people answer the `review` share with the
+    lowest confidence, without errors?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Says who is reviewed.
+        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error.
     review : float, default=0.1
-        Share of the samples that is reviewed, in [0, 1].
+        Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 when all are reviewed, the accuracy when none is.
+        In [0, 1]; **higher is better**; 1 if all samples are reviewed, the accuracy if
+        none is.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def oc_accuracy(
 
     Notes
     -----
-    One minus the generalized risk at a coverage of exactly 1 - `review`: of a tie group at the edge
-    each member is reviewed by the same share. The authors' code, made for streams, bins the
-    confidences and reviews a whole number of samples, by default 1 % of them. Never NaN. Cost: one
+    Equal to 1 - generalized risk at a coverage of exactly 1 - `review`. In the tie group at this
+    coverage, the same share of each sample is reviewed. The authors' code is for streams: it bins
+    the confidences and reviews an integer number of samples, 1% by default. Never NaN. Cost: one
     sort.
 
     References
@@ -102,24 +103,29 @@ def _compute_oc_accuracy(s: Scored, *, review: float) -> MetricValue:
 
 
 def _oc_accuracy_influence(s: Scored, *, review: float) -> FloatArray:
-    """Right, or reviewed; and what one more sample pushes over the edge.
+    """Return the influence on 1 - generalized risk at a fixed coverage.
 
-    How often those at the edge are wrong is taken over one standard error of the coverage to
-    either side: a sample alone is right or wrong. Successes around the edge are taken as accepted.
+    One more accepted sample moves the review threshold. The effect is the local risk at the
+    threshold, estimated over one standard error of the coverage to each side. Merged successes next
+    to the threshold are treated as accepted.
     """
-    groups, share = s.groups, 1.0 - review
-    through, lost = prepend_zero(groups.cumulative_weight), prepend_zero(groups.cumulative_loss)
-    reach = float(np.sqrt(share * review / groups.n_samples))
-    ends = np.array([max(share - reach, 0.0), min(share + reach, 1.0)]) * groups.total_weight
-    rise = np.diff(np.interp(ends, through, lost))[0]
-    edge = float(rise / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.0
-    at = share * groups.total_weight
-    wrong = np.append(groups.loss > 0, True)
-    first = int(np.argmax(wrong & (np.append(groups.cumulative_weight, np.inf) > at)))
-    at = max(at, float(through[first]))
-    kept = np.clip((at - groups.weight_above) / groups.weight, 0.0, 1.0)
-    taken = np.append(kept, 0.0).take(s.group_index)
-    return mean_influence(s, -taken * (s.loss - edge))
+    groups, coverage = s.groups, 1.0 - review
+    cumulative_weight = prepend_zero(groups.cumulative_weight)
+    cumulative_loss = prepend_zero(groups.cumulative_loss)
+    error = float(np.sqrt(coverage * review / groups.n_samples))
+    bounds = np.array([max(coverage - error, 0.0), min(coverage + error, 1.0)])
+    bounds = bounds * groups.total_weight
+    width = bounds[1] - bounds[0]
+    loss_in_range = np.diff(np.interp(bounds, cumulative_weight, cumulative_loss))[0]
+    local_risk = float(loss_in_range / width) if width > 0 else 0.0
+    position = coverage * groups.total_weight
+    has_loss = np.append(groups.loss > 0, True)
+    is_after_position = np.append(groups.cumulative_weight, np.inf) > position
+    first_with_loss = int(np.argmax(has_loss & is_after_position))
+    position = max(position, float(cumulative_weight[first_with_loss]))
+    accepted_share = np.clip((position - groups.weight_above) / groups.weight, 0.0, 1.0)
+    is_accepted = np.append(accepted_share, 0.0).take(s.group_index)
+    return mean_influence(s, -is_accepted * (s.loss - local_risk))
 
 
 def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
@@ -129,11 +135,11 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
     return Metric(
         Identity(
             name=name,
-            title=f"OC-accuracy with {percent} % reviewed",
+            title=f"OC-accuracy with {percent}% reviewed",
             family="working point",
             lower_is_better=False,
-            meaning=f"With the least confident {percent} % answered by people, {{value}} of all "
-            "answers are right.",
+            meaning=f"If people answer the least confident {percent}%, {{value}} of all answers "
+            "are correct.",
             source=_SOURCE,
             convention=f"review fraction {review:g}",
             function=f"oc_accuracy(confidence, loss, review={review:g})",
@@ -160,29 +166,29 @@ def multiclass_oc_auc(
     review: float = 0.005,
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the oracle-collaborative ROC AUC of a task with many classes.
+    """Compute the oracle-collaborative ROC AUC of a task with several classes.
 
-    Answers: how well does the system rank the samples of each class above the others when people
-    answer the share `review` that the model is least confident about, and always answer right?
+    Answers: how well does the system rank the samples of each class above the other samples, if
+    people answer the `review` share with the lowest confidence, without errors?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Says who is reviewed.
+        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     probabilities : array of shape (n, K)
         Class probabilities.
     review : float, default=0.005
-        Share of the samples that is reviewed, in [0, 1].
+        Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 when all are reviewed. NaN, with an
-        `UndefinedMetricWarning`, when no two classes occur or a sample has no known class.
+        In [0, 1]; **higher is better**; 1 if all samples are reviewed. NaN, with an
+        `UndefinedMetricWarning`, if only one class occurs or a sample has an unknown class.
 
     Raises
     ------
@@ -194,14 +200,15 @@ def multiclass_oc_auc(
 
     Notes
     -----
-    The paper has two classes. Here each class in turn is the positive one, ranked by its
-    probability, and the mean over the classes that occur counts (one against the rest, macro
-    average); with two classes it is `oc_auc`. Review as there. Cost: two sorts for each class.
+    The paper defines the metric for two classes. This function computes the macro average of one
+    class against the rest over the classes that occur, with the probability of the class as score.
+    With two classes it equals `oc_auc`. Samples are reviewed as in `oc_auc`. Cost: two sorts per
+    class.
 
     References
     ----------
     .. [1] Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212, for two classes
-    .. [2] Tran et al. (2022), Plex, https://arxiv.org/abs/2207.07411, for a review of 0.5 %
+    .. [2] Tran et al. (2022), Plex, https://arxiv.org/abs/2207.07411, with 0.5% reviewed
 
     Examples
     --------
@@ -217,7 +224,7 @@ def multiclass_oc_auc(
 
 
 def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue:
-    """Mean over the classes that occur of one against the rest."""
+    """Return the mean of the binary metric of each class against the rest, over classes present."""
     view = get_class_view(s)
     if reason := reason_unknown_classes(s):
         return undefined(reason)
@@ -235,7 +242,7 @@ def _mean_over_classes(s: Scored, kernel: _Kernel, review: float) -> MetricValue
     return (
         MetricValue(sum(defined_values) / len(defined_values))
         if defined_values
-        else undefined("all samples are of one class")
+        else undefined("all samples have the same class")
     )
 
 
@@ -248,10 +255,10 @@ def _make_multiclass_metric(
     return Metric(
         Identity(
             name=name,
-            title=f"{title} with {percent} % reviewed",
+            title=f"{title} with {percent}% reviewed",
             family="working point",
             lower_is_better=False,
-            meaning=f"With the least confident {percent} % answered by people, {meaning}",
+            meaning=f"If people answer the least confident {percent}%, {meaning}",
             source=f"{_SOURCE}, one class against the rest",
             convention=f"review fraction {review:g}, mean over the classes",
             violated_requirements=("R1", "R2", "R5"),
@@ -262,7 +269,7 @@ def _make_multiclass_metric(
             needs=frozenset({Need.CLASSES, Need.PROBABILITIES}),
             monotone=False,
             gradients=frozenset(),
-            no_influence_reason="the edge of what is reviewed moves every sample of every class",
+            no_influence_reason="the review threshold affects all samples of all classes",
         ),
     )
 
@@ -275,7 +282,7 @@ FAMILIES = (
             _make_multiclass_metric,
             kernel=compute_oc_auc,
             title="OC-AUC",
-            meaning="a sample of a class ranks above one of another with probability {value}.",
+            meaning="a sample of a class ranks above a sample of another with probability {value}.",
         ),
         ("0.5",),
     ),

@@ -1,4 +1,4 @@
-"""The part of a metric that each sample, class or group contributes."""
+"""Contributions of samples, classes and groups to a metric."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ def sample_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> AnyArray:
-    """Compute what each sample adds to an area metric, or to CWSA.
+    """Compute the contribution of each sample to an area metric or to CWSA.
 
-    Answers: which samples make this number as large as it is?
+    Answers: which samples contribute most to this metric?
 
     Parameters
     ----------
@@ -50,19 +50,19 @@ def sample_contributions(
     Returns
     -------
     array of shape (n,)
-        Of the caller's kind; the sum is the metric. Contributions to an area are non-negative, and
-        zero for samples without loss. To CWSA, failures contribute negative values and rejected
-        samples zero.
+        The contributions, of the type of the input; their sum is the metric. Contributions to an
+        area are non-negative, and 0 for samples without loss. For CWSA, failures contribute
+        negative values and rejected samples 0.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `augrc`, or as in `cwsa` for CWSA; also if `metric` is not one of the names.
+        As in `augrc`, or as in `cwsa` for CWSA; also if `metric` is not one of these names.
 
     Notes
     -----
-    Areas: phi(rank) x loss x weight / W, with phi averaged over ties, so tied samples of equal
-    loss contribute the same. CWSA: (c - T)/(1 - T) x (1 - 2 loss) x weight / W for an accepted
+    Areas: phi(rank) x loss x weight / W, with phi averaged over ties, so that tied samples of equal
+    loss have equal contributions. CWSA: (c - T)/(1 - T) x (1 - 2 loss) x weight / W for an accepted
     sample of confidence c, with W the weight of all samples. CWSA+: 1 - loss instead of 1 - 2 loss,
     and W the weight accepted. If no sample is accepted, contributions to CWSA+ are NaN, with an
     `UndefinedMetricWarning`. Cost: one sort and one search; CWSA: one pass.
@@ -88,12 +88,12 @@ def sample_contributions(
 
 
 def compute_contributions(s: Scored, metric: str = "augrc") -> AnyArray:
-    """Return what each sample adds to a metric that is a sum over samples."""
+    """Return the contribution of each sample to a metric that is a sum over samples."""
     return _contribution_function(metric)(s)
 
 
 def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
-    """Return the function of the metric with this name; an error lists the possible names."""
+    """Return the contribution function of a metric; the error for other names lists the names."""
     by_number = (family.parse(str(metric)) for family in FAMILIES)
     functions: dict[str, Callable[[Scored], AnyArray]] = {}
     for entry in (*METRICS.values(), *filter(None, by_number)):
@@ -105,12 +105,12 @@ def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
 
 
 def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
-    """Return phi(rank) x loss x weight / W of each sample."""
+    """Return phi(rank) x loss x weight / W for each sample."""
     if s.xp is not np:
         return _rank_weighted_in_any_library(s, phi)
-    # Only failures contribute, and they are few: each has its group among those that hold some.
+    # Only failures contribute, and there are few: look up the tie group of each.
     failures = np.flatnonzero(s.loss)
-    # In order, so that neighbors are found next to each other.
+    # Sorted, so that consecutive lookups access neighboring groups.
     failures = failures[descending_order(s.confidence[failures])] if failures.size else failures
     groups = s.merged_groups
     group = find_group_index(groups, s.confidence[failures])
@@ -123,7 +123,7 @@ def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
 def contribution_of_failures(
     s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
 ) -> float:
-    """Return what failures add to an area metric of a 0/1 loss, so many at each confidence."""
+    """Return the contribution of failures, counted by confidence, to an area metric."""
     phi = METRICS[metric].measurement.rank_weight
     if phi is None or not confidence.size:
         return 0.0
@@ -133,7 +133,7 @@ def contribution_of_failures(
 
 
 def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
-    """Compute the same in any library."""
+    """Return phi(rank) x loss x weight / W for each sample, in any array library."""
     xp, home = s.xp, s.group_index
     share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total_weight
     return share if s.weight is None else share * s.weight
@@ -141,20 +141,20 @@ def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class GroupContributions:
-    """What each group of samples adds to a metric.
+    """Contributions of groups of samples to a metric.
 
     Attributes
     ----------
     group : array of shape (k,)
         The groups, sorted.
     contribution : array of shape (k,)
-        Adds up to the metric.
+        Contribution of each group; the sum is the metric.
     share : array of shape (k,)
-        The contribution over the metric; NaN when the metric is 0.
+        The contribution divided by the metric; NaN if the metric is 0.
     samples : array of shape (k,)
-        Number of samples of the group.
+        Number of samples of each group.
     sample_share : array of shape (k,)
-        Weighted share of all samples: a group whose `share` exceeds it does worse than average.
+        Weighted share of all samples. A group with a larger `share` is worse than average.
     """
 
     group: Array
@@ -164,7 +164,7 @@ class GroupContributions:
     sample_share: FloatArray
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return one row a group."""
+        """Return a dataframe with one row per group."""
         return frame_from_rows(
             {name: getattr(self, name) for name in self.__dataclass_fields__}, backend
         )
@@ -178,9 +178,9 @@ def group_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> GroupContributions:
-    """Compute what each class or group of samples adds to an area metric, or to CWSA.
+    """Compute the contribution of each class or group to an area metric or to CWSA.
 
-    Answers: which class (or site, or subgroup) do the silent failures come from?
+    Answers: which classes (or sites, or subgroups) contribute most to the silent failures?
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def group_contributions(
     Returns
     -------
     GroupContributions
-        One entry a group, sorted by name.
+        One entry per group, sorted by name.
 
     Raises
     ------
@@ -206,8 +206,8 @@ def group_contributions(
 
     Notes
     -----
-    The contributions add up to the metric of all samples; they are not the metrics of the
-    groups by themselves. Cost: two sorts.
+    The sum of the contributions is the metric of all samples. They are not the metrics of the
+    separate groups. Cost: two sorts.
 
     References
     ----------
@@ -220,7 +220,7 @@ def group_contributions(
     >>> parts.contribution.tolist()
     [0.15625, 0.03125]
     """
-    # Names are objects of the host, so their sums are computed there.
+    # Group names are Python objects, so the sums are computed in NumPy.
     s = validate_samples_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
     if names.shape != (n_input_rows(s),):
@@ -232,7 +232,7 @@ def group_contributions(
 
 
 def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:
-    """Sum the contributions over the samples of each name."""
+    """Sum the contributions over the samples of each group."""
     group_names, codes = encode_names(group, "group")
     counts = np.bincount(codes, minlength=len(group_names)).astype(np.int64)
     contributions = np.bincount(codes, compute_contributions(s, metric), len(group_names)).astype(

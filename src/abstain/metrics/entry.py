@@ -43,7 +43,7 @@ class Need(StrEnum):
     CORRECTNESS = "needs labels and predictions, or a 0/1 loss"
     PROBABILITIES = "needs class probabilities or logits"
     TWO_CLASSES = "needs a task with two classes"
-    UNKNOWN_CLASSES = "needs samples of no known class"
+    UNKNOWN_CLASSES = "needs samples of unknown classes"
 
 
 @dataclass(frozen=True)
@@ -378,7 +378,9 @@ class Metric:
         counts_unknown_classes = (
             Need.UNKNOWN_CLASSES in measurement.needs and measurement.at_coverage is None
         )
-        return f" among the {'samples of no known class' if counts_unknown_classes else 'accepted'}"
+        return (
+            f" among the {'samples of unknown classes' if counts_unknown_classes else 'accepted'}"
+        )
 
 
 _NEED_CHECKS: dict[Need, Callable[[Scored], bool]] = {

@@ -1,4 +1,4 @@
-"""The weights themselves: of an estimator by rank, and of the population; the population's AURC."""
+"""Rank weights of the AURC estimators and of the population, and the population AURC."""
 
 from typing import Literal
 
@@ -26,7 +26,7 @@ from abstain.metrics.rank_weights import (
 )
 from abstain.typing import AnyArray, FloatArray, Rng
 
-#: Random numbers held at a time.
+#: Maximum number of random numbers in memory.
 _MAX_RANDOM_NUMBERS = 1 << 18
 
 #: The estimators with weights in closed form.
@@ -51,9 +51,9 @@ def rank_weights(
     draws: int = 1000,
     rng: Rng = None,
 ) -> FloatArray:
-    """Compute the weights that an estimator gives to n samples of distinct confidence.
+    """Compute the rank weights of an estimator for n samples of distinct confidence.
 
-    Answers: how much does a loss count at each rank?
+    Answers: which weight does an estimator assign to the loss at each rank?
 
     Parameters
     ----------
@@ -61,17 +61,17 @@ def rank_weights(
         Number of samples, at least 1.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
         With r the ascending rank: ``H_n - H_{n-r}``, ``-ln(1 - r/(n+1))``, ``r/n``, ``2r/n``,
-        ``(r - 1/2)/n``, or the mean of -ln(1 - beta) over drawn positions beta of rank r.
+        ``(r - 1/2)/n``, or the mean of -ln(1 - beta) over random population ranks beta.
     draws : int, default=1000
-        Of "monte-carlo".
+        Number of draws of "monte-carlo".
     rng : int, numpy.random.Generator or None, default=None
-        Of "monte-carlo"; None draws fresh entropy.
+        Seed or generator of "monte-carlo"; None uses fresh entropy.
 
     Returns
     -------
     ndarray of shape (n,)
-        In the order of the ranks: the least confident sample first. The mean over samples of
-        weight x loss is the estimate.
+        The weights in ascending order of the ranks (least confident sample first). The estimate is
+        the mean of weight x loss.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def rank_weights(
 
     See Also
     --------
-    sample_contributions : Weight x loss / n of samples that may be tied.
-    weight_bias : How far the weights are from the population's.
+    sample_contributions : Weight x loss / n of samples, also with ties.
+    weight_bias : Bias of the weights.
 
     Notes
     -----
-    The "plugin" weights have mean 1; those of "log" are below them at every rank. All come from
-    the function that computes the metrics. Cost: O(n); "monte-carlo" O(n x draws) in blocks.
+    The "plugin" weights have mean 1; the "log" weights are smaller at every rank. The metrics use
+    the same function. Cost: O(n); "monte-carlo" O(n x draws) in blocks.
 
     References
     ----------
@@ -110,21 +110,21 @@ def rank_weights(
 
 
 def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -> AnyArray:
-    """Compute the weight that the population gives to a loss at a rank.
+    """Compute the weight of a loss at a population rank.
 
-    Answers: how much does a loss count at this rank, in infinitely many samples?
+    Answers: which weight does the loss at this rank have in the population?
 
     Parameters
     ----------
     rank : array of any shape
-        Population rank u = P(confidence of another <= its own), in [0, 1).
+        Population rank u = P(confidence of another sample <= confidence of this sample), in [0, 1).
     area : {"aurc", "augrc"}, default="aurc"
-        -ln(1 - u) or u.
+        The area: the weight is -ln(1 - u) for "aurc" and u for "augrc".
 
     Returns
     -------
     array of the same shape
-        Never negative, of the caller's kind; a float for a number.
+        The weights, of the type of the input; a float for a number. Never negative.
 
     Raises
     ------
@@ -135,8 +135,8 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
 
     Notes
     -----
-    Ranks of a continuous score are uniform, so the mean weight is 1 for the AURC and 1/2 for the
-    AUGRC, whatever the population.
+    The ranks of a continuous score are uniformly distributed, so the mean weight is 1 for the AURC
+    and 1/2 for the AUGRC.
 
     References
     ----------
@@ -154,7 +154,7 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     checks.unit_interval(u, "rank")
     xp = namespace(u)
     if bool(xp.any(u == 1)):
-        raise DomainError("`rank` must be below 1, where the weight has no limit; got 1")
+        raise DomainError("`rank` must be below 1, because the weight is infinite at 1; got 1")
     weights = u if area == "augrc" else -xp.log1p(-u)
     if is_computed_by_own_library(rank):
         return weights
@@ -168,9 +168,9 @@ def population_aurc(
     form: Literal["reweighted", "definition"] = "reweighted",
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the population AURC of a population that consists of these samples.
+    """Compute the AURC of a population that consists of exactly these samples.
 
-    Answers: if these samples were all there is, what would the AURC be, without any estimating?
+    Answers: if these samples are the whole population, what is its AURC?
 
     Parameters
     ----------
@@ -179,11 +179,11 @@ def population_aurc(
     loss : array of shape (n,)
         Finite and non-negative.
     form : {"reweighted", "definition"}, default="reweighted"
-        "reweighted": mean of loss times -ln(1 - u), averaged over the ranks u that a tie group
-        covers. "definition": mean over samples of the selective risk at the sample's own
-        threshold, ties accepted together.
+        "reweighted": mean of loss x -ln(1 - u), averaged over the ranks u of each tie group.
+        "definition": mean over the samples of the selective risk at the confidence of the sample as
+        threshold, with ties accepted together.
     weight : array of shape (n,), optional
-        The share of the population that each sample stands for, up to a factor.
+        The share of the population that each sample represents, up to a factor.
 
     Returns
     -------
@@ -199,13 +199,13 @@ def population_aurc(
 
     Notes
     -----
-    Both are one number for a continuous score; they part where a share of the population is
-    tied. The ties between ranks a and b have the mean weight
+    Both forms are equal for a continuous score, but differ if a positive share of the population is
+    tied. A tie group between the ranks a and b has the mean weight
     ``1 + ((1-b) ln(1-b) - (1-a) ln(1-a)) / (b-a)``, which is the exact area under the selective
-    risk when they are accepted in part, at random. The definition accepts them as a whole. Here
-    every sample is a share of the population, if only 1/n: without ties "definition" is the
-    plug-in estimator exactly, and the two differ by at most (largest loss)/(2n). The scale of the
-    weights does not matter. Cost: one sort.
+    risk if a random part of it is accepted. The definition accepts tie groups as a whole. Each
+    sample is a share 1/n of the population: without ties, "definition" equals the plug-in
+    estimator, and both forms differ by at most (largest loss)/(2n). The scale of the weights does
+    not matter. Cost: one sort.
 
     References
     ----------
@@ -226,7 +226,7 @@ def population_aurc(
 def _rank_on_host(rank: AnyArray) -> FloatArray:
     values = to_numpy(rank, "rank")
     if values.dtype.kind not in "iuf":
-        raise DomainError(f"`rank` must hold numbers; got {values.dtype}")
+        raise DomainError(f"`rank` must contain numbers; got {values.dtype}")
     return values.astype(np.float64)
 
 
@@ -238,10 +238,10 @@ def monte_carlo_aurc(
     rng: Rng = None,
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute the AURC with Monte-Carlo weights.
+    """Compute the AURC with Monte Carlo weights.
 
-    Answers: averaged over all coverages, how wrong are the samples that are accepted, when the
-    population rank of each sample is drawn instead of worked out?
+    Answers: averaged over all coverages, how large is the mean loss of the accepted samples, if the
+    population ranks of the samples are drawn at random?
 
     Parameters
     ----------
@@ -250,32 +250,32 @@ def monte_carlo_aurc(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     draws : int, default=1000
-        How many times the n ranks are drawn.
+        Number of draws of the n ranks.
     rng : int, numpy.random.Generator or None, default=None
-        Seed or generator; None draws fresh entropy.
+        Seed or generator; None uses fresh entropy.
     weight : array of shape (n,), optional
-        How often each sample counts: whole numbers.
+        Frequency weights, which must be integers.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] up to the noise of the draws; **lower is better**. Its mean
-        over `rng` is exactly the plug-in estimator.
+        In [0, 1] for losses in [0, 1], up to the noise of the draws; **lower is better**. Its
+        expected value is the plug-in estimator.
 
     Raises
     ------
     ShapeError, DomainError
-        As in `aurc`; also if a weight is not a whole number.
+        As in `aurc`; also if a weight is not an integer.
     InputError
         If `draws` is not an integer of at least 1.
 
     Notes
     -----
-    The population rank of the r-th of n samples has the distribution Beta(r, n - r + 1), and the
-    mean of -ln(1 - u) over it is H_n - H_{n-r}: the draws converge to the plug-in weights, with an
-    error that falls like 1/sqrt(draws). So prefer ``aurc(..., estimator="plugin")``; this is for
-    studies of the estimator and for weights without a closed form. Weights are averaged over tie
-    groups. Cost: n x draws random numbers, a few hundred thousand held at a time.
+    The population rank of the sample of rank r among n has the distribution Beta(r, n - r + 1), for
+    which the mean of -ln(1 - u) is H_n - H_{n-r}. The mean over draws therefore converges to the
+    plug-in weights, with an error proportional to 1/sqrt(draws). Prefer
+    ``aurc(..., estimator="plugin")``; this function is for studies of the estimator. Weights are
+    averaged over tie groups. Cost: n x draws random numbers, in blocks of a few hundred thousand.
 
     References
     ----------
@@ -297,9 +297,9 @@ def monte_carlo_aurc(
 
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:
-    """Return the drawn weights of n distinct samples, most confident first, shape (n,)."""
+    """Return the Monte Carlo weights of n distinct samples, most confident first, shape (n,)."""
     random, total = as_generator(rng), np.zeros(n)
-    # Sorted uniforms are sums of exponentials over their sum with one more: nothing is sorted.
+    # Sorted uniform numbers are normalized cumulative sums of exponential numbers: no sort needed.
     rows = max(1, _MAX_RANDOM_NUMBERS // (n + 1))
     for start in range(0, draws, rows):
         sums = random.standard_exponential((min(rows, draws - start), n + 1))
@@ -313,8 +313,8 @@ def _monte_carlo_weights_of_ties(groups: TieGroups, draws: int, rng: Rng) -> Any
     through = to_numpy(groups.cumulative_weight, "values")
     if np.any(through % 1):
         raise DomainError(
-            "`weight` must be whole numbers for Monte-Carlo weights, which count samples; got a "
-            "fraction. Use aurc(..., estimator='plugin'), which takes any weight"
+            "`weight` must be integers for Monte Carlo weights. Use "
+            "aurc(..., estimator='plugin'), which supports any weight"
         )
     sums = np.cumsum(monte_carlo_weights(round(float(through[-1])), draws, rng))
     sums_at_groups = np.concatenate(([0.0], sums[through.astype(np.int64) - 1]))

@@ -1,4 +1,4 @@
-"""Intervals of metrics and differences between two scores, without resampling."""
+"""Confidence intervals of metrics and of differences between two scores, without resampling."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,9 +44,9 @@ def metric_interval(
     weight: AnyArray | None = None,
     group: AnyArray | None = None,
 ) -> Interval:
-    """Compute the interval of a metric from its influence function, without resampling.
+    """Compute the confidence interval of a metric from its influence function.
 
-    Answers: how far from this number may the true one lie?
+    Answers: in which range is the value of this metric in the population?
 
     Parameters
     ----------
@@ -55,33 +55,34 @@ def metric_interval(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     metric : str, default="augrc"
-        A name of the catalogue, or one with a number, such as ``selective_risk@85cov``.
+        Name of a metric, possibly with a number, such as ``selective_risk@85cov``.
     level : float, default=0.95
-        Between 0 and 1.
+        Confidence level, between 0 and 1.
     weight : array of shape (n,), optional
-        Sample weights, on any scale; each row counts as one observation for the width.
+        Sample weights, on any scale. The width of the interval treats each row as one observation.
     group : array of shape (n,), optional
-        Patient, site or any cluster whose samples belong together, of any type; clusters are
-        independent, the samples within one are not.
+        Cluster of each sample, such as a patient or a site, of any type. Clusters are independent;
+        the samples within a cluster may be dependent.
 
     Returns
     -------
     Interval
-        Its ends, standard error, form and warnings. NaN ends, with a note that says why, for a
-        metric without an influence function or data that show no spread.
+        Bounds, standard error, method and warnings. The bounds are NaN, with a note that states the
+        reason, if the metric has no influence function or the data have no variation.
 
     Raises
     ------
     ShapeError, DomainError, UnknownNameError
         As in `augrc`; also if `level` is not between 0 and 1 or there is no such metric.
     InputError
-        If the metric needs more than a confidence and a loss of this kind.
+        If the metric needs other inputs than confidence and loss, or another loss.
 
     Notes
     -----
-    On the logit or log scale of the metric's range, with t quantiles whose degrees of freedom come
-    from the influences themselves, so that few failures make it wider. Exact forms where nothing
-    varies. Measured coverage is in the documentation. Cost: one sort.
+    The interval is computed on the logit or log scale of the range of the metric, with t quantiles.
+    Their degrees of freedom are estimated from the influences, so few failures yield a wider
+    interval. If the influences do not vary, an exact interval is used. The documentation lists
+    measured coverages. Cost: one sort.
 
     References
     ----------
@@ -120,7 +121,7 @@ def metric_difference(
 ) -> Difference:
     """Compare two confidence scores on the same samples, without resampling.
 
-    Answers: is the first score really better than the second, and by how much?
+    Answers: is the first score significantly better than the second, and by how much?
 
     Parameters
     ----------
@@ -129,18 +130,19 @@ def metric_difference(
     loss : array of shape (n,)
         Finite and non-negative.
     other_loss : array of shape (n,), optional
-        The losses of the second when it comes from another classifier.
+        The losses of the second score, if it belongs to another classifier.
     metric : str, default="augrc"
-        A name of the catalogue, or one with a number, such as ``selective_risk@85cov``.
+        Name of a metric, possibly with a number, such as ``selective_risk@85cov``.
     level : float, default=0.95
-        Between 0 and 1.
+        Confidence level, between 0 and 1.
     weight, group : array of shape (n,), optional
         As in `metric_interval`.
 
     Returns
     -------
     Difference
-        First minus second, with its interval, two-sided p-value, ratio and warnings.
+        The metric of the first score minus that of the second, with its interval, two-sided
+        p-value, ratio and warnings.
 
     Raises
     ------
@@ -149,7 +151,8 @@ def metric_difference(
 
     Notes
     -----
-    Paired: what a sample does to both numbers cancels. Cost: two sorts.
+    The comparison is paired: the influences of each sample on both metrics are subtracted. Cost:
+    two sorts.
 
     References
     ----------
@@ -184,10 +187,10 @@ def metric_difference(
 
 
 def check_needs(metric: Metric, s: Scored) -> None:
-    """Refuse a metric that needs more than a confidence and a loss."""
+    """Raise an error if the metric needs other inputs than confidence and loss."""
     if missing := metric.reason_not_applicable(s):
         raise InputError(
-            f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
+            f"`metric` {metric.name!r} {missing}, which confidence and loss do not provide"
         )
 
 
@@ -199,9 +202,9 @@ def interval_of_metric(
     cluster: IntArray | None = None,
     measured: MetricValue | None = None,
 ) -> Interval:
-    """Return the analytic interval of a metric that applies; NaN ends and a note without one.
+    """Return the analytic interval of a metric; NaN bounds and a note if there is none.
 
-    `cluster` holds codes from 0; `measured` is the value, if it is known already.
+    `cluster` contains codes from 0. `measured` is the value, if it is already computed.
     """
     measured = measured or metric.compute(s)
     if measured.reason:
@@ -232,9 +235,9 @@ def _plausible_thresholds(
 
 
 def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
-    """Return the influence of each sample on a metric that is defined here, shape (n,).
+    """Return the influence of each sample on a defined metric, shape (n,).
 
-    None for a metric that has no influence function.
+    Returns None if the metric has no influence function.
     """
     return None if metric.measurement.influence is None else metric.measurement.influence(s)
 
@@ -242,7 +245,7 @@ def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
 def error_influence_of(
     metric: Metric, s: Scored, cluster: IntArray | None = None
 ) -> FloatArray | None:
-    """Return the same as standard errors are computed from: see `with_variance_of_each_kind`."""
+    """Return the influences for standard errors, bias-corrected by `unbiased_influence`."""
     influence = influence_of(metric, s)
     if influence is None:
         return None
@@ -267,7 +270,7 @@ def _interval_from_influence(
         return no_interval(level, metric.reason_without_interval)
     if metric.measurement.is_proportion and 0 < measured.value < 1:
         if s.has_unit_weights and cluster is None:
-            # In a stream a row stands for many samples.
+            # In a stream, a row represents several samples.
             return wilson(measured.value * s.n_samples, s.n_samples, level=level)
         weight = sample_weights(s)
         return proportion_interval(measured.value, influence, weight, level=level, cluster=cluster)
@@ -292,7 +295,7 @@ def _add_note(interval: Interval, note: str) -> Interval:
 
 
 def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
-    """Return the fewest failures that the metric of one of these rests on; None if on none."""
+    """Return the smallest number of failures that limits the precision; None if none does."""
     n_failures = metric.measurement.n_failures
     if n_failures is None or not scored_sets:
         return None
@@ -300,14 +303,14 @@ def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount 
 
 
 def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
-    """Return the range of a metric for these data; declared ranges are for losses in [0, 1]."""
+    """Return the range of a metric; the declared range is for losses in [0, 1]."""
     if not s.is_loss_bounded and metric.measurement.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
     return metric.measurement.low, metric.measurement.high
 
 
 def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
-    """Return the same for differences: a loss of any size stretches the declared range."""
+    """Return the range of a metric for differences, scaled by the largest loss."""
     if metric.measurement.low == 0 and metric.lower_is_better:
         max_loss = max(
             (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded), default=1.0
@@ -319,10 +322,10 @@ def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[flo
 def influence_matrix(
     metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None = None
 ) -> FloatArray:
-    """Return the influences (n, k) on a metric of k scores of the same n samples.
+    """Return the influences on a metric for k scores of the same n samples, shape (n, k).
 
-    NaN in the columns of scores for which it is undefined, and everywhere for a metric that has
-    no influence function.
+    Columns of scores with an undefined metric are NaN, and all columns if the metric has no
+    influence function.
     """
     columns = [_influence_or_nan(metric, s, cluster) for s in scored_sets]
     return np.stack(columns, axis=1)
@@ -331,9 +334,9 @@ def influence_matrix(
 def fixed_threshold_influences(
     metric: Metric, scored_sets: Sequence[Scored], cluster: IntArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return influences (n, k) with the thresholds that may jump held, and what these may move.
+    """Return influences with fixed thresholds, and the largest changes from other thresholds.
 
-    The second has the shape (k, 2, steps). None where no threshold of any of the scores jumps.
+    The arrays have shapes (n, k) and (k, 2, steps). Returns None if no threshold can jump.
     """
     thresholds_by_score = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
     if not any(thresholds_by_score):

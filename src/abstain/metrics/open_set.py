@@ -1,4 +1,4 @@
-"""Samples of no known class among the others: OSCR, and risks in which accepting one has a cost."""
+"""Metrics for samples of unknown classes: OSCR and SCOD risks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 _DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
 _NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
-_NO_UNKNOWN_SAMPLE = "no sample is of no known class"
+_NO_UNKNOWN_SAMPLE = "no sample has an unknown class"
 
 
 # ---------------------------------------------------------------------------------------- OSCR
@@ -61,8 +61,8 @@ def oscr(
 ) -> float:
     """Compute the area under the open-set classification rate curve (OSCR).
 
-    Answers: averaged over how many samples of unknown classes are let through, how many samples of
-    the known classes are accepted and right?
+    Answers: averaged over the accepted share of samples with unknown classes, which share of the
+    samples with known classes is accepted and correct?
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def oscr(
     prediction : array of shape (n,)
         Predicted class codes 0, 1, ...
     labels : array of shape (n,)
-        True class codes; -1 for a sample of no known class.
+        True class codes; -1 for a sample of an unknown class.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -79,22 +79,23 @@ def oscr(
     -------
     float
         From 0 to the accuracy on the known classes; **higher is better**. NaN, with an
-        `UndefinedMetricWarning`, when no sample is of a known class, or all are.
+        `UndefinedMetricWarning`, if all samples or none have a known class.
 
     Raises
     ------
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a confidence is NaN or infinite, a code is no integer or below -1, or a weight is
+        If a confidence is NaN or infinite, a code is not an integer of at least -1, or a weight is
         negative.
 
     Notes
     -----
-    The area under the correct classification rate against the false positive rate, by straight
-    lines between the thresholds: the accuracy on the known classes times the AUROC of their right
-    answers against the unknown samples. Ties count half; the paper's inequalities count them as
-    lost. What is wrong about a known class is neither. Cost: one sort.
+    The area under the correct classification rate as a function of the false positive rate, with
+    straight lines between thresholds. It equals the accuracy on the known classes times the AUROC
+    of their correct predictions against the samples of unknown classes. Ties count half; in the
+    inequalities of the paper they count as 0. Errors on known classes are in neither rate. Cost:
+    one sort.
 
     References
     ----------
@@ -112,7 +113,7 @@ def oscr(
 
 
 def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
-    """Tell which samples are of a known class and right, and which of none."""
+    """Return masks of the correct samples and of the samples of unknown classes."""
     view = get_class_view(s)
     is_correct, is_unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
     return (
@@ -129,12 +130,12 @@ def _compute_oscr(s: Scored) -> MetricValue:
     )
     if not has_nonzero(unknown_weight):
         return undefined(_NO_UNKNOWN_SAMPLE)
-    known_share = weighted_mean(as_double(~is_unknown), s.weight)
-    if not float(known_share) > 0:
-        return undefined("no sample is of a known class")
+    informed_share = weighted_mean(as_double(~is_unknown), s.weight)
+    if not float(informed_share) > 0:
+        return undefined("no sample has a known class")
     if not has_nonzero(correct_weight):
         return MetricValue(0.0)
-    accuracy = weighted_mean(as_double(is_correct), s.weight) / known_share
+    accuracy = weighted_mean(as_double(is_correct), s.weight) / informed_share
     return MetricValue(float(accuracy) * area_under_roc(correct_weight, unknown_weight))
 
 
@@ -143,11 +144,11 @@ def _count_unknown(s: Scored) -> int:
 
 
 class _OscrFactors(NamedTuple):
-    """The two numbers whose product OSCR is, with their influences, shape (n,)."""
+    """The two factors of OSCR and the influences on them, shape (n,)."""
 
-    #: Share of the known samples that is right.
+    #: Accuracy on the samples of known classes.
     accuracy: float
-    #: Of the right answers against the samples of no known class.
+    #: AUROC of the correct samples against those of unknown classes.
     auroc: float
     accuracy_influence: FloatArray
     auroc_influence: FloatArray
@@ -184,7 +185,7 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
 
 
 def _oscr_influence(s: Scored) -> FloatArray:
-    """Return the influence on a product."""
+    """Return the influence on OSCR, by the product rule."""
     factors = _oscr_factors(s)
     return factors.auroc * factors.accuracy_influence + factors.accuracy * factors.auroc_influence
 
@@ -192,13 +193,13 @@ def _oscr_influence(s: Scored) -> FloatArray:
 def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interval:
     """Combine the intervals of both factors on the log scale (Zou and Donner 2008).
 
-    Few samples of no known class bound the AUROC by the same rules as few failures do.
+    The rules for few failures apply to few samples of unknown classes.
     """
     is_correct, is_unknown = _correct_and_unknown(s)
     factors, weight = _oscr_factors(s), sample_weights(s)
     value = factors.accuracy * factors.auroc
     if value == 0:
-        return no_interval(level, "no sample of a known class is right and above an unknown one")
+        return no_interval(level, "no correct sample ranks above a sample of an unknown class")
     auroc = auroc_interval(
         factors.auroc,
         factors.auroc_influence,
@@ -259,8 +260,8 @@ OSCR = Metric(
         title="OSCR",
         family="ranking",
         lower_is_better=False,
-        meaning="Averaged over how many samples of unknown classes pass, {value} of the known are "
-        "accepted and right.",
+        meaning="Averaged over the accepted share of samples with unknown classes, {value} of the "
+        "samples with known classes are accepted and correct.",
         source=_DHAMIJA,
         function="oscr(confidence, prediction, labels)",
     ),
@@ -278,26 +279,25 @@ OSCR = Metric(
 
 # ---------------------------------------------------------------------------------------- SCOD
 def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -> AnyArray:
-    """Return losses in which accepting a sample of no known class has a cost of its own.
+    """Compute losses in which samples of unknown classes have a separate cost.
 
-    Answers: what does each accepted sample cost where wrong answers and outliers cost differently
-    (selective classification with out-of-distribution detection, SCOD)?
+    Answers: what is the loss of each sample if errors and outliers have different costs (selective
+    classification with out-of-distribution detection, SCOD)?
 
     Parameters
     ----------
     loss : array of shape (n,)
-        In [0, 1]; what is there for outliers does not matter.
+        In [0, 1]. Values of outliers are ignored.
     unknown : array of shape (n,)
-        1 or True for a sample of no known class.
+        1 or True for a sample of an unknown class (an outlier).
     outlier_cost : float, default=0.5
-        The cost c of an accepted outlier, in [0, 1]; a wrong answer about a known class costs
-        1 - c.
+        Cost c of an accepted outlier, in [0, 1]. An error on a known class costs 1 - c.
 
     Returns
     -------
     array of shape (n,)
-        c for outliers, (1 - c) times the loss for the others: for `aurc`, `augrc`,
-        `selective_risk` and all that takes a confidence and a loss.
+        c for outliers, and (1 - c) times the loss for other samples. Pass it as the loss to `aurc`,
+        `augrc`, `selective_risk` and other functions.
 
     Raises
     ------
@@ -308,10 +308,9 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
 
     Notes
     -----
-    The AURC of these losses is what Narasimhan et al. and torch-uncertainty report; its value
-    depends on how many of the samples are outliers. Where an outlier costs r times a wrong answer,
-    as in the benchmark, c = r / (1 + r), and the numbers there are 1 + r times as large. Cost: one
-    pass.
+    Narasimhan et al. and torch-uncertainty report the AURC of these losses. Its value depends on
+    the share of outliers. If an outlier costs r times as much as an error, as in the benchmark, use
+    c = r / (1 + r); the values in the benchmark are 1 + r times as large. Cost: one pass.
 
     References
     ----------
@@ -334,7 +333,7 @@ def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -
 
 
 def _with_scod_loss(s: Scored, cost: float) -> Scored:
-    """Return the samples with the losses of these costs."""
+    """Return the samples with their SCOD loss."""
     plain, unknown = s.without_gradient, get_class_view(s).labels < 0
     loss = (1.0 - cost) * as_double(plain.loss)
     loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
@@ -342,14 +341,14 @@ def _with_scod_loss(s: Scored, cost: float) -> Scored:
 
 
 def _with_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
-    """Return a function of samples that is applied to the losses with these costs."""
+    """Return the function of samples, applied to their SCOD loss."""
     if function is None:
         return None
     return lambda s, *options: function(_with_scod_loss(s, cost), *options)
 
 
 def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
-    """Return a metric of risks, of the losses with these costs."""
+    """Return a risk metric applied to the SCOD loss; None if the cost is above 1."""
     cost_value = float(cost)
     if cost_value > 1:
         return None
@@ -377,7 +376,7 @@ def _scod_metric(base: Metric, name: str, cost: str, *, title: str, meaning: str
         low=base.measurement.low,
         high=base.measurement.high,
         needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES, Need.UNIT_LOSS}),
-        # An outlier that costs less than a wrong answer is better accepted in its place.
+        # Accepting an outlier instead of an error improves the value if the outlier costs less.
         monotone=False,
         duplication=base.measurement.duplication,
         gradients=frozenset(),
@@ -396,7 +395,7 @@ def _scod_area(name: str, cost: str, *, base: Metric) -> Metric | None:
         name,
         cost,
         title=f"SCOD {base.title}",
-        meaning=f"Averaged over all coverages, {_POPULATIONS[base.name]} cost",
+        meaning=f"Averaged over all coverages, the mean cost {_POPULATIONS[base.name]} is",
     )
 
 
@@ -406,12 +405,15 @@ def _scod_risk_at_coverage(name: str, percent: str, cost: str) -> Metric | None:
         base,
         name,
         cost,
-        title=f"SCOD risk at {percent} % coverage",
-        meaning=f"Keeping at least {percent} % of the samples, the accepted cost",
+        title=f"SCOD risk at {percent}% coverage",
+        meaning=f"At a coverage of at least {percent}%, the mean cost of the accepted samples is",
     )
 
 
-_POPULATIONS = {AURC.name: "the accepted", AUGRC.name: "the accepted, over all samples,"}
+_POPULATIONS = {
+    AURC.name: "of the accepted samples",
+    AUGRC.name: "of the accepted samples, divided by the number of all samples,",
+}
 
 FAMILIES = (
     Family("scod_aurc@{}cost", partial(_scod_area, base=AURC), ("0.75",)),

@@ -1,6 +1,6 @@
-"""Binary tasks, the least confident samples reviewed or rejected: OC-AUC, OC-AP, accepted AUROC.
+"""Metrics of binary tasks with review or rejection: OC-AUC, OC-AP and AUROC of accepted samples.
 
-Two orders are at work: the confidence says who is reviewed, the positive score ranks the classes.
+The confidence selects the reviewed or rejected samples. The positive score ranks the classes.
 """
 
 from collections.abc import Callable
@@ -19,19 +19,19 @@ from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_wit
 from abstain.metrics.roc import area_under_roc, average_precision, clip_negative, has_nonzero
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: What the catalogue's entries use.
+#: Reviewed share and coverage of the entries in the catalogue.
 REVIEW, COVERAGE = 0.1, 0.8
 
 
-# A share of the weight that misses a group's end by its own rounding is that end.
+#: Tolerance for a share of a tie group, which has rounding errors.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryTask:
-    """A binary task."""
+    """Confidence, class and score of the samples of a binary task."""
 
-    #: Holds the confidence and the weight.
+    #: Confidence and weight.
     scored: Scored
     #: 1 for the positive class, 0 for the other, shape (n,).
     positive: Array
@@ -41,7 +41,7 @@ class BinaryTask:
 
 @dataclass(frozen=True, eq=False)
 class SplitWeights:
-    """Weights of both classes: kept at each positive score, highest first, and taken away."""
+    """Weights of both classes: accepted at each positive score (highest first), and removed."""
 
     positive: FloatArray
     negative: FloatArray
@@ -50,7 +50,7 @@ class SplitWeights:
 
 
 def split_at_coverage(task: BinaryTask, coverage: float) -> SplitWeights:
-    """Keep the `coverage` most confident; of the tie group at the edge, the same share of each."""
+    """Split the samples at a coverage; the tie group at the boundary is split proportionally."""
     xp, accepted_share = task.scored.xp, _accepted_share(task.scored, coverage)
     weight = xp.ones_like(accepted_share) if task.scored.weight is None else task.scored.weight
     positive = task.positive * weight
@@ -67,7 +67,7 @@ def split_at_coverage(task: BinaryTask, coverage: float) -> SplitWeights:
 
 
 def _accepted_share(s: Scored, coverage: float) -> AnyArray:
-    """Share of each sample that is among the `coverage` most confident, shape (n,)."""
+    """Return the accepted share of each sample at a coverage, shape (n,)."""
     groups = s.groups
     xp, share_of_groups = (
         s.xp,
@@ -86,7 +86,7 @@ def _accepted_share(s: Scored, coverage: float) -> AnyArray:
 def binary_task(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask:
-    """Validate at the public edge; on a device the arrays stay there."""
+    """Validate the arguments of the public functions; arrays on a device stay there."""
     if is_on_device(confidence):
         task = _binary_task_on_device(confidence, labels, positive_score, weight)
         if task is not None:
@@ -105,7 +105,7 @@ def binary_task(
 def _binary_task_on_device(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask | None:
-    """Do the same on the device of the confidence; None if the host has something to say."""
+    """Validate the arguments on the device of the confidence; None if they are invalid."""
     y, score = (
         move_to_library_of(x if is_on_device(x) else checks.vector(x, name), name, confidence)
         for x, name in ((labels, "labels"), (positive_score, "positive_score"))
@@ -119,7 +119,7 @@ def _binary_task_on_device(
 
 
 def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
-    """Return the task of a `Scored` that meets `Need.TWO_CLASSES`, or why there is none."""
+    """Return the binary task of samples that meet `Need.TWO_CLASSES`, or an undefined value."""
     if reason := reason_unknown_classes(s):
         return undefined(reason)
     view = get_class_view(s)
@@ -127,16 +127,16 @@ def binary_task_of_samples(s: Scored) -> BinaryTask | MetricValue:
 
 
 def reason_unknown_classes(s: Scored) -> str:
-    """Return how many samples are of no known class, in words; empty where none is."""
+    """Return a text with the number of samples of unknown classes; empty if there are none."""
     unknown = get_class_view(s).labels < 0
     if s.weight is not None:
         unknown = unknown & (s.weight > 0)
     count = int(s.xp.count_nonzero(unknown))
-    return f"{count} samples have no known class" if count else ""
+    return f"{count} samples have an unknown class" if count else ""
 
 
 def log_odds_of_positive(view: ClassView) -> AnyArray:
-    """Rank two classes by log-odds where there are some: probabilities near 0 and 1 are rounded."""
+    """Return the log-odds of class 1 if available: probabilities near 0 and 1 are rounded."""
     log_p = view.log_probabilities
     if log_p is None:
         return without_gradient(get_probabilities(view)[:, 1])
@@ -153,27 +153,27 @@ def oc_auc(
 ) -> float:
     """Compute the oracle-collaborative ROC AUC.
 
-    Answers: how well does the system rank positives above negatives when people answer the share
-    `review` that the model is least confident about, and always answer right?
+    Answers: how well does the system rank positives above negatives, if people answer the `review`
+    share with the lowest confidence, without errors?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Says who is reviewed.
+        Higher means more trusted; only the order matters. Samples of low confidence are reviewed.
     labels : array of shape (n,)
         1 for the positive class, 0 for the other.
     positive_score : array of shape (n,)
         Higher means more likely positive; only the order matters.
     review : float, default=0.1
-        Share of the samples that is reviewed, in [0, 1].
+        Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 when all are reviewed, the ROC AUC when none is. NaN,
-        with an `UndefinedMetricWarning`, when only one class is there.
+        In [0, 1]; **higher is better**; 1 if all samples are reviewed, the ROC AUC if none is.
+        NaN, with an `UndefinedMetricWarning`, if only one class occurs.
 
     Raises
     ------
@@ -185,11 +185,11 @@ def oc_auc(
 
     Notes
     -----
-    A reviewed positive ranks above everything, a reviewed negative below. Of a tie group at the
-    edge each member is reviewed by the same share (the expectation over who is drawn), so row
-    order does not matter; ties of the positive score count half. The authors' code, made for
-    streams, bins confidences and thresholds and reviews a whole number of samples; this is its
-    limit for fine bins. Cost: two sorts.
+    Reviewed positives rank above all other samples, reviewed negatives below. In the tie group at
+    the review threshold, the same share of each sample is reviewed. This is the expectation over a
+    random selection, so the row order does not matter. Ties of the positive score count half. The
+    authors' code is for streams: it bins confidences and thresholds and reviews an integer number
+    of samples. This function is its limit for fine bins. Cost: two sorts.
 
     References
     ----------
@@ -209,10 +209,10 @@ def oc_auc(
 
 
 def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
-    """ROC AUC with the least confident share put right."""
+    """Compute the ROC AUC with perfect answers for the least confident share."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive) or not has_nonzero(negative):
-        return undefined("all samples are of one class")
+        return undefined("all samples have the same class")
     return MetricValue(area_under_roc(positive, negative))
 
 
@@ -238,23 +238,23 @@ def oc_ap(
 ) -> float:
     """Compute the oracle-collaborative average precision.
 
-    Answers: how precisely does the system find the positives when people answer the share
-    `review` that the model is least confident about, and always answer right?
+    Answers: how precisely does the system detect positives, if people answer the `review` share
+    with the lowest confidence, without errors?
 
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
         As in `oc_auc`.
     review : float, default=0.1
-        Share of the samples that is reviewed, in [0, 1].
+        Share of samples that are reviewed, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 1 when all are reviewed. NaN, with an
-        `UndefinedMetricWarning`, when there are no positives.
+        In [0, 1]; **higher is better**; 1 if all samples are reviewed. NaN, with an
+        `UndefinedMetricWarning`, if there are no positives.
 
     Raises
     ------
@@ -263,8 +263,8 @@ def oc_ap(
 
     Notes
     -----
-    Review as in `oc_auc`. A step function, as scikit-learn's average precision; the authors' code
-    interpolates between its thresholds. Cost: two sorts.
+    Samples are reviewed as in `oc_auc`. The average precision is a step function, as in
+    scikit-learn; the authors' code interpolates between thresholds. Cost: two sorts.
 
     References
     ----------
@@ -283,7 +283,7 @@ def oc_ap(
 
 
 def compute_oc_ap(task: BinaryTask, review: float) -> MetricValue:
-    """Average precision of the positive class likewise."""
+    """Compute the average precision with perfect answers for the least confident share."""
     positive, negative = _weights_with_oracle(task, review)
     if not has_nonzero(positive):
         return undefined("there are no positives")
@@ -300,23 +300,23 @@ def accepted_auroc(
 ) -> float:
     """Compute the ROC AUC of the positive class among the accepted samples.
 
-    Answers: when only the most confident share is accepted, how well does the score rank
-    positives above negatives there?
+    Answers: if only the most confident share is accepted, how well does the score rank positives
+    above negatives among the accepted samples?
 
     Parameters
     ----------
     confidence, labels, positive_score : array of shape (n,)
-        As in `oc_auc`; the confidence says who is accepted.
+        As in `oc_auc`; samples of high confidence are accepted.
     coverage : float, default=0.8
-        Share of the samples that is accepted, in [0, 1].
+        Share of samples that are accepted, in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when the accepted
-        are all of one class.
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if all accepted
+        samples have the same class.
 
     Raises
     ------
@@ -328,9 +328,10 @@ def accepted_auroc(
 
     Notes
     -----
-    May fall although the accuracy rises: a confidence that rejects the samples near the decision
-    threshold does not reject those that hurt the AUC. Of a tie group at the edge each member is
-    accepted by the same share; ties of the positive score count half. Cost: two sorts.
+    The value can decrease although the accuracy increases: a confidence that rejects samples near
+    the decision threshold does not reject the samples that reduce the AUC. In the tie group at the
+    coverage, the same share of each sample is accepted. Ties of the positive score count half.
+    Cost: two sorts.
 
     References
     ----------
@@ -351,7 +352,7 @@ def accepted_auroc(
 def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
     split = split_at_coverage(task, coverage)
     if not has_nonzero(split.positive) or not has_nonzero(split.negative):
-        return undefined("the accepted samples do not hold both classes")
+        return undefined("the accepted samples do not contain both classes")
     reached = task.scored.groups.weight_above < coverage * task.scored.groups.total_weight * (
         1 - _ROUNDING
     )
@@ -381,8 +382,8 @@ _OC_AUC = Identity(
     title="OC-AUC",
     family="working point",
     lower_is_better=False,
-    meaning="With the least confident 10 % answered by people, a positive ranks above a "
-    "negative with probability {value}.",
+    meaning="If people answer the least confident 10%, a positive ranks above a negative with "
+    "probability {value}.",
     source="Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212",
     convention=f"review fraction {REVIEW}",
     function="oc_auc(confidence, labels, probabilities[:, 1])",
@@ -396,8 +397,8 @@ ENTRIES = (
             _OC_AUC,
             name="oc_ap",
             title="OC-AP",
-            meaning="With the least confident 10 % answered by people, the average precision of "
-            "the positive class is {value}.",
+            meaning="If people answer the least confident 10%, the average precision of the "
+            "positive class is {value}.",
             function="oc_ap(confidence, labels, probabilities[:, 1])",
             requirements_from="oc_auc",
         ),
@@ -409,7 +410,7 @@ ENTRIES = (
             title="AUROC of the accepted",
             family="working point",
             lower_is_better=False,
-            meaning="Among the 80 % most confident, a positive ranks above a negative with "
+            meaning="Among the 80% most confident samples, a positive ranks above a negative with "
             "probability {value}.",
             source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
             convention=f"coverage {COVERAGE}",

@@ -1,4 +1,4 @@
-"""The confusion matrix of a classifier that may abstain: one more column for no answer."""
+"""The confusion matrix of a classifier that may abstain, with a column for abstentions."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.names import distinct_names, sort_names
 from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
-from abstain.predictions.classes import class_names, encode, names
+from abstain.predictions.classes import check_class_names, encode_classes, validate_names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Normalize = Literal["true", "pred", "all"]
@@ -21,18 +21,18 @@ _NORMALIZERS = ("true", "pred", "all")
 
 @dataclass(frozen=True, eq=False)
 class SelectiveConfusion:
-    """Counts of true classes by answer: a predicted class, or none.
+    """Counts of samples by true class and answer: a predicted class, or abstention.
 
     Attributes
     ----------
     classes : tuple
         The classes, in the order of rows and columns.
     counts : ndarray of shape (K, K + 1)
-        Rows are true classes, columns predicted ones; the last column holds what was not
-        accepted. Integers without weights, sums of weights with them, shares when normalized
-        (NaN in a row or column that holds nothing).
+        Rows are true classes, columns are predicted classes; the last column contains abstentions.
+        Integers, or sums of weights if there are weights, or shares if normalized (NaN in a row or
+        column without samples).
     normalize : {"true", "pred", "all"} or None
-        What adds up to 1: each row, each column, or all of it.
+        Whether each row ("true"), each column ("pred") or the whole matrix ("all") sums to 1.
 
     Examples
     --------
@@ -47,21 +47,21 @@ class SelectiveConfusion:
 
     @property
     def answered(self) -> Array:
-        """The usual confusion matrix, of the accepted samples alone, shape (K, K)."""
+        """Confusion matrix of the accepted samples, shape (K, K)."""
         return self.counts[:, :-1]
 
     @property
     def abstained(self) -> Array:
-        """What was not accepted, by true class, shape (K,)."""
+        """Abstentions by true class, shape (K,)."""
         return self.counts[:, -1]
 
     @property
     def by_class(self) -> Array:
-        """Shares of each true class, shape (K, K + 1); of shares of the answers, those."""
+        """Shares of each true class, shape (K, K + 1); the counts if normalized by prediction."""
         return self.counts if self.normalize == "pred" else _normalized(self.counts, "true")
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return one row for each cell: label, prediction (null for abstained), value.
+        """Return one row per cell: label, prediction (null for abstentions), value.
 
         Returns
         -------
@@ -93,26 +93,26 @@ def selective_confusion_matrix(
     weight: AnyArray | None = None,
     normalize: Normalize | None = None,
 ) -> SelectiveConfusion:
-    """Count true classes by answer: a predicted class, or none.
+    """Count samples by true class and answer: a predicted class, or abstention.
 
-    Answers: which classes are taken for which, and which are left unanswered?
+    Answers: which classes are confused with each other, and on which does the classifier abstain?
 
     Parameters
     ----------
     labels : array of shape (n,)
         True classes, by name.
     prediction : array of shape (n,)
-        Predicted classes, by name. Where nothing is accepted anything may stand, such as the
+        Predicted classes, by name. Values of samples that are not accepted are ignored, such as the
         abstain label of a selective classifier.
     accepted : array of shape (n,)
         Whether the prediction is accepted: booleans, or 0 and 1.
     classes : iterable, optional
-        The classes in the order of rows and columns. By default all that occur among the labels
-        and the accepted predictions, sorted.
+        The classes in the order of rows and columns. By default, all classes in the labels and the
+        accepted predictions, sorted.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
     normalize : {"true", "pred", "all"}, optional
-        Return shares of the true class, of the answer, or of all samples.
+        Whether to return shares of the true class, of the answer, or of all samples.
 
     Returns
     -------
@@ -124,14 +124,15 @@ def selective_confusion_matrix(
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a label or an accepted prediction is no class, or `accepted` holds anything but 0 and 1.
+        If a label or an accepted prediction is not a class, or `accepted` has values other than 0
+        and 1.
     InputError
-        If `normalize` is no known way.
+        If `normalize` is invalid.
 
     Notes
     -----
-    With everything accepted the first K columns are the usual confusion matrix and the last is
-    zero. A share of nothing is NaN. Cost: one pass.
+    If all samples are accepted, the first K columns are the usual confusion matrix and the last
+    column is 0. Shares of a row or column without samples are NaN. Cost: one pass.
 
     References
     ----------
@@ -149,8 +150,8 @@ def selective_confusion_matrix(
     """
     if normalize is not None:
         checks.one_of(normalize, "normalize", _NORMALIZERS)
-    true_names = names(labels, "labels")
-    predicted_names = _check_length(names(prediction, "prediction"), true_names.size)
+    true_names = validate_names(labels, "labels")
+    predicted_names = _check_length(validate_names(prediction, "prediction"), true_names.size)
     is_accepted = _accepted_mask(accepted, true_names.size)
     w = checks.weight(weight, length=true_names.size)
     rows = positive_weight_mask(w)
@@ -164,7 +165,7 @@ def selective_confusion_matrix(
     class_list = (
         _observed_classes(true_names, predicted_names[is_accepted])
         if classes is None
-        else class_names(classes)
+        else check_class_names(classes)
     )
     counts = _counts(
         _codes(true_names, class_list, "labels"),
@@ -199,7 +200,7 @@ def _observed_classes(true_names: Array, predicted_names: Array) -> tuple[Hashab
     }
     if len({isinstance(name, str) for name in observed}) > 1:
         raise DomainError(
-            "`labels` and `prediction` must name classes in the same way; got texts and "
+            "`labels` and `prediction` must have names of the same type; got text and "
             f"{type(next(name for name in observed if not isinstance(name, str))).__name__}"
         )
     return tuple(sort_names(observed))
@@ -214,13 +215,13 @@ def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
     if unknown:
         listed = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
         raise DomainError(f"`{name}` must be one of `classes` ({listed}); got {unknown[0]!r}")
-    return encode(values, classes, name)
+    return encode_classes(values, classes, name)
 
 
 def _column_of_samples(
     predicted_names: Array, is_accepted: BoolArray, classes: tuple[Hashable, ...]
 ) -> IntArray:
-    """Return the column of each sample; that of abstentions comes last."""
+    """Return the column of each sample; the last column contains abstentions."""
     columns = np.full(predicted_names.size, len(classes), dtype=np.int64)
     if is_accepted.any():
         columns[is_accepted] = _codes(predicted_names[is_accepted], classes, "prediction")
@@ -237,6 +238,6 @@ def _normalized(counts: Array, normalize: Normalize | None) -> Array:
         return counts
     axis = {"true": 1, "pred": 0, "all": None}[normalize]
     total = counts.sum(axis=axis, keepdims=True).astype(np.float64)
-    # A share of nothing is not known.
+    # Shares of a row or column without samples are undefined.
     total[total == 0] = np.nan
     return np.asarray(counts / total)

@@ -1,16 +1,16 @@
-"""What can be said of a metric where failures are few, and where nothing varies.
+"""Intervals for few failures, and effective sample sizes.
 
-Without failures, with nothing else, or without overlap there is no influence function. What is left
-follows from a proportion and its exact (Clopper-Pearson) interval, and from the best and the worst
-that any order makes of an error rate R.
+Without failures, without successes, or if all failures rank below all successes, the influences do
+not vary. The intervals in this module then follow from a proportion with its exact (Clopper-
+Pearson) interval, and from the best and the worst value over all orders for an error rate R.
 
-The accepted samples at a threshold are worth a number of equal samples, for their risk and for
-their coverage. A test of a risk r compares the sum of weight x (loss - r) over the accepted samples
-with 0. Its variance is the sum of weight^2 x (loss - r)^2. Kish's effective sample size, (sum w)^2
-/ sum w^2, gives this variance only if weights and losses are independent: failures that have larger
-weights than successes make the risk less certain. Here the losses and the other samples each have a
-mean weight of their own, so that the variance is also known for a risk other than the one observed,
-as in the score test of a proportion.
+The accepted samples at a threshold have effective sample sizes: one for a test of their risk, and
+one for a test of the coverage. A test of the risk r compares the sum of weight x (loss - r) over
+the accepted samples with 0. The variance of this sum is the sum of weight^2 x (loss - r)^2. Kish's
+effective sample size, (sum w)^2 / sum w^2, yields this variance only if weights and losses are
+independent: if failures have larger weights than successes, the risk is less certain. In this
+module, failures and successes therefore have separate mean weights. The variance is then also
+known for a risk other than the observed one, as in the score test of a proportion.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class AcceptedSamples(NamedTuple):
 
     #: Selective risk.
     risk: FloatArray
-    #: The size of a loss where there is one: its mean square over its mean.
+    #: Typical size of a positive loss: its mean square divided by its mean.
     loss: FloatArray
     #: Effective number of accepted samples, for a test of the risk.
     n_for_risk: FloatArray
@@ -45,7 +45,7 @@ class AcceptedSamples(NamedTuple):
 
 
 def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> AcceptedSamples:
-    """Return the statistics for a test of this risk."""
+    """Return the statistics of the accepted samples for a test of this risk."""
     groups = s.groups
     size = groups.cumulative_weight
     attained, zero = groups.cumulative_loss / size, np.zeros(size.size)
@@ -67,7 +67,7 @@ def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> Accept
         apart, together = rows.squared_residuals(attained, alone, square)
         inflation = np.divide(together, apart, out=np.ones_like(apart), where=apart > 0)
         n_for_risk /= np.maximum(inflation, 1.0)
-    # A heavy failure among the accepted raises both the risk and the coverage.
+    # An accepted failure of large weight increases both the risk and the coverage.
     probability = event_probability(events.loss, risk)
     covariance = (1 - share) * (events.weight - events.other_weight)
     scale = np.sqrt(probability * (1 - probability) * n_for_risk / spread)
@@ -76,39 +76,39 @@ def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> Accept
 
 
 def event_probability(loss: FloatArray, risk: float) -> FloatArray:
-    """Return the probability of a loss of this size for which the risk is the one given."""
+    """Return the probability of a loss of this size at which the mean loss is the risk."""
     return np.minimum(risk / loss, 1 - 1e-12)
 
 
 def n_effective(s: Scored, risk: float) -> float:
-    """Return how many samples of equal weight are worth as much as all, for a test of this risk."""
+    """Return the effective sample size of all samples for a test of this risk."""
     if s.has_unit_weights:
         return float(s.n_samples)
     events = LossEvents.from_rows(AcceptedRows.from_samples(s, None))
     return float(s.groups.total_weight / events.mean_weight(risk)[-1])
 
 
-#: Pseudo-observations added to the accepted samples of each threshold, of the mean loss and weight
-#: of all samples: at a high threshold few losses are accepted.
+#: Number of pseudo-observations that are added to the accepted samples at each threshold, because
+#: few losses are accepted at a high threshold. They have the mean loss and weight of all samples.
 _N_PSEUDO = 2.0
 
 
 class LossEvents(NamedTuple):
     """Losses and weights of the accepted samples at each threshold, arrays of shape (g,).
 
-    A loss counts as an event of the size `loss`, a smaller loss as a part of one. The mean weights
-    are weighted by the weights themselves.
+    A loss is counted as events of size `loss`; a smaller loss is a fraction of an event. The mean
+    weights are weighted by the weights.
     """
 
     loss: FloatArray
     #: Mean weight of the events.
     weight: FloatArray
-    #: Mean weight of the samples, or parts of them, that are none.
+    #: Mean weight of the samples (or their fractions) that are not events.
     other_weight: FloatArray
 
     @classmethod
     def from_rows(cls, rows: "AcceptedRows") -> "LossEvents":
-        """Sum over the accepted samples."""
+        """Compute the means over the accepted samples at each threshold."""
         weight, mass = rows.weight, rows.weight * rows.loss
         total, mass_through = rows.sum_through(weight), rows.sum_through(mass)
         square, cross = rows.sum_through(weight * weight), rows.sum_through(weight * mass)
@@ -127,19 +127,19 @@ class LossEvents(NamedTuple):
         return cls(loss, event_weight, _smoothed(other_square, other_total, usual_other))
 
     def mean_weight(self, risk: float) -> FloatArray:
-        """Return the weight per effective sample at a risk.
+        """Return the weight per effective sample for a test of a risk.
 
-        The variance of the sum of weight x (loss - risk) is that of a binomial count of samples
-        that all have this weight.
+        The sum of weight x (loss - risk) has the variance of a binomial count of samples of this
+        weight.
         """
         probability = event_probability(self.loss, risk)
         return (1 - probability) * self.weight + probability * self.other_weight
 
 
 def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> FloatArray:
-    """Return a ratio of running sums with pseudo-observations that have the ratio of all samples.
+    """Return a ratio of cumulative sums with pseudo-observations, which have the overall ratio.
 
-    `usual` is the denominator of one of them.
+    `usual` is the denominator of one pseudo-observation.
     """
     pseudo_denominator = _N_PSEUDO * usual
     ratio: FloatArray = (numerator + pseudo_denominator * numerator[-1] / denominator[-1]) / (
@@ -150,75 +150,90 @@ def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> F
 
 @dataclass(frozen=True, eq=False)
 class AcceptedRows:
-    """The samples that count, with what the unit (cluster) of each has accepted before it."""
+    """The samples with positive weight, and sums over earlier accepted samples of the cluster."""
 
-    home: IntArray
+    #: Shape (n,). The tie group of each sample.
+    group_index: IntArray
     weight: FloatArray
     loss: FloatArray
+    #: Shape (n,). Sums of weight and of weight x loss over the samples accepted earlier in the same
+    #: cluster.
     weight_before: FloatArray
     loss_before: FloatArray
+    #: Shape (n,). Weight of all samples in the same cluster.
     weight_of_cluster: FloatArray
 
     @classmethod
     def from_samples(cls, s: Scored, cluster: IntArray | None) -> "AcceptedRows":
-        """Take the samples that have a weight."""
-        kept = s.group_index >= 0
-        home, loss = s.group_index[kept], s.loss[kept].astype(np.float64)
-        weight: FloatArray = np.ones(home.size) if s.weight is None else s.weight[kept]
+        """Select the samples with positive weight."""
+        has_weight = s.group_index >= 0
+        group_index = s.group_index[has_weight]
+        loss = s.loss[has_weight].astype(np.float64)
+        weight: FloatArray = np.ones(loss.size) if s.weight is None else s.weight[has_weight]
         if cluster is None:
-            return cls(home, weight, loss, np.zeros(home.size), np.zeros(home.size), weight)
-        unit = cluster[kept]
-        # By unit, and within it in the order of acceptance.
-        order = np.argsort(unit * (int(home.max()) + 1) + home)
-        before = [_sum_before_in_cluster(x, unit, order) for x in (weight, weight * loss)]
-        whole: FloatArray = np.bincount(unit, weights=weight).astype(np.float64)[unit]
-        return cls(home, weight, loss, before[0], before[1], whole)
+            zeros = np.zeros(loss.size)
+            return cls(group_index, weight, loss, zeros, zeros, weight)
+        codes = cluster[has_weight]
+        # Sort by cluster, and within each cluster by tie group.
+        order = np.argsort(codes * (int(group_index.max()) + 1) + group_index)
+        cluster_weight: FloatArray = np.bincount(codes, weights=weight).astype(np.float64)
+        return cls(
+            group_index,
+            weight,
+            loss,
+            _sum_before_in_cluster(weight, codes, order),
+            _sum_before_in_cluster(weight * loss, codes, order),
+            cluster_weight[codes],
+        )
 
     def sum_through(self, values: FloatArray) -> FloatArray:
-        """Return the sum of what the accepted of each threshold have, shape (g,)."""
-        sums: FloatArray = np.cumsum(np.bincount(self.home, weights=values))
+        """Return the sum of values over the accepted samples at each threshold, shape (g,)."""
+        sums: FloatArray = np.cumsum(np.bincount(self.group_index, weights=values))
         return sums
 
-    def squared_weight_of_clusters(self, alone: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return, over the units, the squares of the weight accepted, and it times the whole.
+    def squared_weight_of_clusters(
+        self, squared_weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return sums over clusters: accepted weight squared, and accepted weight x total weight.
 
-        `alone` is the same over the samples.
+        `squared_weight` is the sum of squared weights of the accepted samples.
         """
-        # A square grows by the new square and twice the new times what was there.
-        square = alone + 2 * self.sum_through(self.weight * self.weight_before)
+        # (a + w)^2 - a^2 = w^2 + 2 a w, where a is the weight accepted earlier.
+        square = squared_weight + 2 * self.sum_through(self.weight * self.weight_before)
         return square, self.sum_through(self.weight * self.weight_of_cluster)
 
     def squared_residuals(
-        self, risk: FloatArray, alone: FloatArray, square: FloatArray
+        self, risk: FloatArray, squared_weight: FloatArray, squared_weight_of_clusters: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the squares of weight x (loss - risk) of the accepted: of samples, of units.
+        """Return the sums of squares of weight x (loss - risk), over samples and over clusters.
 
-        From those of the weights, of samples and of units.
+        The square is expanded as w^2 risk^2 - 2 risk w x + x^2, where x = weight x loss.
         """
         w, x = self.weight, self.weight * self.loss
-        w0, x0 = self.weight_before, self.loss_before
-        cross, own = self.sum_through(w * x), self.sum_through(x * x)
-        apart = alone * risk**2 - 2 * risk * cross + own
-        cross += self.sum_through(w * x0 + x * w0)
-        own += 2 * self.sum_through(x * x0)
-        return apart, square * risk**2 - 2 * risk * cross + own
+        w_before, x_before = self.weight_before, self.loss_before
+        cross, square = self.sum_through(w * x), self.sum_through(x * x)
+        of_samples = squared_weight * risk**2 - 2 * risk * cross + square
+        cross += self.sum_through(w * x_before + x * w_before)
+        square += 2 * self.sum_through(x * x_before)
+        of_clusters = squared_weight_of_clusters * risk**2 - 2 * risk * cross + square
+        return of_samples, of_clusters
 
 
 def _sum_before_in_cluster(values: FloatArray, cluster: IntArray, order: IntArray) -> FloatArray:
-    """Return the sum over the samples of the same unit that are accepted earlier."""
-    ranked = values[order]
-    running = np.cumsum(ranked) - ranked
+    """Return the sum of values over the samples of the same cluster that are accepted earlier."""
+    sorted_values = values[order]
+    sum_before = np.cumsum(sorted_values) - sorted_values
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
     counts = np.diff(starts, append=values.size)
     sums = np.empty_like(values)
-    sums[order] = running - np.repeat(running[starts], counts)
+    sums[order] = sum_before - np.repeat(sum_before[starts], counts)
     return sums
 
 
 def interval_without_variation(
     metric: Metric, s: Scored, measured: MetricValue, *, level: float, cluster: IntArray | None
 ) -> Interval | None:
-    """Return an interval where nothing varies, or None when there is none to be had."""
+    """Return an exact interval if the influences do not vary; None in other cases."""
     if not s.is_binary:
         return None
     n = n_independent(s, cluster)
@@ -226,13 +241,13 @@ def interval_without_variation(
         return _interval_without_both_kinds(metric, s, n, measured.value, level=level)
     if metric.measurement.from_auroc is not None:
         return _interval_without_overlap(metric.measurement.from_auroc, s, measured.value, level)
-    # A failure that was not met may have the weight of the others.
+    # An unobserved failure may have the weight of the other samples.
     n *= n_effective(s, 0.0) / n_independent(s, None)
     return _interval_of_zero_risk(metric, measured, n, level)
 
 
 def n_independent(s: Scored, cluster: IntArray | None) -> float:
-    """Return the number of independent samples that weights and clusters leave."""
+    """Return Kish's effective number of samples, or of clusters."""
     if s.has_unit_weights and cluster is None:
         return float(s.n_samples)
     weight = np.ones(s.n_rows) if s.weight is None else s.weight
@@ -242,7 +257,7 @@ def n_independent(s: Scored, cluster: IntArray | None) -> float:
 
 
 def _n_with_weight(s: Scored) -> int:
-    """Return the number of samples that have a weight."""
+    """Return the number of samples with positive weight."""
     return (
         s.n_samples if s.has_unit_weights or s.weight is None else int(np.count_nonzero(s.weight))
     )
@@ -251,33 +266,32 @@ def _n_with_weight(s: Scored) -> int:
 def _interval_without_both_kinds(
     metric: Metric, s: Scored, n: float, value: float, *, level: float
 ) -> Interval | None:
-    """No failures, or nothing else: the error rate may be up to (or from) its exact limit."""
+    """Return the interval if all samples fail or none: the values within the error-rate limits."""
     if metric.measurement.extremes is None:
         return None
     failed = s.merged_groups.risk > 0
     rate = clopper_pearson(n if failed else 0.0, n, level=level)
     extremes = [f(r) for f in metric.measurement.extremes for r in (rate.low, rate.high)]
     description = "every sample fails" if failed else "no failures"
-    # The extremes are those of large samples; a small one may lie a step outside. Rounding may
-    # take the value itself a hair out of its range.
+    # The extremes are those of large samples, so include the value. The declared range removes
+    # rounding errors.
     return Interval(
         max(min(*extremes, value), metric.measurement.low),
         min(max(*extremes, value), metric.measurement.high),
         level,
         "Clopper-Pearson on the error rate, best and worst order",
-        note=f"{description}: one-sided, as far as the error rate and any order allow",
+        note=f"{description}: one-sided, from the limit of the error rate and any order",
     )
 
 
 def _interval_without_overlap(
     value_from_auroc: Callable[[float, float], float], s: Scored, value: float, level: float
 ) -> Interval | None:
-    """All failures on one side of all successes: AUROC_f is 1 or 0.
+    """Return the interval if all failures rank below all successes, so that AUROC_f is 1.
 
-    Were it really a, the fewer of failures and successes would all be ranked right with a chance
-    of at most a to the power of their number.
+    If the true AUROC is a, and m is the smaller of the numbers of failures and successes, the
+    probability of this order is at most a^m.
     """
-    # A sample of weight 0 is none.
     failures, n_samples = count_failures(s), _n_with_weight(s)
     smaller_number = float(min(failures, n_samples - failures))
     risk = s.merged_groups.risk
@@ -287,13 +301,15 @@ def _interval_without_overlap(
     auroc = clopper_pearson(smaller_number, smaller_number, level=level)
     bounds = sorted((best, value_from_auroc(auroc.low, risk)))
     method = "Clopper-Pearson on the fewer of failures and successes"
-    return Interval(bounds[0], bounds[1], level, method, note="no overlap was seen: one-sided")
+    return Interval(
+        bounds[0], bounds[1], level, method, note="no overlap of failures and successes: one-sided"
+    )
 
 
 def _interval_of_zero_risk(
     metric: Metric, measured: MetricValue, n: float, level: float
 ) -> Interval | None:
-    """Risk 0 at a working point: exact limit for the accepted, the threshold as it was found."""
+    """Return the exact interval of a risk of 0 at a working point, with its threshold fixed."""
     if metric.measurement.upper_limit_of_zero is None or measured.value != 0:
         return None
     return Interval(
@@ -301,12 +317,12 @@ def _interval_of_zero_risk(
         metric.measurement.upper_limit_of_zero(n, level),
         level,
         "Clopper-Pearson among the accepted",
-        note="none of the accepted fails: one-sided, the threshold taken as given",
+        note="no accepted sample fails: one-sided, for a fixed threshold",
     )
 
 
 def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
-    """Return the most degrees of freedom that the fewer of failures and successes allow."""
+    """Return the maximum degrees of freedom, from the smaller of the two numbers of samples."""
     if not metric.measurement.is_two_sample or not s.is_binary:
         return float("inf")
     n_failures = count_failures(s)
@@ -314,25 +330,25 @@ def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
     return min(n_failures, n_samples - n_failures) - 1.0
 
 
-#: Degrees of freedom that Hanley and McNeil's variance is worth; the least that brings 10 failures
-#: to 93 % and more in every population tried (docs/validation.md).
+#: Degrees of freedom assigned to the variance of Hanley and McNeil: the smallest number with a
+#: coverage of at least 93% for 10 failures in every simulated population (docs/validation.md).
 _MODEL_DEGREES_OF_FREEDOM = 3.0
 
 
 def expected_variance(
     metric: Metric, s: Scored, value: float, cluster: IntArray | None = None
 ) -> ModelVariance | None:
-    """Return the variance of this value by a model of the scores; None where there is no model.
+    """Return the variance of the value under a model of the scores; None if no model applies.
 
-    Few failures of a good score may all rank low, and then they show no spread. Weights and
-    clusters count as many independent samples as they are worth.
+    If a good score ranks all of the few failures low, their influences hardly vary. Weights and
+    clusters are included by effective sample sizes.
     """
-    # Where the error rate counts too, a model of the AUROC is none of the value.
+    # The model of the AUROC does not apply if the value also depends on the error rate.
     from_auroc = metric.measurement.from_auroc
     if from_auroc is None or not metric.measurement.is_two_sample or not s.is_binary:
         return None
     failures, successes = _n_effective_of_each_kind(s, cluster)
-    # The line goes through 1 where the AUROC is 1.
+    # The value is linear in the AUROC, and 1 at an AUROC of 1.
     slope = from_auroc(1.0, s.merged_groups.risk) - from_auroc(0.0, s.merged_groups.risk)
     auroc = (value + slope - 1) / slope
     if not 0 < auroc < 1 or min(failures, successes) < 1:
@@ -344,10 +360,10 @@ def expected_variance(
 def unbiased_influence(
     metric: Metric, s: Scored, influence: FloatArray, cluster: IntArray | None = None
 ) -> FloatArray:
-    """Scale influences so that the variance of failures, and of successes, has its own n - 1.
+    """Scale influences so that the variances of failures and of successes have separate n - 1.
 
-    For an AUROC under 0/1 loss, whose influences have mean zero among the failures and among the
-    successes: their spread is then DeLong's variance. Of one failure there is no spread to correct.
+    Applies to metrics that are linear in the AUROC, whose influences have mean 0 among the failures
+    and among the successes. The result is DeLong's variance. A single failure is not scaled.
     """
     from_auroc = metric.measurement.from_auroc
     if from_auroc is None or not metric.measurement.is_two_sample or not s.is_binary:
@@ -363,12 +379,12 @@ def unbiased_influence(
 
 
 def _bias_correction(n: float) -> float:
-    """Return n/(n - 1), which corrects a variance from n units; 1 where there is one unit only."""
+    """Return n/(n - 1), the bias correction of a variance; 1 for n = 1."""
     return n / (n - 1) if n > 1 else 1.0
 
 
 def _n_clusters_of_kind(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
-    """Return how many samples, or clusters that hold such samples, are of this kind."""
+    """Return the number of samples in the mask, or of clusters that contain such samples."""
     if s.row_counts is not None:
         return float(s.row_counts[kind].sum())
     counts = kind if s.weight is None else kind & (s.weight > 0)
@@ -376,7 +392,7 @@ def _n_clusters_of_kind(s: Scored, kind: BoolArray, cluster: IntArray | None) ->
 
 
 def _n_effective_of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
-    """Return how many independent failures and successes there are."""
+    """Return the effective numbers of failures and successes."""
     if s.has_unit_weights and cluster is None:
         return float(s.n_failures), float(s.n_samples - s.n_failures)
     weight = np.ones(s.n_rows) if s.weight is None else s.weight
@@ -393,12 +409,11 @@ def proportion_interval(
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    """Return the score interval of a share of samples.
+    """Return the score interval of a proportion of samples.
 
-    `residual` is what each sample counts for, less the share. Kish's number of samples supposes
-    that weights do not depend on it, so it is scaled to the variance of the weighted residuals.
-    The same holds for the sizes of clusters. Clusters that vary less than if all samples of each
-    were equal count no more for it.
+    `residual` is the indicator of each sample minus the proportion. Kish's effective sample size
+    assumes that weights and indicators are independent, so it is scaled to the variance of the
+    weighted residuals, also for clusters. It is not increased for clusters whose samples differ.
     """
     n = kish_sample_size(weight, cluster)
     if 0 < proportion < 1:
@@ -427,7 +442,7 @@ def auroc_interval(
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    """Return the interval of an AUROC of two kinds of samples, either of which may be rare."""
+    """Return the interval of an AUROC of two classes of samples, either of which may be rare."""
     n_positive, n_negative = (kish_sample_size(weight * kind, cluster) for kind in kinds)
     fewer = min(n_positive, n_negative)
     if auroc in {0.0, 1.0}:
@@ -446,7 +461,7 @@ def auroc_interval(
 
 
 def kish_sample_size(weight: FloatArray, cluster: IntArray | None) -> float:
-    """Return Kish's number of independent samples of this weight, 0 for none."""
+    """Return Kish's effective sample size of these weights; 0 if all weights are 0."""
     if cluster is not None:
         weight = np.bincount(cluster, weights=weight).astype(np.float64)
     square = inner(weight, weight)

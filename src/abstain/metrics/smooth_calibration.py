@@ -1,4 +1,4 @@
-"""Calibration error without bins: residuals smoothed by a kernel that is as wide as the error."""
+"""Calibration error without bins: the smooth ECE, whose kernel width equals the error."""
 
 from dataclasses import dataclass
 
@@ -16,24 +16,24 @@ from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
 
-#: Cells of the grid on [0, 1] that residuals are handed out to.
+#: Number of cells of the grid on [0, 1] to which residuals are assigned.
 _CELLS = 1 << 14
-#: The narrowest kernel, as in the authors' code.
+#: Minimum width of the kernel, as in the authors' code.
 _MIN_WIDTH = 1e-3
 
-#: Newton's steps to the width at most; each that leaves the bracket halves it.
+#: Maximum number of Newton steps; a step outside the bracket is replaced by bisection.
 _MAX_NEWTON_STEPS = 60
 
 
 def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the smooth calibration error (smECE).
 
-    Answers: by how much does the confidence differ from the accuracy, without choosing bins?
+    Answers: how far is the confidence from the accuracy, without a choice of bins?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], read as the probability of being right.
+        In [0, 1], interpreted as the probability of a correct prediction.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
@@ -54,13 +54,13 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
 
     Notes
     -----
-    Residuals (right minus confidence) are smoothed by a Gaussian kernel reflected at 0 and 1; the
-    mean absolute value of what is left falls as the kernel gets wider. The value is where it equals
-    the width, found to rounding; the authors' code stops within 0.001 of it. Neither uses a kernel
-    narrower than 0.001, where the mean at that width is the value. It moves little when confidences
-    do; that of bins may jump. Never NaN, and on samples hardly ever 0: a calibrated confidence has
-    some too. Cost: one pass and some cosine transforms, about 10 ms; arrays of a device are copied
-    to the host.
+    The residuals (correctness - confidence) are smoothed by a Gaussian kernel that is reflected at
+    0 and 1. The mean absolute value of the smoothed residuals decreases with the width of the
+    kernel. The smooth ECE is the value that equals the width, computed to machine precision; the
+    authors' code stops within 0.001 of it. In both, the width is at least 0.001. The value is a
+    continuous function of the confidences, in contrast to the ECE of bins. Never NaN. The value of
+    a finite sample is almost never 0, even for a calibrated confidence. Cost: one pass and several
+    cosine transforms, about 10 ms; arrays on a device are copied to the host.
 
     References
     ----------
@@ -81,9 +81,9 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
 
 @dataclass(frozen=True, eq=False)
 class _SmoothedResiduals:
-    """Residuals on the grid, as amplitudes of cosines, which a reflected kernel only shrinks."""
+    """Cosine series of the residuals on the grid; a reflected kernel multiplies its amplitudes."""
 
-    #: Shape (_CELLS + 1,). Mean of the residual times the cosine.
+    #: Shape (_CELLS + 1,). Mean of residual x cos(pi k confidence) for each k.
     amplitude: FloatArray
 
     @classmethod
@@ -93,10 +93,10 @@ class _SmoothedResiduals:
             for x, name in ((s.probability_or_confidence, "confidence"), (s.loss, "loss"))
         )
         cell = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
-        part, residual = p * _CELLS - cell, 1.0 - loss - p
+        position_in_cell, residual = p * _CELLS - cell, 1.0 - loss - p
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
-        mass = sum_by_index(cell, w * residual * (1.0 - part), _CELLS + 1)
-        mass = mass + sum_by_index(cell + 1, w * residual * part, _CELLS + 1)
+        mass = sum_by_index(cell, w * residual * (1.0 - position_in_cell), _CELLS + 1)
+        mass = mass + sum_by_index(cell + 1, w * residual * position_in_cell, _CELLS + 1)
         return cls(_cosine_sums(mass) / w.sum())
 
     def smoothed(self, width: float) -> FloatArray:
@@ -104,7 +104,7 @@ class _SmoothedResiduals:
         return _cosine_series(self.amplitude * _kernel_factors(width))
 
     def error(self, width: float) -> float:
-        """Mean absolute value of the smoothed residuals."""
+        """Return the mean absolute value of the smoothed residuals."""
         return float(_mean_absolute_value(self.smoothed(width)))
 
     def error_derivative(self, width: float) -> float:
@@ -117,9 +117,9 @@ class _SmoothedResiduals:
 
 
 def _kernel_factors(width: float) -> FloatArray:
-    """Return what a reflected Gaussian kernel leaves of each cosine."""
-    out: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
-    return out
+    """Return the factor by which a reflected Gaussian kernel multiplies each cosine."""
+    factors: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
+    return factors
 
 
 def _cosine_sums(mass: FloatArray) -> FloatArray:
@@ -130,35 +130,39 @@ def _cosine_sums(mass: FloatArray) -> FloatArray:
 
 
 def _cosine_series(amplitude: FloatArray) -> FloatArray:
-    """Return a_0 + 2 sum of a_k cos(pi k t) at the points of the grid, and the last one once."""
+    """Return a_0 + 2 sum_k a_k cos(pi k t) at the points t of the grid; the last k counts once."""
     even = np.concatenate((amplitude, amplitude[-2:0:-1]))
     return np.asarray(np.fft.rfft(even).real)
 
 
 def _mean_absolute_value(y: FloatArray) -> float:
-    """Area under |y|, y a straight line in each cell."""
-    a, b = y[:-1], y[1:]
-    crossing = a * b < 0
-    size = np.abs(a) + np.abs(b)
-    each = np.where(crossing, (a * a + b * b) / np.where(crossing, size, 1.0), size)
-    return float(each.sum()) / (2 * _CELLS)
+    """Return the area under |y|, where y is linear in each cell."""
+    left, right = y[:-1], y[1:]
+    changes_sign = left * right < 0
+    absolute_sum = np.abs(left) + np.abs(right)
+    safe_sum = np.where(changes_sign, absolute_sum, 1.0)
+    crossing_area = (left * left + right * right) / safe_sum
+    areas = np.where(changes_sign, crossing_area, absolute_sum)
+    return float(areas.sum()) / (2 * _CELLS)
 
 
 def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:
-    """Return the derivative of that area with respect to y at each point."""
-    a, b = y[:-1], y[1:]
-    crossing = a * b < 0
-    square = np.where(crossing, np.square(a - b), 1.0)
-    sign = np.sign(a - b)
-    first = np.where(crossing, sign * (a * a - 2 * a * b - b * b) / square, np.sign(a))
-    second = np.where(crossing, sign * (a * a + 2 * a * b - b * b) / square, np.sign(b))
-    out = np.append(first, 0.0)
-    out[1:] += second
-    return out / (2 * _CELLS)
+    """Return the derivative of the area under |y| with respect to y at each point."""
+    left, right = y[:-1], y[1:]
+    changes_sign = left * right < 0
+    squared_difference = np.where(changes_sign, np.square(left - right), 1.0)
+    sign = np.sign(left - right)
+    left_numerator = left * left - 2 * left * right - right * right
+    right_numerator = left * left + 2 * left * right - right * right
+    on_left = np.where(changes_sign, sign * left_numerator / squared_difference, np.sign(left))
+    on_right = np.where(changes_sign, sign * right_numerator / squared_difference, np.sign(right))
+    gradient = np.append(on_left, 0.0)
+    gradient[1:] += on_right
+    return gradient / (2 * _CELLS)
 
 
 def _solve_width(smoothed: _SmoothedResiduals) -> float:
-    """Return the width that the error at it equals; the narrowest where that is narrower."""
+    """Return the width at which the error equals the width, but at least the minimum width."""
     low, high = _MIN_WIDTH, 1.0
     width = smoothed.error(low)
     if width <= low:
@@ -166,7 +170,7 @@ def _solve_width(smoothed: _SmoothedResiduals) -> float:
     for _ in range(_MAX_NEWTON_STEPS):
         gap = smoothed.error(width) - width
         low, high = (width, high) if gap > 0 else (low, width)
-        # The error falls as the kernel gets wider, so the slope of the gap is at least one.
+        # The error decreases with the width, so the slope of the gap is at most -1.
         step = width + gap / (1.0 - smoothed.error_derivative(width))
         if abs(step - width) <= np.finfo(np.float64).eps * width:
             break
@@ -186,10 +190,10 @@ ENTRIES = (
             title="smooth ECE",
             family="calibration",
             lower_is_better=True,
-            meaning="The confidence is {value} away from the accuracy, smoothed over as wide a "
-            "range.",
+            meaning="Smoothed over a range of the same width, the confidence differs from the "
+            "accuracy by {value}.",
             source=_SOURCE,
-            convention="reflected Gaussian kernel, as wide as the error",
+            convention="reflected Gaussian kernel with a width equal to the error",
             function="smooth_ece(confidence, loss)",
         ),
         Measurement(
@@ -198,8 +202,8 @@ ENTRIES = (
             rank_based=False,
             monotone=False,
             gradients=frozenset(),
-            no_influence_reason="a calibrated confidence has some of it on any samples, so no "
-            "interval around it would hold the truth there",
+            no_influence_reason="it is positive on every sample even for a calibrated confidence, "
+            "so an interval around it would not cover the true value",
             n_failures=None,
         ),
     ),

@@ -1,4 +1,4 @@
-"""Bias, variance and mean squared error of the weight of a sample of known population rank."""
+"""Bias, variance and mean squared error of the rank weight of a sample, given its rank."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,58 +11,58 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import MIN_ASYMPTOTIC, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-#: Bernstein's inequality keeps what is left out below exp(-60) of the whole.
+#: The neglected tail probability is below exp(-60), by Bernstein's inequality.
 _EXPONENT = 60.0
-#: Values summed at a time.
+#: Maximum number of values that are summed at once.
 _MAX_VALUES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class BinomialRanks:
-    """Samples that may each lie above one of known rank, one case for each entry."""
+    """Binomial distribution of the number of samples above a sample of known population rank."""
 
     #: Population rank u of the sample, in [0, 1), shape (k,).
     rank: FloatArray
-    #: How many other samples there are, shape (k,).
+    #: Number of other samples, shape (k,).
     n_others: FloatArray
-    #: The n of the estimator: `count`, or one more, shape (k,).
+    #: The n of the estimator, `n_others` or `n_others` + 1, shape (k,).
     n: FloatArray
 
     @property
     def probability_above(self) -> FloatArray:
-        """Chance of each to lie above."""
+        """Probability that another sample is above."""
         return 1.0 - self.rank
 
     @property
     def mean_above(self) -> FloatArray:
-        """Mean number above."""
+        """Expected number of samples above."""
         return self.n_others * self.probability_above
 
     @property
     def target(self) -> FloatArray:
-        """-ln(1 - u), exact for small ranks too."""
+        """Population weight -ln(1 - u), also exact for small ranks."""
         return -np.log1p(-self.rank)
 
     def select(self, rows: IntArray) -> "BinomialRanks":
-        """Return some of the cases, each a row for sums over its values."""
+        """Return the selected cases as columns of shape (k, 1)."""
         return BinomialRanks(*(values[rows, None] for values in (self.rank, self.n_others, self.n)))
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The numbers above that have a chance, one row for each case."""
+    """The numbers of samples above with non-negligible probability, one row per case."""
 
     #: The cases, arrays of shape (k, 1).
     ranks: BinomialRanks
-    #: Numbers of samples above, from 0 to the count, shape (k, w).
+    #: Number of samples above, from 0 to `n_others`, shape (k, w).
     n_above: FloatArray
-    #: The same less their mean, shape (k, w).
+    #: Number of samples above minus its mean, shape (k, w).
     deviation: FloatArray
-    #: Each row sums to 1, shape (k, w).
+    #: Probabilities, shape (k, w). Each row sums to 1.
     probability: FloatArray
 
     def expectation(self, values: FloatArray) -> FloatArray:
-        """Return the expectation of a number that is known for each value, shape (k,)."""
+        """Return the expected value of `values`, shape (k,)."""
         mean: FloatArray = np.sum(self.probability * values, axis=1)
         return mean
 
@@ -70,7 +70,7 @@ class Window:
 def expected_moments(
     trials: BinomialRanks, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
 ) -> FloatArray:
-    """Return moments of each case, shape (size, k); `moments` gets a window of some of them."""
+    """Return `size` moments of each case, shape (size, k), computed window by window."""
     values = np.empty((size, trials.rank.size))
     for rows, window in _windows(trials):
         values[:, rows] = moments(window)
@@ -81,7 +81,7 @@ def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
     count, chance = trials.n_others, trials.probability_above
     center = np.minimum(np.floor((count + 1.0) * chance), count)
     variance = count * chance * trials.rank
-    # x with exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT), and a step for the rounded center.
+    # Solve exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT); add 1 for the rounded center.
     a = _EXPONENT / 3.0
     max_distance = np.ceil(a + np.sqrt(a**2 + 2.0 * _EXPONENT * variance)) + 1.0
     n_below_mode, n_above_mode = (
@@ -98,7 +98,7 @@ def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
 def _blocks(
     order: IntArray, n_below_mode: FloatArray, n_above_mode: FloatArray
 ) -> Iterator[IntArray]:
-    """Cut cases of increasing width into blocks of about equal memory."""
+    """Divide cases of increasing width into blocks of about equal memory."""
     width = (
         1.0
         + np.maximum.accumulate(n_below_mode[order])
@@ -118,7 +118,7 @@ def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
     in_range = (above >= 0) & (above <= trials.n_others)
     probability = _probability(trials, above, in_range, mode)
     above = np.clip(above, 0.0, trials.n_others)
-    # From the side where the mean is small, so that small ranks keep their digits.
+    # Subtract on the side with the smaller mean, so that small ranks keep their digits.
     is_low_rank = trials.rank < 0.5
     deviation_from_below = trials.n_others * trials.rank - (trials.n_others - above)
     return Window(
@@ -132,10 +132,10 @@ def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
 def _probability(
     trials: BinomialRanks, above: FloatArray, in_range: BoolArray, mode: int
 ) -> FloatArray:
-    """Return binomial probabilities from the ratios of neighbors, outward from the mode."""
+    """Return binomial probabilities from ratios of neighboring terms, starting at the mode."""
     u, v, count = trials.rank, trials.probability_above, trials.n_others
     log_p = np.zeros_like(above)
-    # Ratios of what cannot happen are 0, and so are its probabilities.
+    # Values outside the range have ratio 0 and therefore probability 0.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ratios_up = np.where(in_range, (count - above + 1.0) * v / (above * u), 0.0)
         ratios_down = np.where(in_range, (above + 1.0) * u / ((count - above) * v), 0.0)
@@ -151,7 +151,7 @@ def _probability(
 
 
 class Moments(NamedTuple):
-    """Of the error of a weight, arrays of shape (k,)."""
+    """Moments of the error of a weight, arrays of shape (k,)."""
 
     bias: FloatArray
     variance: FloatArray
@@ -159,7 +159,7 @@ class Moments(NamedTuple):
 
 
 def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
-    """Return the moments of an estimator's error; `draws` are those of "monte-carlo"."""
+    """Return the moments of the error of an estimator; `draws` applies to "monte-carlo"."""
     moments = MOMENTS[estimator](trials)
     if estimator != "monte-carlo":
         return moments
@@ -170,9 +170,9 @@ def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
 def _moments_of_linear_weight(
     trials: BinomialRanks, *, factor: float, shift: float, of_augrc: bool = False
 ) -> Moments:
-    """Moments of the weight factor x (r + shift)/n, in closed form."""
+    """Return the moments of the weight factor x (r + shift)/n in closed form."""
     u, n, m = trials.rank, trials.n, trials.n_others
-    # r - n u has this mean: the sample itself, where it counts, less its own share.
+    # The mean of r - n u: 1 - u if the sample itself is one of the n, else 0.
     mean_offset = (n - m) * trials.probability_above
     bias = factor * (mean_offset + shift) / n
     if not of_augrc:
@@ -182,7 +182,7 @@ def _moments_of_linear_weight(
 
 
 def _log_minus_linear(u: FloatArray) -> FloatArray:
-    """-ln(1 - u) - u, from its series where the difference would cancel."""
+    """Return -ln(1 - u) - u, from its series for small u, where the difference would cancel."""
     clipped = np.minimum(u, 0.05)
     series = np.zeros_like(clipped)
     for j in range(13, 1, -1):
@@ -192,7 +192,7 @@ def _log_minus_linear(u: FloatArray) -> FloatArray:
 
 
 def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
-    """Moments of a weight that is no straight line in r, summed over its values."""
+    """Return the moments of a weight that is nonlinear in r, by summation over r."""
     return Moments(*expected_moments(trials, partial(_moments_in_window, error), 3))
 
 
@@ -201,8 +201,8 @@ def _moments_in_window(
 ) -> tuple[FloatArray, ...]:
     """Return bias, variance and mean squared error.
 
-    The bias is that of what is left of the error without its slope at the mean, since the excess
-    has mean 0: terms of one sign and of the size of the bias, not of the square root of it.
+    Before averaging, a linear term in the deviation, which has mean 0, is removed from the error.
+    The remaining terms have the size of the bias, so the sum does not lose digits.
     """
     e = error(window)
     slope = 1.0 / (window.ranks.mean_above + 1.0)
@@ -212,7 +212,7 @@ def _moments_in_window(
 
 
 def _log_error(window: Window) -> FloatArray:
-    """ln((n + 1)/(above + 1)) + ln(1 - u), as the logarithm of a ratio near 1."""
+    """Return ln((n + 1)/(n_above + 1)) + ln(1 - u), as the logarithm of a ratio near 1."""
     ranks = window.ranks
     mean_position = (ranks.n + 1.0) * ranks.probability_above
     offset = (ranks.n + 1.0 - ranks.n_others) * ranks.rank - (ranks.n - ranks.n_others)
@@ -221,7 +221,7 @@ def _log_error(window: Window) -> FloatArray:
 
 
 def _plugin_error(window: Window) -> FloatArray:
-    """H_n - H_above + ln(1 - u), from the series of both where they are long."""
+    """Return H_n - H_{n_above} + ln(1 - u), from asymptotic series for large numbers."""
     ranks = window.ranks
     small_above = np.minimum(window.n_above, MIN_ASYMPTOTIC)
     exact: FloatArray = harmonic(ranks.n) - ranks.target - harmonic(small_above)
@@ -239,12 +239,12 @@ def _plugin_error(window: Window) -> FloatArray:
 
 
 def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
-    """Mean variance of one draw of -ln(1 - beta)."""
+    """Return the mean variance of one draw of -ln(1 - beta)."""
     return (window.expectation(sum_of_inverse_squares(window.n_above, window.ranks.n)),)
 
 
 def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
-    """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
+    """Return the sum of 1/k^2 for k = above + 1, ..., n: the variance of -ln(1 - beta)."""
     exact = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
         1, n + 1.0
     )
@@ -254,14 +254,14 @@ def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def _trigamma_tail(x: FloatArray) -> FloatArray:
-    """Trigamma(x + 1/2) - 1/x for x >= 32."""
+    """Return trigamma(x + 1/2) - 1/x for x >= 32."""
     v = 1.0 / (x * x)
     return -v / x * (1 / 12 - v * (7 / 240 - v * 31 / 1344))
 
 
 def _moments_of_plugin(trials: BinomialRanks) -> Moments:
     moments = _moments_by_summation(trials, _plugin_error)
-    # H_n less the mean of H_above is a power series without its first terms.
+    # H_n minus the mean of H_{n_above} is a power series without its first terms.
     exact_bias = (trials.n - trials.n_others) / trials.n - log_series_tail(
         trials.rank, trials.n_others
     )
@@ -269,10 +269,10 @@ def _moments_of_plugin(trials: BinomialRanks) -> Moments:
 
 
 def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
-    """Sum of u^j/j over j > m, for 0 <= u < 1 and whole m >= 0."""
+    """Return the sum of u^j/j over j > m, for 0 <= u < 1 and integer m >= 0."""
     v, b = 1.0 - u, m + 1.0
     is_near_one = (b * v < 2.0) & (u > 0.5)
-    # Where the tail is most of -ln(1 - u): what is missing is an alternating series.
+    # If the tail is most of -ln(1 - u), subtract the first m terms, an alternating series.
     clipped = np.where(is_near_one, v, 0.0)
     term, alternating_sum = np.ones_like(clipped), np.zeros_like(clipped)
     for i in range(1, 33):
@@ -288,7 +288,7 @@ def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
     return np.where(is_near_one, tail_near_one, u**b / (b * v * fraction))
 
 
-#: By estimator. The target is u for "augrc", -ln(1 - u) for all others.
+#: Functions by estimator. The target is u for "augrc", and -ln(1 - u) for the others.
 MOMENTS: dict[str, Callable[[BinomialRanks], Moments]] = {
     "plugin": _moments_of_plugin,
     "log": partial(_moments_by_summation, error=_log_error),
@@ -300,7 +300,7 @@ MOMENTS: dict[str, Callable[[BinomialRanks], Moments]] = {
 
 
 def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
-    """Return the squared error of the weight of rank r among n, whose population rank is random.
+    """Return the mean squared error of the weight of rank r among n samples.
 
     The population rank has the distribution Beta(r, n + 1 - r), under which -ln(1 - u) has mean
     H_n - H_{n-r}.

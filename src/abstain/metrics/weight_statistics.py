@@ -1,8 +1,8 @@
-"""How far the weights of the AURC estimators are from what they estimate: exact bias and error.
+"""Exact bias, variance and mean squared error of the weights of the AURC estimators.
 
-The population gives a sample of rank u the weight -ln(1 - u) (AURC) or u (AUGRC). An estimator
-gives it a weight by its rank r among n, which is random. Given u these functions return the bias,
-the variance and the mean squared error of that weight, exactly and not by simulation.
+The weight of a sample with population rank u is -ln(1 - u) (AURC) or u (AUGRC). An estimator uses a
+weight of its rank r among n samples, which is random given u. The functions of this module compute
+the moments of this weight without simulation.
 """
 
 from typing import Literal, TypeAlias, get_args
@@ -33,21 +33,21 @@ def weight_bias(
     Parameters
     ----------
     rank : array of any shape
-        Population rank u = P(confidence of another <= its own), in [0, 1).
+        Population rank u = P(confidence of another sample <= confidence of this sample), in [0, 1).
     n : array of int
-        Number of samples that the estimator averages over, at least 1; broadcast against `rank`.
+        Number of samples of the estimator, at least 1; broadcast with `rank`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
         As in `rank_weights`. The target is -ln(1 - u) for all but "augrc", whose target is u.
     counts_itself : bool, default=True
-        Whether the sample is one of the n, so that r = 1 + Bin(n - 1, u); otherwise it is a new
-        one among n others, r = Bin(n, u).
+        Whether the sample is one of the n, so that r = 1 + Bin(n - 1, u). Otherwise it is a new
+        sample in addition to the n, and r = Bin(n, u).
     draws : int, default=1000
-        Of "monte-carlo"; it has no part in the bias.
+        Number of draws of "monte-carlo"; it does not affect the bias.
 
     Returns
     -------
     array of the broadcast shape
-        Mean weight less target, of either sign, **0 is best**; a float for two numbers.
+        Mean weight minus target; **0 is best**. A float if both inputs are numbers.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def weight_bias(
 
     Notes
     -----
-    For "plugin" it is 1/n minus the sum of u^j/j over j >= n for a sample that counts
-    itself, and minus that sum over j > n for a new one: the curve flattens where -ln(1 - u) does
-    not. "sele" is off by u + (1 - u)/n + ln(1 - u), which no n mends; as an estimator of
-    AUGRC, against u, its bias is (1 - u)/n, and that of "augrc" is (1/2 - u)/n. "log" has
-    no closed form. Expectations are sums over the ranks that have a chance: relative error below
-    1e-11 away from where a bias changes sign. Cost: about 11 sqrt(n) terms for each rank.
+    The bias of "plugin" is 1/n minus the sum of u^j/j over j >= n if the sample counts itself, and
+    minus the sum over j > n for a new sample: its weight is bounded, but -ln(1 - u) is not. The
+    bias of "sele" is u + (1 - u)/n + ln(1 - u), which does not vanish for large n. As an estimator
+    of the AUGRC, with target u, its bias is (1 - u)/n; that of "augrc" is (1/2 - u)/n. "log" has no
+    closed form. Expectations are sums over the ranks with non-negligible probability; the relative
+    error is below 1e-11, except near a sign change. Cost: about 11 sqrt(n) terms per rank.
 
     References
     ----------
@@ -90,7 +90,7 @@ def weight_variance(
 ) -> AnyArray:
     r"""Compute the variance of an estimator's weight for a sample of known population rank.
 
-    Answers: how much does the weight of this sample change with the other samples?
+    Answers: how much does the weight of this sample vary with the other samples?
 
     Parameters
     ----------
@@ -101,12 +101,13 @@ def weight_variance(
     counts_itself : bool, default=True
         As in `weight_bias`.
     draws : int, default=1000
-        Of "monte-carlo": its variance is that of "plugin" plus that of the draws over `draws`.
+        Number of draws of "monte-carlo": its variance is that of "plugin" plus that of one draw
+        divided by `draws`.
 
     Returns
     -------
     array of the broadcast shape
-        Never negative, **lower is better**; a float for two numbers.
+        Never negative; **lower is better**. A float if both inputs are numbers.
 
     Raises
     ------
@@ -116,14 +117,14 @@ def weight_variance(
     Notes
     -----
     (n - 1) u (1 - u)/n^2 for "sele" and "augrc" if the sample counts itself, else u (1 - u)/n;
-    four times that for "2sele". A draw of "monte-carlo" at rank r varies by the sum of 1/k^2 over
-    k from n - r + 1 to n. That sum is what [1]_ calls the squared error of a plug-in weight: there
-    the *sample* rank is given and the population rank is random. Cost as in `weight_bias`.
+    four times that for "2sele". A draw of "monte-carlo" at rank r has the variance sum of 1/k^2
+    over k = n - r + 1, ..., n. In [1]_, this sum is the squared error of a plug-in weight, for a
+    given *sample* rank and a random population rank. Cost: as in `weight_bias`.
 
     References
     ----------
-    .. [1] Zhou et al. (2025), eq. 23, https://arxiv.org/abs/2410.15361; the variance is ours, by
-       the rank distribution of their eq. 21
+    .. [1] Zhou et al. (2025), eq. 23, https://arxiv.org/abs/2410.15361; abstain derives the
+       variance from the rank distribution of their eq. 21
 
     Examples
     --------
@@ -144,8 +145,7 @@ def weight_mse(
 ) -> AnyArray:
     r"""Compute the mean squared error of an estimator's weight at a known population rank.
 
-    Answers: how far is the weight that this sample gets among n from the weight that the
-    population gives it?
+    Answers: how far is the weight of this sample among n samples from its weight in the population?
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def weight_mse(
     counts_itself : bool, default=True
         As in `weight_bias`.
     draws : int, default=1000
-        Of "monte-carlo", as in `weight_variance`.
+        Number of draws of "monte-carlo", as in `weight_variance`.
 
     Returns
     -------
     array of the broadcast shape
-        Squared bias plus variance, never negative, **lower is better**; a float for two numbers.
+        Squared bias plus variance; **lower is better**. A float if both inputs are numbers.
 
     Raises
     ------
@@ -170,14 +170,14 @@ def weight_mse(
 
     See Also
     --------
-    weight_error_scale : Its size for "plugin" and "log", in closed form.
+    weight_error_scale : Its order of magnitude for "plugin" and "log", in closed form.
 
     Notes
     -----
-    Falls like 1/n at any fixed rank for "plugin" and "log", but grows without bound as u goes to 1
-    at any fixed n, because -ln(1 - u) does. It is another quantity than the MSE of [1]_, which is
-    given the *sample* rank and averages over the population rank: `weight_mse_given_rank`. Cost as
-    in `weight_bias`.
+    For "plugin" and "log", the error decreases like 1/n at a fixed rank, but is unbounded for u to
+    1 at a fixed n, because -ln(1 - u) is. The MSE in [1]_ is a different quantity: it is for a
+    given *sample* rank and averages over the population rank (`weight_mse_given_rank`). Cost: as in
+    `weight_bias`.
 
     References
     ----------
@@ -194,9 +194,9 @@ def weight_mse(
 
 
 def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
-    """Compute u/(n(1 - u) + 1), the size of the squared error of a plug-in or log weight.
+    """Compute u/(n(1 - u) + 1), the scale of the squared error of a plug-in or log weight.
 
-    Answers: about how far is the weight of a sample at this rank from the population's?
+    Answers: about how large is the squared error of the weight at this rank?
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the broadcast shape
-        Never negative, **lower is better**; a float for two numbers.
+        Never negative; **lower is better**. A float if both inputs are numbers.
 
     Raises
     ------
@@ -215,11 +215,11 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
 
     Notes
     -----
-    A scale, **not a bound**. For "plugin" and "log", n from 32 to 10^6 and 5/n <= u <= 1 - 5/n the
-    exact `weight_mse` is 1.0 to 1.4 times this scale: above it everywhere, close to it where
-    n(1 - u) is large. At u < 5/n a sample that counts itself adds the square of the bias 1/n, and
-    towards u = 1 the scale stays below n while the error grows without bound. The table is in the
-    documentation of the estimators.
+    This is a scale, **not a bound**. For "plugin" and "log", n from 32 to 10^6 and
+    5/n <= u <= 1 - 5/n, the exact `weight_mse` is 1.0 to 1.4 times this scale; the ratio is near 1
+    if n(1 - u) is large. For u < 5/n, a sample that counts itself adds the squared bias 1/n^2. For
+    u to 1, the scale is below n, but the error is unbounded. The documentation of the estimators
+    contains a table.
 
     References
     ----------
@@ -244,42 +244,43 @@ def weight_mse_given_rank(
 ) -> AnyArray:
     r"""Compute the mean squared error of an estimator's weight at a known *sample* rank.
 
-    Answers: a sample is the r-th of n; how far is its weight from that of its population rank,
-    which nobody knows?
+    Answers: if a sample has rank r among n samples, how far is its weight from the weight of its
+    unknown population rank?
 
     Parameters
     ----------
     sample_rank : array of int
         Rank r of the sample among the n, from 1 (least confident) to n.
     n : array of int
-        Number of samples, at least 1; broadcast against `sample_rank`.
+        Number of samples, at least 1; broadcast with `sample_rank`.
     estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
         As in `weight_bias`, with the same targets.
     draws : int, default=1000
-        Of "monte-carlo", whose error is that of "plugin" times 1 + 1/draws.
+        Number of draws of "monte-carlo", whose error is that of "plugin" times 1 + 1/draws.
 
     Returns
     -------
     array of the broadcast shape
-        Never negative, **lower is better**; a float for two numbers.
+        Never negative; **lower is better**. A float if both inputs are numbers.
 
     Raises
     ------
     DomainError
-        If an n or a rank is no integer of at least 1, or a rank is above its n.
+        If an n or a rank is not an integer of at least 1, or a rank is above its n.
     InputError
         If there is no such estimator.
 
     See Also
     --------
-    weight_mse : The same at a known population rank: another quantity, which grows without bound.
+    weight_mse : The error at a known population rank, which is unbounded.
 
     Notes
     -----
-    psi'(n + 1 - r) - psi'(n + 1) for "plugin", the sum of 1/k^2 over k from n - r + 1 to n, at most
-    pi^2/6. For the others the square of what their weight is off H_n - H_{n-r} comes on top: no
-    weight that depends on r alone errs less than "plugin". Averaged over r = 1, ..., n it is
-    H_n/n; `mean_weight_error_scale` has the limit in the paper. Without ties. In closed form.
+    For "plugin", the error is psi'(n + 1 - r) - psi'(n + 1), the sum of 1/k^2 over
+    k = n - r + 1, ..., n, at most pi^2/6. For the other estimators, the squared difference of their
+    weight from H_n - H_{n-r} is added, so no weight that depends only on r has a smaller error than
+    "plugin". The mean over r = 1, ..., n is H_n/n; `mean_weight_error_scale` is the limit in the
+    paper. Samples are assumed to have no ties. All values are in closed form.
 
     References
     ----------
@@ -295,7 +296,7 @@ def weight_mse_given_rank(
     """
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")
-    # Imported where it is used, so that importing the package stays fast.
+    # Imported here, so that importing the package is fast.
     from abstain.metrics.weight_moments import mse_given_sample_rank
 
     r, size = _check_integers(sample_rank, "sample_rank"), _check_integers(n, "n")
@@ -305,9 +306,10 @@ def weight_mse_given_rank(
 
 
 def mean_weight_error_scale(n: AnyArray) -> AnyArray:
-    """Compute (n + 1) ln(n + 1)/n^2 - 1/n, the size of the error of all weights of a sample.
+    """Compute (n + 1) ln(n + 1)/n^2 - 1/n, the scale of the mean squared error of the weights.
 
-    Answers: about how large is the squared error of a plug-in or log weight, on average over the n?
+    Answers: about how large is the squared error of a plug-in or log weight, averaged over n
+    samples?
 
     Parameters
     ----------
@@ -317,7 +319,7 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
     Returns
     -------
     array of the shape of `n`
-        Above 0, **lower is better**; a float for a number.
+        Positive; **lower is better**. A float if the input is a number.
 
     Raises
     ------
@@ -326,8 +328,9 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
 
     Notes
     -----
-    The mean of `weight_error_scale` over u. A size, **not a bound**: the mean of
-    `weight_mse_given_rank` over the ranks is H_n/n for "plugin", above it by 1.58/n for large n.
+    This is the mean of `weight_error_scale` over u, a scale and **not a bound**. The mean of
+    `weight_mse_given_rank` over the ranks is H_n/n for "plugin", which is larger by 1.58/n for
+    large n.
 
     References
     ----------
@@ -346,7 +349,7 @@ def mean_weight_error_scale(n: AnyArray) -> AnyArray:
 def _statistic(
     field: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
 ) -> AnyArray:
-    # Imported where it is used, so that importing the package stays fast.
+    # Imported here, so that importing the package is fast.
     from abstain.metrics.weight_moments import BinomialRanks, error_moments
 
     checks.one_of(estimator, "estimator", get_args(Estimator))
@@ -387,11 +390,11 @@ def _check_integers(x: AnyArray, name: str) -> FloatArray:
 def _check_numbers(x: AnyArray, name: str) -> FloatArray:
     values = to_numpy(x, name)
     if values.dtype.kind not in "iuf":
-        raise DomainError(f"`{name}` must hold numbers; got {values.dtype}")
+        raise DomainError(f"`{name}` must contain numbers; got {values.dtype}")
     numbers: FloatArray = checks.finite(values, name).astype(np.float64)
     return numbers
 
 
 def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:
-    """Return a float for a number, else an array of the caller's kind."""
+    """Return a float for a number, and an array of the type of the input otherwise."""
     return float(found) if found.ndim == 0 else as_array_like(found, rank)

@@ -37,13 +37,13 @@ class BetaScores(Population):
     def _curve(self) -> RiskCurve:
         return RiskCurve(self._loss_at, self._loss_above)
 
-    def _one_minus_confidence_at(self, coverage: FloatArray) -> FloatArray:
+    def _complement_at(self, coverage: FloatArray) -> FloatArray:
         """Return 1 - confidence at a coverage, which is more precise near confidence 1."""
         return _quantile(self.b, self.a, coverage)
 
-    def _failure_probability(self, one_minus_confidence: FloatArray) -> FloatArray:
+    def _failure_probability(self, complement: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.expm1(self.power * np.log1p(-one_minus_confidence)))
+            return np.asarray(-np.expm1(self.power * np.log1p(-complement)))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
         # Near confidence 0, the confidence itself is more precise.
@@ -51,12 +51,12 @@ class BetaScores(Population):
         loss_at_low_confidence = 1.0 - _quantile(self.a, self.b, rank) ** self.power
         return np.where(
             coverage <= 0.5,
-            self._failure_probability(self._one_minus_confidence_at(coverage)),
+            self._failure_probability(self._complement_at(coverage)),
             loss_at_low_confidence,
         )
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        y = self._one_minus_confidence_at(coverage)
+        y = self._complement_at(coverage)
         # E[g^power; g > x] is E[g^power] times the tail probability of Beta(a + power, b).
         mean = float(
             np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
@@ -68,7 +68,7 @@ class BetaScores(Population):
         return np.asarray(special.betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return 1.0 - self._one_minus_confidence_at(coverage)
+        return 1.0 - self._complement_at(coverage)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence = rng.beta(self.a, self.b, n)

@@ -123,7 +123,7 @@ def _validated_blocks(
 _CLASSES: Final = 3
 
 
-def confident_when_correct(known_share: float = 0.9) -> Population:
+def confident_when_correct(informed_share: float = 0.9) -> Population:
     """Create the model that Shahnazari et al. call calibrated.
 
     Answers: which values do metrics have for a model with high confidence on the samples that it
@@ -131,7 +131,7 @@ def confident_when_correct(known_share: float = 0.9) -> Population:
 
     Parameters
     ----------
-    known_share : float, default=0.9
+    informed_share : float, default=0.9
         Share of the samples that the model knows, above 0 and below 1; their confidence is uniform
         on [0.8, 1]. For the others it guesses one of three classes, with confidence uniform on
         [0.5, 0.7].
@@ -153,15 +153,17 @@ def confident_when_correct(known_share: float = 0.9) -> Population:
     >>> round(simulate.expected_cwsa(model, 0.9), 12)
     0.225
     """
-    share = checks.fraction(known_share, "known_share")
+    share = checks.fraction(informed_share, "informed_share")
     if share in {0.0, 1.0}:
-        raise DomainError(f"`known_share` must lie between 0 and 1, both excluded; got {share!r}")
+        raise DomainError(
+            f"`informed_share` must lie between 0 and 1, both excluded; got {share!r}"
+        )
     intervals = ((0.5, 0.8), (0.7, 1.0), (1 - share, share), (_guess_risk(), 0.0))
     return _validated_blocks(*intervals, name="cwsa-calibrated")
 
 
 def uniform_confidence(
-    low: float = 0.9, high: float = 1.0, *, known_share: float = 0.7, classes: int = _CLASSES
+    low: float = 0.9, high: float = 1.0, *, informed_share: float = 0.7, classes: int = _CLASSES
 ) -> Population:
     """Create a model whose confidence is uniform on an interval and independent of the loss.
 
@@ -171,7 +173,7 @@ def uniform_confidence(
     ----------
     low, high : float, default=0.9, 1.0
         Bounds of the confidence, in [0, 1].
-    known_share : float, default=0.7
+    informed_share : float, default=0.7
         Share of the samples that the model knows; for the others it guesses a class.
     classes : int, default=3
         Number of classes among which it guesses, at least 2.
@@ -179,7 +181,7 @@ def uniform_confidence(
     Returns
     -------
     Population
-        A population of probabilities; its risk is (1 - known_share)(1 - 1/classes) at every
+        A population of probabilities; its risk is (1 - informed_share)(1 - 1/classes) at every
         confidence.
 
     Raises
@@ -192,23 +194,23 @@ def uniform_confidence(
     Examples
     --------
     >>> from abstain import simulate
-    >>> model = simulate.uniform_confidence(0.3, 1.0, known_share=0.0)
+    >>> model = simulate.uniform_confidence(0.3, 1.0, informed_share=0.0)
     >>> round(model.risk, 6), round(simulate.expected_cwsa_plus(model, 0.9), 6)
     (0.666667, 0.166667)
     """
     guess_risk = _guess_risk(checks.positive_int(classes, "classes"))
-    risk = (1 - checks.fraction(known_share, "known_share")) * guess_risk
+    risk = (1 - checks.fraction(informed_share, "informed_share")) * guess_risk
     low = checks.fraction(low, "low", high=checks.fraction(high, "high"))
     return _validated_blocks(
-        (low,), (high,), (1.0,), (risk,), name=_model_name(known_share, risk, (low + high) / 2)
+        (low,), (high,), (1.0,), (risk,), name=_model_name(informed_share, risk, (low + high) / 2)
     )
 
 
-def _model_name(known_share: float, risk: float, mean_confidence: float) -> str:
+def _model_name(informed_share: float, risk: float, mean_confidence: float) -> str:
     """Return the name of the model by its accuracy and mean confidence."""
     if risk == 0:
         return "cwsa-perfect"
-    if known_share == 0:
+    if informed_share == 0:
         return "cwsa-random"
     return "cwsa-overconfident" if mean_confidence > 1 - risk else "cwsa-underconfident"
 
@@ -235,18 +237,18 @@ BLOCKS: Final = (
         "cwsa-underconfident",
         "underconfident",
         "Their underconfident model: confidence uniform on [0.4, 0.6], nearly always correct.",
-        partial(uniform_confidence, low=0.4, high=0.6, known_share=0.9),
+        partial(uniform_confidence, low=0.4, high=0.6, informed_share=0.9),
     ),
     PopulationEntry(
         "cwsa-perfect",
         "always correct",
         "Their perfect model: never wrong, confidence uniform on [0.95, 1].",
-        partial(uniform_confidence, low=0.95, high=1.0, known_share=1.0),
+        partial(uniform_confidence, low=0.95, high=1.0, informed_share=1.0),
     ),
     PopulationEntry(
         "cwsa-random",
         "random guesses",
         "Their random model: guesses among three classes, confidence uniform on [0.3, 1].",
-        partial(uniform_confidence, low=0.3, high=1.0, known_share=0.0),
+        partial(uniform_confidence, low=0.3, high=1.0, informed_share=0.0),
     ),
 )

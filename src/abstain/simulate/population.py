@@ -99,7 +99,7 @@ class Population(ABC):
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         """Simulate n samples."""
 
-    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
         """P(g >= confidence), which differs from `_share_above` for tied confidences."""
         return self._share_above(confidence)
 
@@ -202,7 +202,7 @@ class Population(ABC):
     def coverage(self, threshold: AnyArray) -> Any:
         """Return the share of samples accepted at a threshold, P(g >= threshold)."""
         return _as_input_kind(
-            threshold, self._share_at_least(_check_not_nan(threshold, "threshold"))
+            threshold, self._coverage_at_threshold(_check_not_nan(threshold, "threshold"))
         )
 
     def threshold(self, coverage: AnyArray) -> Any:
@@ -215,7 +215,9 @@ class Population(ABC):
         # A tie group includes its largest coverage, but not its smallest.
         return _as_input_kind(
             confidence,
-            self.curve.margin(self._share_at_least(_check_not_nan(confidence, "confidence"))),
+            self.curve.margin(
+                self._coverage_at_threshold(_check_not_nan(confidence, "confidence"))
+            ),
         )
 
     def mean_loss_at(self, rank: AnyArray) -> Any:

@@ -93,7 +93,7 @@ class Cut(_Tied):
         index = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
         return np.asarray(self._edges[index.astype(int)])
 
-    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
         index = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
         return np.asarray(self._edges[index.astype(int)])
 
@@ -136,7 +136,7 @@ class Saturated(_Tied):
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return np.where(confidence >= self.top, 0.0, np.asarray(self.base.coverage(confidence)))
 
-    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
         below = np.asarray(self.base.coverage(confidence))
         return np.where(
             confidence > self.top, 0.0, np.where(confidence == self.top, self.share, below)
@@ -275,7 +275,7 @@ class DiscreteScores(Population):
     def _share_above(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence, side="right")]
 
-    def _share_at_least(self, confidence: FloatArray) -> FloatArray:
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
         return self._edges[np.searchsorted(self.confidence, confidence)]
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:

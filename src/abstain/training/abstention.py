@@ -10,17 +10,17 @@ from torch.nn import functional
 
 from abstain._foundation import checks
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain.training._processes import from_all_processes
-from abstain.training.heads import Output, needed, wide, widest
+from abstain.training._processes import gather_vectors
+from abstain.training.heads import Output, at_least_float32, required_field, to_widest_type
 from abstain.training.kind import ObjectiveKind
-from abstain.training.objective import WarmedUp
+from abstain.training.objective import ObjectiveWithWarmUp
 from abstain.typing import Rng
 
 #: Rewards that FD-Shifts (Jaeger et al. 2023) chooses among on validation data.
 REWARDS = (2.2, 3.0, 4.5, 6.0, 10.0, 12.0, 15.0, 20.0)
 
 
-class _Abstaining(WarmedUp):
+class _Abstaining(ObjectiveWithWarmUp):
     """An objective whose head has an additional class, which is no answer."""
 
     def confidence(self, output: Output) -> Tensor:
@@ -36,8 +36,8 @@ class _Abstaining(WarmedUp):
         torch.Tensor of shape (n,)
             Float64; higher is more trusted.
         """
-        extra = widest(needed(output, "abstention"))
-        return torch.logsumexp(widest(output.logits), dim=1) - extra
+        extra = to_widest_type(required_field(output, "abstention"))
+        return torch.logsumexp(to_widest_type(output.logits), dim=1) - extra
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
         return {"abstention": nn.Linear(width, 1)}
@@ -45,8 +45,10 @@ class _Abstaining(WarmedUp):
 
 def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Log-probabilities of the label and of abstaining, (n,) each, among K + 1 classes."""
-    extra = wide(needed(output, "abstention"))[:, None]
-    log_p = functional.log_softmax(torch.cat([wide(output.logits), extra], dim=1), dim=1)
+    extra = at_least_float32(required_field(output, "abstention"))[:, None]
+    log_p = functional.log_softmax(
+        torch.cat([at_least_float32(output.logits), extra], dim=1), dim=1
+    )
     return log_p.gather(1, labels[:, None])[:, 0], log_p[:, -1]
 
 
@@ -110,7 +112,7 @@ class DeepGamblers(_Abstaining):
     0.6
     """
 
-    main = ("gamble", ("backbone", "classifier", "abstention"))
+    main_phase = ("gamble", ("backbone", "classifier", "abstention"))
 
     def __init__(self, *, reward: float = 2.2, warm_up: float = 1.0 / 3.0, rng: Rng = None) -> None:
         super().__init__(warm_up=warm_up, rng=rng)
@@ -128,13 +130,13 @@ class DeepGamblers(_Abstaining):
             warnings.warn(msg, stacklevel=2)
         return super()._branches(width, classes)
 
-    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+    def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         bet, kept = _log_probabilities(output, labels)
         return -torch.logaddexp(bet, kept - math.log(self.reward)).mean()
 
 
 #: Training samples; a larger index is a name and no number of a row.
-_MOST = 2**32
+_MAX_INDEX = 2**32
 
 
 class SelfAdaptiveTraining(_Abstaining):
@@ -191,7 +193,7 @@ class SelfAdaptiveTraining(_Abstaining):
     """
 
     needs_index = True
-    main = ("adapt", ("backbone", "classifier", "abstention"))
+    main_phase = ("adapt", ("backbone", "classifier", "abstention"))
     target: Tensor
 
     def __init__(self, *, momentum: float = 0.99, warm_up: float = 0.0, rng: Rng = None) -> None:
@@ -199,7 +201,7 @@ class SelfAdaptiveTraining(_Abstaining):
         self.momentum = checks.fraction(momentum, "momentum")
         self.register_buffer("target", torch.ones(0))
 
-    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+    def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
         right, kept = _log_probabilities(output, labels)
         if not self.training:
             return -right.mean()
@@ -213,10 +215,10 @@ class SelfAdaptiveTraining(_Abstaining):
                 "`index` must say which training samples these are; got None. Self-adaptive "
                 "training keeps a target for each: let the data set give (x, label, index)."
             )
-        q = functional.softmax(wide(logits), dim=1).gather(1, labels[:, None])[:, 0]
-        every = from_all_processes(index.to(q.device))
+        q = functional.softmax(at_least_float32(logits), dim=1).gather(1, labels[:, None])[:, 0]
+        every = gather_vectors(index.to(q.device))
         self._grow(every)
-        place, follow = every.to(self.target.device), from_all_processes(q).to(self.target)
+        place, follow = every.to(self.target.device), gather_vectors(q).to(self.target)
         now = self.target[place]
         # A step whose logits overflowed is skipped by its optimizer; targets would keep the NaN.
         follow = torch.where(torch.isfinite(follow), follow, now)
@@ -229,9 +231,10 @@ class SelfAdaptiveTraining(_Abstaining):
         low, high = (int(x) for x in index.aminmax())
         if low < 0:
             raise InputError(f"`index` must not be negative; got {low}")
-        if high >= _MOST:
+        if high >= _MAX_INDEX:
             raise InputError(
-                f"`index` must count the training samples from 0, below {_MOST:,}; got {high:,}"
+                f"`index` must count the training samples from 0, below {_MAX_INDEX:,}; got "
+                f"{high:,}"
             )
         if high >= len(self.target):
             self.target = torch.cat(

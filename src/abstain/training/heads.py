@@ -50,7 +50,7 @@ class Output(NamedTuple):
     auxiliary: Tensor | None = None
 
 
-def checked_output(output: Output) -> Output:
+def check_output(output: Output) -> Output:
     """Refuse what is no output of a head, such as the logits alone."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         found: object = output
@@ -61,9 +61,9 @@ def checked_output(output: Output) -> Output:
     return output
 
 
-def needed(output: Output, field: str) -> Tensor:
+def required_field(output: Output, field: str) -> Tensor:
     """Return a field that an objective cannot do without."""
-    found: Tensor | None = getattr(checked_output(output), field)
+    found: Tensor | None = getattr(check_output(output), field)
     if found is None:
         raise MissingInputError(
             f"`output` must hold `{field}` for this objective; got None. "
@@ -72,17 +72,17 @@ def needed(output: Output, field: str) -> Tensor:
     return found
 
 
-def wide(x: Tensor) -> Tensor:
+def at_least_float32(x: Tensor) -> Tensor:
     """Widen half precision, so that a loss under autocast is summed in float32."""
-    return x.to(wide_type(x.dtype))
+    return x.to(at_least_float32_type(x.dtype))
 
 
-def wide_type(dtype: torch.dtype) -> torch.dtype:
+def at_least_float32_type(dtype: torch.dtype) -> torch.dtype:
     """Return the type that `wide` gives to numbers of a type."""
     return dtype if dtype in {torch.float32, torch.float64} else torch.float32
 
 
-def widest(x: Tensor) -> Tensor:
+def to_widest_type(x: Tensor) -> Tensor:
     """Widen to the widest type that the device has."""
     return x.to(widest_type(x.device))
 
@@ -187,7 +187,7 @@ def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
     return out[:, 0]
 
 
-def seeded(make: Callable[[], Head], seed: int) -> Head:
+def with_seed(make: Callable[[], Head], seed: int) -> Head:
     """Make a head whose first weights come from a seed; torch's global generator is put back."""
     before = torch.get_rng_state()
     try:
@@ -199,21 +199,21 @@ def seeded(make: Callable[[], Head], seed: int) -> Head:
         torch.set_rng_state(before)
 
 
-def sizes(width: int, classes: int) -> tuple[int, int]:
+def check_sizes(width: int, classes: int) -> tuple[int, int]:
     """Validate the size of a head."""
     width, classes = checks.positive_int(width, "width"), checks.positive_int(classes, "classes")
     checks.fraction(classes, "classes", low=2, high=float("inf"))
     return width, classes
 
 
-def stack(width: int, hidden: int, layers: int) -> nn.Sequential:
+def fully_connected(width: int, hidden: int, layers: int) -> nn.Sequential:
     """Fully connected layers with ReLU between them, and one unit at the end."""
     widths = [width, *[hidden] * (layers - 1)]
     inner = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.ReLU())]
     return nn.Sequential(*inner, nn.Linear(widths[-1], 1))
 
 
-class LoneBatchNorm(nn.BatchNorm1d):
+class SingleSampleBatchNorm(nn.BatchNorm1d):
     """Batch norm that takes its running statistics for a batch of one sample.
 
     A single sample has no variance, and the last batch of an epoch may hold only one.
@@ -232,9 +232,9 @@ class LoneBatchNorm(nn.BatchNorm1d):
 _SELECTION_WIDTH = 512
 
 
-def selection(width: int) -> nn.Sequential:
+def selection_branch(width: int) -> nn.Sequential:
     """Make a hidden layer with batch norm and one unit, as in the paper of SelectiveNet."""
-    norm = LoneBatchNorm(_SELECTION_WIDTH)
+    norm = SingleSampleBatchNorm(_SELECTION_WIDTH)
     # The authors divide what batch norm gives by 10: the selection starts near 1/2.
     nn.init.constant_(norm.weight, 0.1)
     return nn.Sequential(

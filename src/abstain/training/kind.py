@@ -60,7 +60,9 @@ class ObjectiveKind:
         """Names of the phases that can have epochs of their own, with the option of their share."""
         return {phase: option for phase, option in _SHARES.items() if option in self.options}
 
-    def staged(self, epochs: int, stages: Mapping[str, int]) -> tuple[dict[str, float], int]:
+    def shares_of_stages(
+        self, epochs: int, stages: Mapping[str, int]
+    ) -> tuple[dict[str, float], int]:
         """Turn epochs of single phases into the shares that are options of the objective.
 
         Parameters

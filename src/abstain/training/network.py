@@ -43,7 +43,7 @@ class Phase:
     learning_rate: float | None = None
 
 
-def planned(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
+def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
     """Return the phase of each epoch; every phase gets at least one."""
     count = checks.positive_int(epochs, "epochs")
     if count < len(phases):

@@ -50,8 +50,15 @@ from torch.nn import functional
 from abstain._foundation import checks
 from abstain._foundation.random import as_seed
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
-from abstain.training.heads import Head, Output, checked_output, seeded, sizes, wide
-from abstain.training.network import CLASSIFIER, Phase, planned
+from abstain.training.heads import (
+    Head,
+    Output,
+    at_least_float32,
+    check_output,
+    check_sizes,
+    with_seed,
+)
+from abstain.training.network import CLASSIFIER, Phase, plan_epochs
 from abstain.typing import Rng
 
 #: The phase in which a classifier is trained by cross-entropy before the method begins.
@@ -161,8 +168,8 @@ class Objective(nn.Module, ABC):
             A size that is not a whole number or too small, or an option of the objective that
             does not go with so many classes.
         """
-        width, classes = sizes(width, classes)
-        return seeded(partial(self._make, width, classes), self._seed)
+        width, classes = check_sizes(width, classes)
+        return with_seed(partial(self._make, width, classes), self._seed)
 
     def forward(self, output: Output, labels: Tensor, *, index: Tensor | None = None) -> Tensor:
         """Compute the loss of a batch in the present phase.
@@ -189,14 +196,14 @@ class Objective(nn.Module, ABC):
         MissingInputError
             The output lacks a branch, or `index` is needed and was not given.
         """
-        n, classes = checked_output(output).logits.shape
-        labels = integers(labels, "labels", n, output.logits.device)
+        n, classes = check_output(output).logits.shape
+        labels = check_integers(labels, "labels", n, output.logits.device)
         if labels.device.type == "cpu" and int(labels.amax()) >= classes:
             raise DomainError(
                 f"`labels` must be below the number of classes, {classes}; got {labels.amax()}"
             )
         if index is not None:
-            index = integers(index, "index", n, None)
+            index = check_integers(index, "index", n, None)
         return self._loss(output, labels, index)
 
     def class_logits(self, output: Output) -> Tensor:
@@ -212,7 +219,7 @@ class Objective(nn.Module, ABC):
         torch.Tensor of shape (n, K)
             Without the class "abstain": their softmax is renormalized.
         """
-        return checked_output(output).logits
+        return check_output(output).logits
 
     @property
     def phase(self) -> Phase:
@@ -238,7 +245,7 @@ class Objective(nn.Module, ABC):
         InputError
             Fewer epochs than phases.
         """
-        return planned(self.phases, epochs)
+        return plan_epochs(self.phases, epochs)
 
     def enter(self, phase: Phase | str) -> None:
         """Make a phase the present one.
@@ -305,10 +312,10 @@ class Objective(nn.Module, ABC):
 
 def cross_entropy(output: Output, labels: Tensor) -> Tensor:
     """Mean of minus the log-probability of the label, abstention left out."""
-    return functional.cross_entropy(wide(output.logits), labels)
+    return functional.cross_entropy(at_least_float32(output.logits), labels)
 
 
-class WarmedUp(Objective):
+class ObjectiveWithWarmUp(Objective):
     """An objective that may begin with a share of epochs of cross-entropy.
 
     Subclasses say what they minimize after it, and which parts of the network learn then.
@@ -322,7 +329,7 @@ class WarmedUp(Objective):
     """
 
     #: Name of the phase after it, and what learns there.
-    main: ClassVar[tuple[str, tuple[str, ...]]]
+    main_phase: ClassVar[tuple[str, tuple[str, ...]]]
 
     def __init__(self, *, warm_up: float, rng: Rng) -> None:
         super().__init__(rng=rng)
@@ -332,7 +339,7 @@ class WarmedUp(Objective):
     @property
     def phases(self) -> tuple[Phase, ...]:
         """A warm-up with cross-entropy, where asked for, then the objective's own."""
-        main = Phase(*self.main, share=1.0 - self.warm_up)
+        main = Phase(*self.main_phase, share=1.0 - self.warm_up)
         if self.warm_up == 0.0:
             return (main,)
         return (Phase(WARM_UP, CLASSIFIER, share=self.warm_up), main)
@@ -340,14 +347,14 @@ class WarmedUp(Objective):
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
         if self.phase.name == WARM_UP:
             return cross_entropy(output, labels)
-        return self._own_loss(output, labels, index)
+        return self._loss_after_warm_up(output, labels, index)
 
     @abstractmethod
-    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+    def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
         """Return the loss after the warm-up."""
 
 
-def integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
+def check_integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
     """Validate one non-negative integer a sample; the values are looked at on the CPU only."""
     if not isinstance(x, Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")

@@ -1,4 +1,4 @@
-"""`abstain data`: published data sets, what there is and how to have it."""
+"""`abstain data`: list and download published data sets."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,14 +15,14 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from abstain.cli.console import console, moving, say
+from abstain.cli.console import console, interactive_stderr, print_text
 
-#: What is said where nothing better than this is published to check files by.
-_WEAKER = {
+#: Note for data sets without a published SHA-256, by the available check.
+_WEAKER_CHECKS = {
     "md5": "no SHA-256 is published for it; it has the published MD5, which can be forged",
     "size": "no checksum is published for it; it has the published size",
-    "archive": "no checksum is published for it; the archive is whole by its own, which say "
-    "nothing about where it is from",
+    "archive": "no checksum is published for it; only the internal checksums of the archive were "
+    "verified, which do not confirm its origin",
 }
 
 data = App(name="data", help="Download and list published data sets.")
@@ -42,18 +42,20 @@ def fetch_data(
 
     err = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=err, disable=moving() is None) as bar:
+    with Progress(
+        *columns, TimeRemainingColumn(), console=err, disable=interactive_stderr() is None
+    ) as bar:
         tasks: dict[str, TaskID] = {}
 
-        def tell(file: str, done: int, whole: int) -> None:
+        def update_progress(file: str, done: int, total: int) -> None:
             if file not in tasks:
-                tasks[file] = bar.add_task(file, total=whole or None)
-            bar.update(tasks[file], completed=done, total=whole or None)
+                tasks[file] = bar.add_task(file, total=total or None)
+            bar.update(tasks[file], completed=done, total=total or None)
 
-        place = fetch(name, folder, mirror=mirror, keep=keep, progress=tell)
-    if weaker := _WEAKER.get(SOURCES[name].checked):
-        err.print(f"Note: {weaker}", soft_wrap=True)
-    say(f"Read it from {place}")
+        data_folder = fetch(name, folder, mirror=mirror, keep=keep, progress=update_progress)
+    if weaker_check := _WEAKER_CHECKS.get(SOURCES[name].checked):
+        err.print(f"Note: {weaker_check}", soft_wrap=True)
+    print_text(f"The data set is in {data_folder}")
 
 
 @data.command(name="list")
@@ -62,14 +64,14 @@ def list_data() -> None:
     from abstain_bench.data.fetching import SOURCES
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "what it is", "size", "checked by", "license"):
+    for column in ("name", "description", "size", "checked by", "license"):
         table.add_column(column, no_wrap=column in {"name", "size"}, overflow="fold")
     for source in SOURCES.values():
         size = f"{source.size / 1e9:.1f} GB" if source.size >= 1e8 else ""
         checked = source.checked or "by hand only"
         table.add_row(source.name, source.title, size, checked, source.license)
     table.caption = (
-        "For `abstain data fetch NAME --folder DIR`; docs/data.md says what each needs. What is "
-        "checked by less than SHA-256 has none published; archive: by what it holds of its own"
+        "Names for `abstain data fetch NAME --folder DIR`; docs/data.md describes the files. Other "
+        "checks than SHA-256: no SHA-256 is published; archive: internal checksums only"
     )
     console().print(table)

@@ -1,7 +1,4 @@
-"""The commands and the catalogues of the benchmark, the studies and the data sets.
-
-They are found through entry points (`pyproject.toml`), as those of any other package.
-"""
+"""Commands and catalogues of abstain-bench, registered as entry points in `pyproject.toml`."""
 
 from typing import Any, Final
 
@@ -21,21 +18,21 @@ STUDY_COMMAND: Final = Command(
 )
 
 
-def _benchmark_score(score: Any) -> tuple[str, ...]:
+def _describe_score(score: Any) -> tuple[str, ...]:
     fitted = f", fitted on {score.fitted_on}" if score.fitted_on else ""
-    return f"Of a network trained by {score.objective}{fitted}.", score.source
+    return f"For networks trained with {score.objective}{fitted}.", score.source
 
 
-def _model(model: Any) -> tuple[str, ...]:
+def _describe_model(model: Any) -> tuple[str, ...]:
     side = f"{model.side} x {model.side}" if model.side else f"from {model.least} px"
-    return f"Pictures: {side}.", model.source
+    return f"Images: {side}.", model.source
 
 
 SCORES: Final = ListedCatalogue(
     "Scores of the networks of a benchmark",
     "For `abstain benchmark run --methods`; in Python: abstain_bench.runs.methods",
     "abstain_bench.runs.methods:METHODS",
-    _benchmark_score,
+    _describe_score,
 )
 
 STUDIES: Final = ListedCatalogue(
@@ -49,7 +46,7 @@ MODELS: Final = ListedCatalogue(
     "Networks",
     "For `abstain benchmark run --model` and `abstain study finetune --model`",
     "abstain_bench.networks:MODELS",
-    _model,
+    _describe_model,
     needs_torch=True,
 )
 
@@ -68,7 +65,7 @@ PROTOCOLS: Final = ListedCatalogue(
 )
 
 CORRUPTIONS: Final = ListedCatalogue(
-    "Corruptions of pictures, in five severities",
+    "Image corruptions with five severities",
     "For `abstain benchmark run --corruptions`; in Python: abstain_bench.data.corruptions.corrupt",
     "abstain_bench.data.corruptions:CORRUPTIONS",
     describe_meaning,
@@ -82,8 +79,8 @@ TASKS: Final = ListedCatalogue(
 )
 
 PUBLISHED: Final = ListedCatalogue(
-    "Tables of the literature, as facts",
+    "Published tables",
     "For abstain_bench.published.table(NAME)",
     "abstain_bench.published:tables",
-    lambda one: (f"Scale: {one.scale}.", *(d.text for d in one.doubts), one.source),
+    lambda table: (f"Scale: {table.scale}.", *(d.text for d in table.doubts), table.source),
 )

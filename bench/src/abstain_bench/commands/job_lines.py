@@ -1,4 +1,4 @@
-"""Lines on standard error about the jobs of a benchmark or a study."""
+"""Progress of the jobs of a benchmark or a study, on standard error."""
 
 from collections.abc import Callable
 from math import isfinite
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
 
-from abstain.cli.console import time_said
+from abstain.cli.console import format_duration
 from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
@@ -16,86 +16,88 @@ if TYPE_CHECKING:
 
     from abstain_bench.runs.jobs import JobProgress, Outcome
 
-#: Seconds between two looks at the jobs in progress: for lines of a bar.
-_BAR: Final = 1.0
-#: For lines that stay.
-_LINES: Final = 30.0
+#: Seconds between two updates of the progress bar.
+_BAR_INTERVAL: Final = 1.0
+#: Seconds between two progress lines if there is no terminal.
+_LINE_INTERVAL: Final = 30.0
 
 
-def step_said(step: "JobProgress") -> str:
-    """Say how far a job is, and how long the rest may take."""
-    left = f", about {time_said(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
-    return f"{step.description}{left}"
+def progress_text(step: "JobProgress") -> str:
+    """Describe the progress of a job and the remaining time."""
+    remaining = (
+        f", about {format_duration(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
+    )
+    return f"{step.description}{remaining}"
 
 
 class JobLines:
-    """Says on standard error that a job is over: a line each, above the bar if there is one.
+    """Prints a line on standard error for each finished job, above the progress bar.
 
-    Of jobs that begin only the first has a line, so that something is seen before it is over. Used
-    as a context it looks into the `folder` of the jobs how far those in progress are: a line of the
-    bar each, or now and then a line where there is no terminal.
+    The first started job also has a line. As a context manager, the object reads the progress of
+    running jobs from their `folder` and displays it: in the progress bar, or in a line every 30
+    seconds if there is no terminal.
     """
 
     def __init__(
         self,
         progress: "Progress | None",
         *,
-        found: "Callable[[Outcome], str] | None" = None,
+        describe_result: "Callable[[Outcome], str] | None" = None,
         folder: Path | None = None,
     ) -> None:
         self.progress, self.folder = progress, folder
         self.running: dict[str, TaskID] = {}
-        self.ended = Event()
+        self.stop_event = Event()
         self.console = Console(stderr=True) if progress is None else progress.console
         self.task = None if progress is None else progress.add_task("Jobs", total=None)
-        self.found = found
-        self.begun = False
+        self.describe_result = describe_result
+        self.has_first_line = False
 
     def __enter__(self) -> Self:
-        """Begin to look."""
+        """Start to display the progress of running jobs."""
         if self.folder is not None:
             Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
-        self.ended.set()
+        """Stop the display."""
+        self.stop_event.set()
 
     def _watch(self) -> None:
-        while not self.ended.wait(_LINES if self.progress is None else _BAR):
-            self.look()
+        while not self.stop_event.wait(_LINE_INTERVAL if self.progress is None else _BAR_INTERVAL):
+            self.update()
 
-    def look(self) -> None:
-        """Say how far the jobs in progress are."""
+    def update(self) -> None:
+        """Display the progress of the running jobs."""
         from abstain_bench.runs.jobs import read_job_progress
 
         steps = [] if self.folder is None else read_job_progress(self.folder)
         if self.progress is None:
             for step in steps:
-                said = escape_control_characters(f"{step.name}: {step_said(step)}")
-                self.console.print(said, markup=False, highlight=False, soft_wrap=True)
+                text = escape_control_characters(f"{step.name}: {progress_text(step)}")
+                self.console.print(text, markup=False, highlight=False, soft_wrap=True)
             return
         for step in steps:
             if step.name not in self.running:
                 self.running[step.name] = self.progress.add_task("", total=step.total)
-            said = escape_control_characters(f"{step.name}: {step_said(step)}")
-            self.progress.update(self.running[step.name], completed=step.done, description=said)
+            text = escape_control_characters(f"{step.name}: {progress_text(step)}")
+            self.progress.update(self.running[step.name], completed=step.done, description=text)
         for name in self.running.keys() - {step.name for step in steps}:
             self.progress.remove_task(self.running.pop(name))
 
-    def __call__(self, outcome: "Outcome", over: int, total: int) -> None:
-        """Write one line, or none; and what was found, where something is to be told."""
+    def __call__(self, outcome: "Outcome", n_finished: int, n_jobs: int) -> None:
+        """Print a line for an outcome, with its results if `describe_result` returns some."""
         if outcome.status == "begun":
-            if self.begun:
+            if self.has_first_line:
                 return
-            self.begun = True
-        said = f"{over}/{total} {outcome.job.name}: {outcome.status}"
-        said += f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
-        said += f": {outcome.error}" if outcome.error else ""
-        if self.found is not None and (more := self.found(outcome)):
-            said += f"; {more}"
+            self.has_first_line = True
+        text = f"{n_finished}/{n_jobs} {outcome.job.name}: {outcome.status}"
+        text += f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
+        text += f": {outcome.error}" if outcome.error else ""
+        if self.describe_result is not None and (result := self.describe_result(outcome)):
+            text += f"; {result}"
         self.console.print(
-            escape_control_characters(said), markup=False, highlight=False, soft_wrap=True
+            escape_control_characters(text), markup=False, highlight=False, soft_wrap=True
         )
         if self.progress is not None and self.task is not None:
-            self.progress.update(self.task, completed=over, total=total)
+            self.progress.update(self.task, completed=n_finished, total=n_jobs)

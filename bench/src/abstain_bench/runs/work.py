@@ -376,7 +376,7 @@ def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
     """Return the shares of the stages of a training, as options, and the total length."""
     spec = training_job.spec
     length, stage_lengths = Recipe(**spec["recipe"]).length, spec.get("stages", {})
-    return OBJECTIVES[spec["objective"]].staged(length, stage_lengths)
+    return OBJECTIVES[spec["objective"]].shares_of_stages(length, stage_lengths)
 
 
 def _to_numpy(tensor: Any) -> Any:

@@ -17,7 +17,7 @@ from abstain.curves.reliability import (
     LOSS_HINT,
     Binning,
     ReliabilityCurve,
-    reliability_of,
+    cached_reliability_curve,
 )
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
@@ -213,11 +213,14 @@ def calibration_check(
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
-    view, w = predictions.view(), rescale_weights(predictions.weight)
+    view, w = predictions.class_view(), rescale_weights(predictions.weight)
     before = Scored(own.values, losses, w, own.probability, view)
     after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None
-    curves = [reliability_of(s, _BINS, binning) for s in ((before, after) if known else (after,))]
+    curves = [
+        cached_reliability_curve(s, _BINS, binning)
+        for s in ((before, after) if known else (after,))
+    ]
     low, high = _consistent(curves[-1])
     return CalibrationCheck(
         name=new.name,

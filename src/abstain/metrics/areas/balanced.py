@@ -1,4 +1,4 @@
-"""Balanced-accuracy AURC and AUGRC: every class counts the same, however rare."""
+"""AURC and AUGRC with balanced accuracy: all classes have equal weight."""
 
 from dataclasses import replace
 
@@ -38,7 +38,8 @@ def balanced_aurc(
 ) -> float:
     """Compute the AURC of the mean class-wise selective risk.
 
-    Answers: averaged over all coverages, how wrong are the accepted samples of a typical class?
+    Answers: averaged over all coverages and classes, how large is the mean loss of the accepted
+    samples?
 
     Parameters
     ----------
@@ -61,10 +62,10 @@ def balanced_aurc(
 
     Notes
     -----
-    At each vertex the risk is the mean over the classes of the class's selective risk; a class
-    of which nothing is accepted counts 0, as in FD-Shifts. So the value is biased downward for a
-    rare class of low confidence, and there is no interval if a class is too rare. Trapezoid over
-    coverage, ties share a vertex. Cost: two sorts.
+    At each vertex, the risk is the mean of the selective risks of the classes. As in FD-Shifts, a
+    class without accepted samples contributes 0, so the value is biased downward for rare classes
+    of low confidence. There is no interval if a class is too rare. The area is computed by the
+    trapezoid rule; samples with equal confidence share a vertex. Cost: two sorts.
 
     References
     ----------
@@ -89,7 +90,7 @@ def _scored_with_classes(
 
 
 def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
-    """Return a code for each label; names of any type are read on the host, once."""
+    """Return a class code for each label; labels of any type are encoded in NumPy."""
     if is_on_device(labels) and tuple(labels.shape) == (n_input_rows(s),):
         return select_samples(s, namespace(labels).unique_inverse(labels)[1])
     codes = validate_codes(labels, "labels", n_input_rows(s))
@@ -100,8 +101,8 @@ def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
 
 def _compute_balanced_aurc(s: Scored) -> MetricValue:
     area_weights = vertex_area_weights(s.groups)
-    # The risk of a class stays the same until its next vertex, so it counts with the area from
-    # its own vertex to just before that one: differences of the area still to come.
+    # The risk of a class is constant until the next vertex of the class. Its weight is the sum of
+    # the area weights from its vertex to before the next one: a difference of remaining sums.
     xp = s.xp
     remaining_area = xp.concat(
         (reverse_cumulative_sum(area_weights), xp.zeros_like(area_weights[:1]))
@@ -146,9 +147,9 @@ def _class_area(s: Scored, rows: IntArray, remaining_area: IntArray) -> Scalar:
 def balanced_augrc(
     confidence: AnyArray, loss: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the AUGRC with every class given the same weight.
+    """Compute the AUGRC with equal weight of all classes.
 
-    Answers: averaged over all coverages, how likely is a sample of a typical class to be
+    Answers: averaged over all coverages and classes, what is the probability that a sample is
     accepted and wrong?
 
     Parameters
@@ -172,8 +173,8 @@ def balanced_augrc(
 
     Notes
     -----
-    The loss of a sample is multiplied by n/(K n_class), K the number of classes present, while
-    coverage stays the share of samples accepted, as in FD-Shifts. Cost: one sort.
+    The loss of a sample is multiplied by n/(K n_class), where K is the number of classes with
+    samples. As in FD-Shifts, the coverage is the share of all accepted samples. Cost: one sort.
 
     References
     ----------
@@ -199,12 +200,12 @@ def _compute_balanced_augrc(s: Scored) -> MetricValue:
     present = _present_classes(s, labels)
     classes = present.shape[0]
     class_index = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
-    # A class of which no sample has weight is not among those present.
+    # A class whose samples all have weight 0 is not present.
     is_present = as_double(xp.take(present, class_index) == labels)
     weight = is_present if s.weight is None else is_present * s.weight
     balance = s.total_weight / (classes * sum_by_index(class_index, weight, classes))
     balanced_loss = weight * s.loss * xp.take(balance, class_index)
-    # Only the losses differ from the groups at hand.
+    # The groups differ from those of the samples only in their losses.
     rows = xp.nonzero(weight > 0)[0]
     group = find_group_index(s.groups, xp.take(s.confidence, rows))
     loss = sum_by_index(group, xp.take(balanced_loss, rows), s.groups.loss.shape[0])
@@ -213,10 +214,10 @@ def _compute_balanced_augrc(s: Scored) -> MetricValue:
 
 @accepts_class_rows
 def _aurc_influence(s: Scored) -> FloatArray:
-    """AURC of the mean class-wise selective risk.
+    """Return the influence on the balanced AURC.
 
-    Three effects of one more sample: the risk of its class at all thresholds below it, the coverage
-    at which the curves bend, and the coverage at which the curve of its class starts.
+    One more sample has three effects: on the risk of its class at all thresholds below it, on the
+    coverages of the vertices, and on the coverage at which the curve of its class starts.
     """
     groups, cells = s.groups, s.cached(ClassCells.from_samples)
     area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
@@ -239,13 +240,13 @@ def _aurc_influence(s: Scored) -> FloatArray:
 
 
 def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
-    """Return what the weight of each cell adds to the area by letting its class start earlier.
+    """Return the derivative of the area due to an earlier start of the class of each cell.
 
-    `area` is what each cell contributes to the area of its class. At a threshold that accepts the
-    share G of a class of m samples, the class has started with probability 1 - (1 - G)^m. A sample
-    above the threshold raises this to 1, one below lowers it: the derivative of the expected area
-    is m (1 - G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the weights
-    of given samples lacks this term, because no weight above 0 moves the start.
+    `area` is the contribution of each cell to the area of its class. At a threshold that accepts
+    the share G of a class of m samples, the class has started with probability 1 - (1 - G)^m. A
+    sample above the threshold raises this to 1, one below lowers it: the derivative of the expected
+    area is m (1 - G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the
+    weights of given samples lacks this term, because no weight above 0 moves the start.
     """
     size, coverage = cells.n_effective[cells.class_of_cell], cells.coverage
     start_derivative = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
@@ -257,7 +258,7 @@ def _start_influence(cells: ClassCells, area: FloatArray) -> FloatArray:
 
 @accepts_class_rows
 def _augrc_influence(s: Scored) -> FloatArray:
-    """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
+    """Return the influence on the balanced AUGRC, whose class factors W/(K W_k) vary too."""
     groups, cells = s.groups, s.cached(ClassCells.from_samples)
     factor = cells.balance_factor
     balanced_loss = cells.loss * factor
@@ -276,7 +277,7 @@ def _augrc_influence(s: Scored) -> FloatArray:
 def _influence_of_samples(
     s: Scored, cells: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
-    """Return the influence of each sample from those of weight and loss mass of its cell."""
+    """Return the influence of each sample from the derivatives for weight and loss of its cell."""
     influence_of_rows = np.zeros(s.n_rows)
     influence = on_loss[cells.cell_of_row]
     influence *= s.loss[cells.rows]
@@ -295,16 +296,16 @@ ENTRIES = (
             title="AURC, balanced accuracy",
             family="area",
             lower_is_better=True,
-            meaning="Averaged over coverages and classes, {value} of the accepted samples are "
+            meaning="Averaged over all coverages and classes, {value} of the accepted samples are "
             "wrong.",
             source=_SOURCE,
-            convention="trapezoid; a class with nothing accepted counts 0",
+            convention="trapezoid; a class without accepted samples contributes 0",
             function="balanced_aurc(confidence, loss, labels)",
         ),
         Measurement(
             compute=_compute_balanced_aurc,
             needs=frozenset({Need.CLASSES}),
-            # Which class a failure belongs to matters too, not only the order of the losses.
+            # The value also depends on the class of each failure, not only on the order of losses.
             monotone=False,
             duplication="limit",
             influence=_aurc_influence,
@@ -321,8 +322,8 @@ ENTRIES = (
             title="AUGRC, balanced accuracy",
             family="area",
             lower_is_better=True,
-            meaning="Were all classes equally frequent, {value} of all samples would be silent "
-            "failures.",
+            meaning="If all classes were equally frequent, {value} of all samples would be "
+            "accepted and wrong, averaged over all coverages.",
             source=_SOURCE,
             function="balanced_augrc(confidence, loss, labels)",
         ),

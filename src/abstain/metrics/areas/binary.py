@@ -1,4 +1,4 @@
-"""Binary tasks, averaged over coverages: how well the accepted are ranked by class."""
+"""Ranking metrics of binary tasks, averaged over coverages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_wit
 from abstain.metrics.review import BinaryTask, binary_task, binary_task_of_samples
 from abstain.typing import AnyArray, FloatArray, IntArray
 
-#: Coverages of the mean: one percent, two percent, to all.
+#: Number of coverages in the mean: 1%, 2%, ..., 100%.
 COVERAGES = 100
 
-#: Rows whose shares of all coverages are computed at once, so that they stay in the cache.
+#: Number of rows processed at once for all coverages, so that arrays fit in the cache.
 _ROWS = 1 << 10
 
-#: What the accepted must hold for an ROC AUC and for an average precision.
+#: Classes that the accepted samples must contain for ROC AUC and for average precision.
 _KINDS = ("both classes", "a positive")
 
 
@@ -33,13 +33,13 @@ def auroc_retention(
 ) -> float:
     """Compute the area under the AUROC-coverage curve (AUROC-AURC).
 
-    Answers: averaged over how many samples are accepted, how well does the score rank positives
-    above negatives among them?
+    Answers: averaged over coverages, how well does the score rank positives above negatives among
+    the accepted samples?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Higher means more trusted; only the order matters. Says who is accepted.
+        Higher means more trusted; only the order matters. Samples of high confidence are accepted.
     labels : array of shape (n,)
         1 for the positive class, 0 for the other.
     positive_score : array of shape (n,)
@@ -50,8 +50,8 @@ def auroc_retention(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when only one class
-        is there.
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if only one class
+        occurs.
 
     Raises
     ------
@@ -62,11 +62,11 @@ def auroc_retention(
 
     Notes
     -----
-    The mean of `accepted_auroc` over the coverages 1 %, 2 % to 100 %, those left out at which the
-    accepted are all of one class; uncertainty-baselines, with as many coverages, counts them as 1
-    until the first error and as 0 afterwards, and adds a 1 for accepting nothing. The name
-    AUROC-AURC is that of Traub et al. (2024). Of a tie group at the edge each member is accepted by
-    the same share. Cost: two sorts, and a hundred sums over the samples.
+    The mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%, without those at which all
+    accepted samples have the same class. With the same coverages, uncertainty-baselines counts
+    these as 1 up to the first error and as 0 afterwards, and adds a 1 for coverage 0. Traub et al.
+    (2024) call this metric AUROC-AURC. In the tie group at a coverage, the same share of each
+    sample is accepted. Cost: two sorts, and 100 sums over the samples.
 
     References
     ----------
@@ -96,8 +96,8 @@ def auprc_retention(
 ) -> float:
     """Compute the area under the retention curve of the precision-recall area (R-AUPRC).
 
-    Answers: averaged over how many samples are accepted, how precisely does the score find the
-    positives among them?
+    Answers: averaged over coverages, how precisely does the score detect positives among the
+    accepted samples?
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def auprc_retention(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when there are no
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if there are no
         positives.
 
     Raises
@@ -117,10 +117,11 @@ def auprc_retention(
 
     Notes
     -----
-    The mean of the average precision among the accepted over the coverages 1 %, 2 % to 100 %, those
-    left out at which no positive is accepted. A step function, as scikit-learn's; the code of
-    uncertainty-baselines takes the trapezoid area under the precision-recall curve. A confidence
-    that accepts few positives has a low value whatever it ranks. Cost: as `auroc_retention`.
+    The mean of the average precision among the accepted samples over the coverages 1%, 2%, ...,
+    100%, without those at which no positive is accepted. The average precision is a step function,
+    as in scikit-learn; uncertainty-baselines uses the trapezoid area under the precision-recall
+    curve. A confidence that accepts few positives has a low value for any ranking. Cost: as
+    `auroc_retention`.
 
     References
     ----------
@@ -141,107 +142,131 @@ def auprc_retention(
 
 @dataclass(frozen=True, eq=False)
 class _RankedSamples:
-    """The samples that have weight, the highest positive score first."""
+    """The samples with positive weight, in descending order of the positive score."""
 
-    #: Most confident first: what is above the group of each, and the weight of the group.
-    above: FloatArray
+    #: Shape (n,). By confidence: weight above the tie group of each sample, and weight of the
+    #: group.
+    weight_above: FloatArray
     group_weight: FloatArray
     weight: FloatArray
-    positive: FloatArray
-    #: Weight accepted at each coverage, shape (COVERAGES,).
+    is_positive: FloatArray
+    #: Shape (COVERAGES,). Accepted weight at each coverage.
     accepted_weight: FloatArray
     #: The last row of each positive score.
     last_row_of_score: IntArray
 
     @classmethod
     def from_task(cls, task: BinaryTask) -> "_RankedSamples":
-        """Order the samples of a task."""
+        """Sort the samples of a task by positive score."""
         s, xp = task.scored, task.scored.xp
-        by_score = Scored(task.score, task.positive, s.weight)
-        # Samples without weight are of no group, and come first.
-        order = xp.argsort(by_score.group_index)[int(xp.count_nonzero(by_score.group_index < 0)) :]
-        home, place, positive = (
-            xp.take(x, order) for x in (s.group_index, by_score.group_index, task.positive)
-        )
-        ends = xp.nonzero(place[1:] != place[:-1])[0]
-        shares = move_to_library_of(np.arange(1, COVERAGES + 1) / COVERAGES, "coverage", positive)
+        score_index = Scored(task.score, task.positive, s.weight).group_index
+        # Samples without weight have the index -1 and are sorted to the front.
+        n_without_weight = int(xp.count_nonzero(score_index < 0))
+        order = xp.argsort(score_index)[n_without_weight:]
+        group_index = xp.take(s.group_index, order)
+        sorted_score_index = xp.take(score_index, order)
+        is_positive = xp.take(task.positive, order)
+        is_last = sorted_score_index[1:] != sorted_score_index[:-1]
+        final_row = np.array([sorted_score_index.shape[0] - 1])
+        last_rows = xp.nonzero(is_last)[0]
+        last_rows = xp.concat((last_rows, move_to_library_of(final_row, "rows", last_rows)))
+        coverages = np.arange(1, COVERAGES + 1) / COVERAGES
+        coverages = move_to_library_of(coverages, "coverage", is_positive)
         return cls(
-            xp.take(s.groups.weight_above, home),
-            xp.take(s.groups.weight, home),
-            xp.ones_like(positive) if s.weight is None else xp.take(s.weight, order),
-            positive,
-            shares * s.groups.total_weight,
-            xp.concat((ends, move_to_library_of(np.array([place.shape[0] - 1]), "places", ends))),
+            xp.take(s.groups.weight_above, group_index),
+            xp.take(s.groups.weight, group_index),
+            xp.ones_like(is_positive) if s.weight is None else xp.take(s.weight, order),
+            is_positive,
+            coverages * s.groups.total_weight,
+            last_rows,
         )
 
     def score_blocks(self) -> Iterator[tuple[slice, IntArray]]:
-        """Yield rows that fit a cache, or all of one score, and where in them scores end."""
-        xp, count = namespace(self.last_row_of_score), self.positive.shape[0]
-        done, scores = 0, 0
-        while done < count:
-            aim = move_to_library_of(np.array([done + _ROWS - 1]), "places", self.last_row_of_score)
-            whole = int(xp.searchsorted(self.last_row_of_score, aim, side="right")[0])
-            until = max(whole, scores + 1)
-            end = int(self.last_row_of_score[until - 1]) + 1
-            yield slice(done, end), self.last_row_of_score[scores:until] - done
-            done, scores = end, until
+        """Yield blocks of rows and, relative to each block, the last row of each score.
 
-    def accepted_weight_through(self, rows: slice, ends: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each coverage keeps of both classes to the end of each score of a part."""
-        xp = namespace(ends)
-        if ends.shape[0] > 1:
-            sums = (xp.cumulative_sum(kept, axis=0) for kept in self.accepted_weight_of_rows(rows))
-            right, wrong = (xp.take(x, ends, axis=0) for x in sums)
-            return right, wrong
-        right = wrong = xp.zeros_like(self.accepted_weight)[None, :]
-        for start in range(rows.start, rows.stop, _ROWS):
-            kept = self.accepted_weight_of_rows(slice(start, min(start + _ROWS, rows.stop)))
-            right, wrong = (
-                x + xp.sum(y, axis=0)[None, :] for x, y in zip((right, wrong), kept, strict=True)
+        A block fits in the cache, except if a single score has more rows.
+        """
+        xp, n_rows = namespace(self.last_row_of_score), self.is_positive.shape[0]
+        start, n_scores = 0, 0
+        while start < n_rows:
+            limit = np.array([start + _ROWS - 1])
+            limit = move_to_library_of(limit, "rows", self.last_row_of_score)
+            n_scores_in_limit = int(xp.searchsorted(self.last_row_of_score, limit, side="right")[0])
+            next_n_scores = max(n_scores_in_limit, n_scores + 1)
+            stop = int(self.last_row_of_score[next_n_scores - 1]) + 1
+            yield slice(start, stop), self.last_row_of_score[n_scores:next_n_scores] - start
+            start, n_scores = stop, next_n_scores
+
+    def cumulative_weight_by_score(
+        self, rows: slice, last_rows: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the accepted weight of both classes in a block, cumulative over its scores.
+
+        The arrays have shape (scores, COVERAGES).
+        """
+        xp = namespace(last_rows)
+        if last_rows.shape[0] > 1:
+            positive, negative = self.accepted_weight_of_rows(rows)
+            return (
+                xp.take(xp.cumulative_sum(positive, axis=0), last_rows, axis=0),
+                xp.take(xp.cumulative_sum(negative, axis=0), last_rows, axis=0),
             )
-        return right, wrong
+        positive_sum = negative_sum = xp.zeros_like(self.accepted_weight)[None, :]
+        for start in range(rows.start, rows.stop, _ROWS):
+            chunk = slice(start, min(start + _ROWS, rows.stop))
+            positive, negative = self.accepted_weight_of_rows(chunk)
+            positive_sum = positive_sum + xp.sum(positive, axis=0)[None, :]
+            negative_sum = negative_sum + xp.sum(negative, axis=0)[None, :]
+        return positive_sum, negative_sum
 
     def accepted_weight_of_rows(self, rows: slice) -> tuple[FloatArray, FloatArray]:
-        """Return what each coverage keeps of rows, positives and negatives: (rows, COVERAGES)."""
-        xp = namespace(self.positive)
-        share = (self.accepted_weight[None, :] - self.above[rows][:, None]) / self.group_weight[
-            rows
-        ][:, None]
-        share = xp.clip(share, 0.0, 1.0)
-        # A share that is there by rounding alone is none.
+        """Return the accepted weight of positives and negatives, shape (rows, COVERAGES)."""
+        xp = namespace(self.is_positive)
+        weight_in_group = self.accepted_weight[None, :] - self.weight_above[rows][:, None]
+        share = xp.clip(weight_in_group / self.group_weight[rows][:, None], 0.0, 1.0)
+        # Replace rounding errors by 0.
         share = xp.where(share < ROUNDING, xp.zeros_like(share), share)
-        mass = share * self.weight[rows][:, None]
-        positive = mass * self.positive[rows][:, None]
-        return positive, mass - positive
+        accepted = share * self.weight[rows][:, None]
+        positive = accepted * self.is_positive[rows][:, None]
+        return positive, accepted - positive
 
 
 def _auroc_and_ap_at_coverages(task: BinaryTask) -> tuple[FloatArray, FloatArray]:
-    """Return ROC AUC and average precision among the accepted; NaN without both, or a positive."""
-    rows, xp = _RankedSamples.from_task(task), task.scored.xp
-    positive = negative = wins = hits = xp.zeros_like(rows.accepted_weight)
-    for part, ends in rows.score_blocks():
-        right, wrong = rows.accepted_weight_through(part, ends)
-        nothing = xp.zeros_like(right[:1, :])
-        found, other = (xp.concat((nothing, x[:-1, :])) for x in (right, wrong))
-        own = right - found
-        wins = wins + xp.sum((wrong - other) * (positive + found + own / 2), axis=0)
-        taken = positive + right + negative + wrong
-        hits = hits + xp.sum(own * (positive + right) / xp.where(taken > 0, taken, 1.0), axis=0)
-        positive, negative = positive + right[-1, :], negative + wrong[-1, :]
-    return _divide_or_nan(wins, positive * negative), _divide_or_nan(hits, positive)
+    """Return ROC AUC and average precision among the accepted samples; NaN where undefined."""
+    samples, xp = _RankedSamples.from_task(task), task.scored.xp
+    # Sums over the scores of earlier blocks, shape (COVERAGES,).
+    positive = negative = zeros = xp.zeros_like(samples.accepted_weight)
+    wins = precision_sum = zeros
+    for rows, last_rows in samples.score_blocks():
+        positive_through, negative_through = samples.cumulative_weight_by_score(rows, last_rows)
+        positive_above = xp.concat((zeros[None, :], positive_through[:-1, :]))
+        negative_above = xp.concat((zeros[None, :], negative_through[:-1, :]))
+        positive_at_score = positive_through - positive_above
+        negative_at_score = negative_through - negative_above
+        n_beaten = positive + positive_above + positive_at_score / 2
+        wins = wins + xp.sum(negative_at_score * n_beaten, axis=0)
+        weight_through = positive + positive_through + negative + negative_through
+        safe_weight = xp.where(weight_through > 0, weight_through, 1.0)
+        weighted_precision = positive_at_score * (positive + positive_through) / safe_weight
+        precision_sum = precision_sum + xp.sum(weighted_precision, axis=0)
+        positive = positive + positive_through[-1, :]
+        negative = negative + negative_through[-1, :]
+    return _divide_or_nan(wins, positive * negative), _divide_or_nan(precision_sum, positive)
 
 
-def _divide_or_nan(x: FloatArray, y: FloatArray) -> AnyArray:
-    xp = namespace(x)
-    return xp.where(y > 0, x / xp.where(y > 0, y, 1.0), xp.full_like(x, float("nan")))
+def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> AnyArray:
+    xp = namespace(numerator)
+    is_defined = denominator > 0
+    ratio = numerator / xp.where(is_defined, denominator, 1.0)
+    return xp.where(is_defined, ratio, xp.full_like(numerator, float("nan")))
 
 
 def _mean(values: FloatArray, kinds: str) -> MetricValue:
-    """Mean over the coverages at which the accepted hold these kinds."""
+    """Return the mean over the coverages at which the metric is defined."""
     xp = namespace(values)
     is_defined = ~xp.isnan(values)
     if not xp.any(is_defined):
-        return undefined(f"the accepted hold {kinds} at no coverage")
+        return undefined(f"the accepted samples contain {kinds} at no coverage")
     return MetricValue(float(xp.mean(values[is_defined])))
 
 
@@ -251,7 +276,7 @@ def _auroc_and_ap_of_samples(s: Scored) -> tuple[FloatArray, FloatArray] | Metri
 
 
 def _compute_retention(s: Scored, *, index: int) -> MetricValue:
-    # One pass is enough for both.
+    # Both metrics are computed in one pass and cached.
     result = s.cached(_auroc_and_ap_of_samples)
     return result if isinstance(result, MetricValue) else _mean(result[index], _KINDS[index])
 
@@ -262,7 +287,7 @@ def _entry(identity: Identity, index: int) -> Metric:
         needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
         monotone=False,
         gradients=frozenset(),
-        no_influence_reason="each threshold of the mean moves the pairs that are compared",
+        no_influence_reason="the compared pairs change at each coverage of the mean",
     )
     return Metric(identity, measurement)
 
@@ -274,8 +299,8 @@ ENTRIES = (
             title="AUROC-AURC",
             family="area",
             lower_is_better=False,
-            meaning="Averaged over the coverages at which both classes are accepted, a positive "
-            "ranks above a negative among the accepted with probability {value}.",
+            meaning="Averaged over the coverages at which both classes are accepted, an accepted "
+            "positive ranks above an accepted negative with probability {value}.",
             source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
             convention=f"mean over those of {COVERAGES} coverages that accept both classes",
             function="auroc_retention(confidence, labels, probabilities[:, 1])",

@@ -1,7 +1,7 @@
-"""Exact conversions to the numbers that other programs and papers print.
+"""Exact reproductions of the values that other programs and papers print.
 
-For comparing with published tables only. All but one of the programs leave tied samples in the
-order of the rows, so their numbers change when the rows are shuffled; ours never do.
+Use them only for comparisons with published tables. All but one of the programs order tied samples
+by row, so their values change if the rows are shuffled.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from abstain.metrics.rank_weights import (
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
 
-#: What FD-Shifts multiplies its areas with before it prints them.
+#: Factor by which FD-Shifts multiplies areas for printing.
 FD_SHIFTS_SCALE = 1000.0
 
 _AURC = ("fd-shifts", "fd-shifts-legacy", "torch-uncertainty", "geifman", "plugin", "cwsa")
@@ -32,20 +32,20 @@ _AUGRC = ("fd-shifts", "torch-uncertainty")
 def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
     """Compute the AURC exactly as another program prints it.
 
-    Answers: which number would that program have printed for these data?
+    Answers: which value would this program print for these data?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `aurc`, in the row order of the other program.
     convention : str
-        "fd-shifts": `aurc` (trapezoid) x1000, the program since 2024. "fd-shifts-legacy": its
-        older code, Listing 1 of [1]_: without the area below coverage 1/n, and with a vertex after
-        the first sample of a tie group. "torch-uncertainty": trapezoid over coverages k/n from
-        k = 1, divided by 1 - 1/n. "geifman": the program of Geifman et al., copied by others;
-        below full coverage it divides the k accepted samples' losses by k + 1. "plugin": their
-        definition, the mean of the selective risk over k = 1...n. "cwsa": trapezoid over
-        coverages k/n from k = 1 (the CWSA reference code).
+        "fd-shifts": `aurc` (trapezoid) x1000, as in the program since 2024. "fd-shifts-legacy": its
+        older code, Listing 1 of [1]_, without the area below coverage 1/n and with a vertex after
+        the first sample of a tie group. "torch-uncertainty": trapezoid over the coverages k/n from
+        k = 1, divided by 1 - 1/n. "geifman": the program of Geifman et al., which others copied.
+        Below full coverage, it divides the sum of the losses of k accepted samples by k + 1.
+        "plugin": the definition of Geifman et al., the mean of the selective risk over k = 1...n.
+        "cwsa": trapezoid over the coverages k/n from k = 1 (the CWSA reference code).
 
     Returns
     -------
@@ -55,14 +55,15 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `aurc`; "torch-uncertainty" needs at least two samples.
+        As in `aurc`; "torch-uncertainty" requires at least two samples.
 
     Notes
     -----
-    With ties, all but "fd-shifts" depend on the row order. Of samples of equal confidence the first
-    row is rejected first by "geifman" and "fd-shifts-legacy", which sort upwards, and accepted
-    first by the others; the programs' own sorts are not stable, so they may print another order.
-    Without ties "plugin" equals `aurc` with the plug-in estimator. Cost: one sort.
+    With ties, all conventions except "fd-shifts" depend on the row order. Among samples of equal
+    confidence, "geifman" and "fd-shifts-legacy" reject the first row first, because they sort in
+    ascending order; the others accept it first. The sorts of the programs are not stable, so their
+    values for ties may differ. Without ties, "plugin" equals `aurc` with the plug-in estimator.
+    Cost: one sort.
 
     References
     ----------
@@ -98,7 +99,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
 def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
     """Compute the AUGRC exactly as another program prints it.
 
-    Answers: which number would that program have printed for these data?
+    Answers: which value would this program print for these data?
 
     Parameters
     ----------
@@ -154,8 +155,8 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Returns
     -------
     float
-        x1000; **lower is better**; negative at times, since the optimum R + (1 - R) ln(1 - R)
-        belongs to another estimator than the trapezoid it is subtracted from.
+        The value x1000; **lower is better**. It can be negative, because R + (1 - R) ln(1 - R) is
+        the optimum of another estimator than the trapezoid.
 
     Raises
     ------
@@ -164,8 +165,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    FD-Shifts adds the machine epsilon inside the logarithm; so does this function. Cost: one
-    sort.
+    Like FD-Shifts, this function adds the machine epsilon inside the logarithm. Cost: one sort.
 
     References
     ----------
@@ -199,7 +199,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Returns
     -------
     float
-        x1000; **lower is better**.
+        The value x1000; **lower is better**.
 
     Raises
     ------
@@ -208,9 +208,9 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    For 0/1 loss that is `achievable_aurc`. For other losses FD-Shifts keeps every vertex, so its
-    number is the exact (hyperbolic) area under the whole curve, not under the achievable one.
-    Cost: one sort.
+    For 0/1 loss, this is `achievable_aurc`. For other losses, FD-Shifts uses all vertices, so its
+    value is the exact (hyperbolic) area under the curve, not under the convex hull. Cost: one
+    sort.
 
     References
     ----------
@@ -231,12 +231,12 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
 
 def _losses_in_row_order(s: Scored) -> AnyArray:
-    """Losses from the most to the least confident, tied samples first row first."""
+    """Return the losses from the most to the least confident sample; ties in row order."""
     return as_double(s.xp.take(s.loss, s.xp.argsort(-as_double(s.confidence), stable=True)))
 
 
 def _remaining_loss_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
-    """Order of rejection, first of tied rows first, and the loss left after none, one, two..."""
+    """Return the order of rejection, ties in row order, and the remaining loss before each step."""
     order = s.xp.argsort(as_double(s.confidence), stable=True)
     loss_from_most_confident = s.xp.flip(as_double(s.xp.take(s.loss, order)))
     return order, s.xp.flip(s.xp.cumulative_sum(loss_from_most_confident))
@@ -244,7 +244,7 @@ def _remaining_loss_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
 
 def _mean_of_geifman_risks(s: Scored) -> Scalar:
     _, remaining_loss = _remaining_loss_in_row_order(s)
-    # The program counts the sample it has just rejected: k are left and it divides by k + 1.
+    # The program divides by k + 1 when k samples remain.
     divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(remaining_loss))) + 1.0
     return (
         as_scalar(remaining_loss[0] / s.n_rows + s.xp.sum(remaining_loss[1:] / divisor[1:]))
@@ -253,7 +253,7 @@ def _mean_of_geifman_risks(s: Scored) -> Scalar:
 
 
 def _legacy_trapezoid(s: Scored) -> Scalar:
-    """Area with vertices after the first sample of each tie group, down to coverage 1/n."""
+    """Return the area with vertices after the first sample of each tie group, from coverage 1/n."""
     if s.n_rows == 1:
         return 0.0
     xp, (order, remaining_loss) = s.xp, _remaining_loss_in_row_order(s)
@@ -270,7 +270,7 @@ def _legacy_trapezoid(s: Scored) -> Scalar:
             xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex),
         )
     )
-    # The last stretch, to coverage 1/n, has the risk of the last vertex.
+    # The last segment, to coverage 1/n, has the risk of the last vertex.
     risk = xp.concat((risk, risk[-1:]))
     return as_scalar(xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))) / (
         2 * s.n_rows
@@ -281,7 +281,7 @@ def _trapezoid_from_first_sample(risk: FloatArray, *, scale: bool) -> Scalar:
     n = risk.shape[0]
     if n == 1:
         if scale:
-            raise DomainError("torch-uncertainty's areas need at least two samples; got 1")
+            raise DomainError("the areas of torch-uncertainty need at least two samples; got 1")
         return 0.0
     area: Scalar = as_scalar(namespace(risk).sum(risk[1:] + risk[:-1])) / (2 * n)
     return area / (1 - 1 / n) if scale else area

@@ -1,4 +1,4 @@
-"""AURC and AUGRC together, from one sort: the fast way for large 0/1 data."""
+"""AURC and AUGRC from one sort, with fast paths for large data with 0/1 loss."""
 
 from dataclasses import dataclass
 
@@ -25,22 +25,23 @@ from abstain.typing import AnyArray
 
 @dataclass(frozen=True)
 class RiskCoverageAreas:
-    """The areas under both risk-coverage curves, with the counts behind them.
+    """Areas under both risk-coverage curves, and counts of samples.
 
     Attributes
     ----------
     aurc : float
-        Area under the selective risk over coverage (trapezoid), extended flat to coverage 0.
+        Area under the selective risk over coverage (trapezoid), constant from the first vertex to
+        coverage 0.
     augrc : float
         Area under the generalized risk over coverage (trapezoid).
     risk : float
-        Mean loss of all samples: both curves end there.
+        Mean loss of all samples: the value of both curves at coverage 1.
     n : int
         Number of samples.
     failures : int
         Number of samples with a loss above zero.
     tied : int
-        Number of samples that share their confidence with another sample.
+        Number of samples whose confidence equals that of another sample.
     """
 
     aurc: float
@@ -56,10 +57,10 @@ def risk_coverage_areas(
 ) -> RiskCoverageAreas:
     """Compute AURC and AUGRC from one sort.
 
-    Exact with ties: samples of equal confidence are accepted together, so the result does not
-    depend on the order of the rows. For a 0/1 loss without weights the samples are sorted with
-    the loss packed into the sort key (16-bit confidences are counted instead); the extra memory
-    is one number of the width of the confidence a sample. Arrays on a device are sorted there.
+    Samples with equal confidence are accepted together, so the result does not depend on the order
+    of the rows. For a 0/1 loss without weights, the loss is packed into the sort key, which takes
+    one number of the type of the confidence per sample; 16-bit confidences are counted instead.
+    Arrays on a device are sorted on the device.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def risk_coverage_areas(
 
 
 def _areas_without_order(confidence: AnyArray, loss: AnyArray) -> RiskCoverageAreas | None:
-    """Compute the areas from sorted keys or counts; None for other input, also for invalid one."""
+    """Compute the areas from sorted keys or counts; None for other or invalid input."""
     brain = bfloat16_bits(confidence)
     x = checks.vector(confidence if brain is None else brain, "confidence")
     y = checks.vector(loss, "loss", length=x.size, reference="confidence")

@@ -1,4 +1,4 @@
-"""Areas under CWSA and CWSA+ against coverage: of the whole curve, and AUC-MCC."""
+"""Areas under CWSA and CWSA+ over all coverages, and the AUC-MCC of the paper."""
 
 import warnings
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.gradients import as_double, as_scalar, stack_scalars
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, output_reference
-from abstain.curves.quadrature import trapezoid
+from abstain.curves.quadrature import trapezoid_area
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives
 from abstain.metrics.confidence_weighted.cwsa import (
@@ -37,9 +37,9 @@ from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 def area_measurement(
     compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
 ) -> Measurement:
-    """Return the measurement of an area under CWSA, or CWSA+ with `plus`, against coverage.
+    """Return the measurement of an area under CWSA (or CWSA+, with `plus`) over coverage.
 
-    `compute` and `influence` take a `Scored` and `plus`.
+    `compute` and `influence` are functions of a `Scored` and `plus`.
     """
     return Measurement(
         compute=partial(compute, plus=plus),
@@ -55,22 +55,22 @@ def area_measurement(
 
 @dataclass(frozen=True, eq=False)
 class CwsaSweep:
-    """CWSA, CWSA+ and the selective accuracy at each threshold, in the order they were given.
+    """CWSA, CWSA+ and selective accuracy at several thresholds.
 
     Attributes
     ----------
     threshold : array of shape (t,)
-        Accept when confidence >= threshold.
+        The thresholds, in the order of the input.
     coverage : array of shape (t,)
-        Weighted share accepted.
+        Weighted share of accepted samples.
     accepted : array of shape (t,)
-        Number of samples accepted.
+        Number of accepted samples.
     selective_accuracy : array of shape (t,)
-        One minus the mean loss of the accepted; NaN where nothing is accepted.
+        1 - mean loss of the accepted samples; NaN if no sample is accepted.
     cwsa : array of shape (t,)
         CWSA, divided by the weight of all samples.
     cwsa_plus : array of shape (t,)
-        CWSA+, divided by the weight accepted; NaN where nothing is accepted.
+        CWSA+, divided by the weight of the accepted samples; NaN if no sample is accepted.
     """
 
     threshold: FloatArray
@@ -81,39 +81,39 @@ class CwsaSweep:
     cwsa_plus: FloatArray
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the sweep as a dataframe, one row a threshold; undefined values are null."""
+        """Return the sweep as a dataframe with one row per threshold; undefined values are null."""
         import polars as pl
 
         columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
         return convert_frame(pl.DataFrame(columns, nan_to_null=True), backend)
 
     def __len__(self) -> int:
-        """Count the thresholds."""
+        """Return the number of thresholds."""
         return len(self.threshold)
 
     def auc_mcc(self, metric: str = "cwsa_plus") -> float:
-        """Compute the area under a metric against coverage over these thresholds, the AUC-MCC.
+        """Compute the AUC-MCC: the area under a metric over the coverages of these thresholds.
 
-        Answers: which number does the paper make of this sweep?
+        Answers: which summary of this sweep does the paper report?
 
         Parameters
         ----------
         metric : {"cwsa", "cwsa_plus", "selective_accuracy"}, default="cwsa_plus"
-            Which column.
+            The metric.
 
         Returns
         -------
         float
-            Straight lines between the thresholds, from the coverage of the highest to that of the
-            lowest. What lies outside of these two coverages counts nothing, and so does a threshold
-            without a value (no sample is accepted). So the value is at most the difference of the
-            two coverages, and 0 for a model that is certain of all samples: it compares no models
-            whose confidences are spread differently. `cwsa_area` has no such ends.
+            Trapezoid area between the smallest and the largest coverage of the thresholds.
+            Thresholds without a value (no accepted sample) are omitted. The value is at most the
+            difference of the two coverages, and 0 for a model with confidence 1 on all samples, so
+            do not compare models whose confidences have different distributions. `cwsa_area` covers
+            all coverages.
 
         Raises
         ------
         InputError
-            If there is no such column.
+            If there is no such metric.
 
         References
         ----------
@@ -131,7 +131,7 @@ class CwsaSweep:
         coverage = to_numpy(self.coverage, "coverage").astype(np.float64)
         value = to_numpy(getattr(self, column), column).astype(np.float64)
         order = np.argsort(coverage[is_defined := np.isfinite(value)], kind="stable")
-        return float(trapezoid(value[is_defined][order], coverage[is_defined][order]))
+        return float(trapezoid_area(value[is_defined][order], coverage[is_defined][order]))
 
 
 def cwsa_sweep(
@@ -144,14 +144,15 @@ def cwsa_sweep(
 ) -> CwsaSweep:
     """Compute CWSA, CWSA+ and the selective accuracy at many thresholds.
 
-    Answers: which threshold makes the accepted predictions both right and confident?
+    Answers: at which threshold are the accepted predictions both correct and confident?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `cwsa`.
     thresholds : array of shape (t,), optional
-        Each in [0, 1). By default the 20 of the published tables, even from 0.5 to 0.99.
+        Values in [0, 1). By default 20 evenly spaced thresholds from 0.5 to 0.99, as in the
+        published tables.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         As in `cwsa`.
     weight : array of shape (n,), optional
@@ -160,8 +161,8 @@ def cwsa_sweep(
     Returns
     -------
     CwsaSweep
-        Arrays of the caller's kind, one entry for each threshold; for all of them **higher is
-        better**.
+        Arrays of the type of the input, with one entry per threshold; **higher is better** for
+        each metric.
 
     Raises
     ------
@@ -170,9 +171,9 @@ def cwsa_sweep(
 
     Notes
     -----
-    Normalized as in the published tables; see `cwsa`. NaN, with one `UndefinedMetricWarning`,
-    where nothing is accepted. Ties do not matter. Cost: one pass for all thresholds with the
-    linear, quadratic and step ramps, one for each threshold with others.
+    Normalized as in the published tables; see `cwsa`. Values are NaN, with one
+    `UndefinedMetricWarning`, at thresholds without accepted samples. Ties do not matter. Cost: one
+    pass for the linear, quadratic and step ramps; one pass per threshold for other ramps.
 
     References
     ----------
@@ -223,9 +224,9 @@ def _check_thresholds(thresholds: AnyArray) -> FloatArray:
 
 
 def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
-    """Compute the area under CWSA against coverage.
+    """Compute the area under CWSA over coverage.
 
-    Answers: averaged over coverages, do confident successes outweigh confident failures?
+    Answers: averaged over all coverages, do confident successes outweigh confident failures?
 
     Parameters
     ----------
@@ -244,11 +245,11 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
 
     Notes
     -----
-    One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
-    the limit from below), joined by straight lines from the origin: no grid of thresholds to
-    choose. abstain defines this area. It is not the paper's AUC-MCC (`auc_mcc`), which counts only
-    the coverages between those of 20 thresholds. Linear ramp, divided by the weight of all
-    samples. Ties share a vertex. Cost: one sort.
+    The curve has a vertex at each distinct confidence as threshold (for a confidence of 1, the
+    limit from below), connected by straight lines from the origin. No grid of thresholds is needed.
+    abstain defines this area. It differs from the AUC-MCC of the paper (`auc_mcc`), which includes
+    only the coverages between those of 20 thresholds. The ramp is linear, and CWSA is divided by
+    the weight of all samples. Samples with equal confidence share a vertex. Cost: one sort.
 
     References
     ----------
@@ -269,9 +270,10 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
 def cwsa_plus_area(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> float:
-    """Compute the area under CWSA+ against coverage.
+    """Compute the area under CWSA+ over coverage.
 
-    Answers: averaged over coverages, how right and how confident are the accepted at once?
+    Answers: averaged over all coverages, how large is the product of correctness and confidence of
+    the accepted samples?
 
     Parameters
     ----------
@@ -290,8 +292,9 @@ def cwsa_plus_area(
 
     Notes
     -----
-    As `cwsa_area`, but divided by the weight accepted, and flat from the first vertex to coverage
-    0. It is not the paper's AUC-MCC (`auc_mcc_plus`). Ties share a vertex. Cost: one sort.
+    As `cwsa_area`, but CWSA+ is divided by the weight of the accepted samples and constant from the
+    first vertex to coverage 0. It differs from the AUC-MCC of the paper (`auc_mcc_plus`). Samples
+    with equal confidence share a vertex. Cost: one sort.
 
     References
     ----------
@@ -310,13 +313,13 @@ def cwsa_plus_area(
 
 
 def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
-    """Area over coverage, by the trapezoid rule between the distinct confidences."""
+    """Compute the trapezoid area over coverage, with a vertex at each distinct confidence."""
     xp, factor = s.xp, 1.0 if plus else 2.0
     area, weighted_distance, last_value = 0.0, 0.0, None
     for block in s.probability_vertices():
         distance_to_one = 1.0 - as_double(block.confidence)
-        # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
-        # limit from below is 1, and only the first group can be there: nothing is away then.
+        # At the threshold c, a sample of confidence c_i has the weight 1 - (1 - c_i)/(1 - c). At
+        # c = 1, which only the first group can have, the limit of the weight from below is 1.
         deficit = (
             xp.cumulative_sum((block.weight - factor * block.loss) * distance_to_one)
             + weighted_distance
@@ -327,7 +330,7 @@ def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
         deficit = deficit / distance_to_one
         score = block.cumulative_weight - factor * block.cumulative_loss - deficit
         value = score / (block.cumulative_weight if plus else s.total_weight)
-        # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted and has no such end.
+        # CWSA is 0 at coverage 0; CWSA+ is a mean over the accepted samples and is constant there.
         left_value = last_value if last_value is not None else value[:1] * float(plus)
         area = area + xp.sum(block.weight * (value + xp.concat((left_value, value[:-1]))))
         last_value = value[-1:]
@@ -335,7 +338,7 @@ def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
 
 
 def _influence(s: Scored, *, plus: bool) -> FloatArray:
-    """Areas under CWSA and CWSA+ against coverage."""
+    """Return the influence on the area under CWSA or CWSA+ over coverage."""
     groups = s.probability_groups
     distance_to_one = 1.0 - groups.confidence.astype(np.float64)
     factor = 1.0 if plus else 2.0
@@ -355,11 +358,11 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     return gradient.influence(groups, s.probability_group_index, s.loss)
 
 
-#: The thresholds of the paper's tables and released code.
+#: The thresholds in the tables and the code of the paper.
 THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
 
-#: If fewer samples reach the last threshold, the area under CWSA+ has no valid interval: whether
-#: any do, and so whether the threshold counts, differs between samples of one population.
+#: With fewer accepted samples at the last threshold, the area under CWSA+ has no valid interval:
+#: other samples of the population may have none, and then the threshold is omitted.
 _MIN_ACCEPTED: Final = 10
 
 
@@ -385,15 +388,16 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
 
     Notes
     -----
-    Trapezoids between the coverages of 20 evenly spaced thresholds from 0.5 to 0.99. Coverages
-    below that of the last threshold and above that of the first do not count, so a model that is
-    right and certain of every sample has the value 0. `cwsa_area` covers all coverages. For other
-    thresholds, use `CwsaSweep.auc_mcc`. Linear ramp, divided by the weight of all samples. Cost:
-    one pass.
+    Trapezoid area between the coverages of 20 evenly spaced thresholds from 0.5 to 0.99. Coverages
+    below that of the last threshold and above that of the first are excluded, so a model that is
+    correct with confidence 1 on every sample has the value 0. `cwsa_area` covers all coverages. For
+    other thresholds, use `CwsaSweep.auc_mcc`. Linear ramp, divided by the weight of all samples.
+    Cost: one pass.
 
     References
     ----------
-    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC), https://arxiv.org/abs/2505.18622
+    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC),
+       https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -428,13 +432,15 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     Notes
     -----
-    As `auc_mcc`, but divided by the weight accepted. A threshold that accepts no sample has no
-    CWSA+ and is left out. If fewer than 10 samples reach the threshold 0.99, there is no analytic
-    interval, since other samples may decide whether it counts. Cost: one pass.
+    As `auc_mcc`, but CWSA+ is divided by the weight of the accepted samples. Thresholds without
+    accepted samples are omitted. If fewer than 10 samples are accepted at the threshold 0.99, there
+    is no analytic interval, because the threshold may be omitted in other samples of the
+    population. Cost: one pass.
 
     References
     ----------
-    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC), https://arxiv.org/abs/2505.18622
+    .. [1] Shahnazari et al. (2025), sections 4.3 and A.4 (AUC-MCC),
+       https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -451,7 +457,7 @@ def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
     sums = _sums_where_defined(s, plus=plus)
     values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
-    # Scalars of the caller's library, so that gradients reach confidences and losses.
+    # Scalars of the input library, so that gradients reach confidences and losses.
     return MetricValue(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
 
 
@@ -487,19 +493,19 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
 
 
 def _reason_few_accepted(s: Scored) -> str:
-    """Return why CWSA+ at these thresholds allows no interval, or an empty string."""
+    """Return why CWSA+ at these thresholds has no valid interval, or an empty string."""
     threshold = THRESHOLDS[-1]
     [sums] = accepted_sums_at_thresholds(s, THRESHOLDS[-1:], RAMPS["linear"])
     if sums.count >= _MIN_ACCEPTED:
         return ""
     return (
-        f"{sums.count} samples reach the threshold {threshold:g}; with fewer than {_MIN_ACCEPTED}, "
-        "other samples may decide whether it counts"
+        f"only {sums.count} samples are accepted at the threshold {threshold:g}; an interval needs "
+        f"at least {_MIN_ACCEPTED}"
     )
 
 
 def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
-    """Return the sums at each threshold; for CWSA+ those that accept a sample, which come first."""
+    """Return the sums at each threshold; for CWSA+ only at thresholds that accept a sample."""
     all_sums = accepted_sums_at_thresholds(s, THRESHOLDS, RAMPS["linear"])
     return [sums for sums in all_sums if sums.count] if plus else all_sums
 
@@ -530,7 +536,8 @@ ENTRIES = (
             title="area under CWSA",
             family="cwsa",
             lower_is_better=False,
-            meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
+            meaning="Averaged over all coverages, the confidence-weighted successes minus failures "
+            "are {value} of all samples.",
             source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
             convention="linear ramp, divided by the number of samples",
             function="cwsa_area(confidence, loss)",
@@ -543,10 +550,10 @@ ENTRIES = (
             title="area under CWSA+",
             family="cwsa",
             lower_is_better=False,
-            meaning="Averaged over coverages, the accepted are {value} right and confident at "
-            "once.",
+            meaning="Averaged over all coverages, the mean confidence-weighted correctness of the "
+            "accepted samples is {value}.",
             source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
-            convention="linear ramp, divided by the number accepted",
+            convention="linear ramp, divided by the number of accepted samples",
             function="cwsa_plus_area(confidence, loss)",
         ),
         area_measurement(_compute_area, _influence, plus=True),
@@ -574,7 +581,8 @@ ENTRIES = (
             meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is "
             "{value}.",
             source=SOURCE.format("4.3, AUC-MCC"),
-            convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number accepted",
+            convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number of accepted "
+            "samples",
             function="auc_mcc_plus(confidence, loss)",
         ),
         replace(

@@ -1,11 +1,11 @@
-"""CWSA and CWSA+: right and wrong answers above a threshold, weighted by confidence."""
+"""CWSA and CWSA+: accepted successes and failures, weighted by their confidence."""
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import comb
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from abstain._foundation.gradients import (
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import n_accepted_groups
-from abstain.curves.bin_sums import BLOCK, Cells
+from abstain.curves.bin_sums import BLOCK, BinCells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins
 from abstain.metrics.entry import (
@@ -50,14 +50,14 @@ RAMPS: dict[str, Ramp] = {
     "step": lambda u: namespace(u).ones_like(u),
 }
 
-#: Samples that are summed at once, so that temporaries stay in the cache.
+#: Number of samples that are summed at once, so that temporary arrays fit in the cache.
 _BLOCK = 1 << 14
 
-_HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank metric."
+_HINT = "CWSA interprets the confidence as a probability; calibrate it, or use a rank metric."
 
 
 def scored_probabilities(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
-    """Validate at the public edge: confidence and loss in [0, 1]."""
+    """Validate the arguments of a public function: confidence and loss must lie in [0, 1]."""
     s = validate_samples(confidence, loss, weight, uses_values=True)
     check_unit_interval(s)
     return s
@@ -66,21 +66,21 @@ def scored_probabilities(confidence: AnyArray, loss: AnyArray, weight: AnyArray 
 def check_unit_interval(s: Scored) -> None:
     """Raise an error if a confidence or a loss lies outside [0, 1]."""
     checks.unit_interval(s.confidence, "confidence", hint=_HINT)
-    checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
+    checks.unit_interval(s.loss, "loss", hint="The correctness is 1 - loss.")
 
 
 def check_threshold(x: float) -> float:
-    """Validate a threshold in [0, 1)."""
+    """Return a threshold; raise an error if it is not in [0, 1)."""
     threshold = checks.number(x, "threshold")
     if not 0.0 <= threshold < 1.0:
         raise DomainError(
-            f"`threshold` must lie in [0, 1); got {threshold!r}. At 1 the ramp has no width."
+            f"`threshold` must lie in [0, 1); got {threshold!r}. The ramp has no width at 1."
         )
     return threshold
 
 
 def get_ramp(x: RampName | Ramp) -> Ramp:
-    """Return the ramp of that name, or the user's own."""
+    """Return the ramp with this name, or the custom ramp."""
     if callable(x):
         return x
     if x not in RAMPS:
@@ -92,7 +92,7 @@ def get_ramp(x: RampName | Ramp) -> Ramp:
 
 @dataclass(frozen=True)
 class AcceptedSums:
-    """What is accepted at a threshold."""
+    """Sums over the accepted samples at a threshold."""
 
     #: Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
     weighted_difference: Scalar
@@ -124,14 +124,14 @@ class AcceptedSums:
 
 
 def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
-    """Sum over the samples whose confidence reaches the threshold: one pass, in any order."""
+    """Sum over the samples accepted at a threshold, in one pass without a sort."""
     if s.precomputed_value_groups is not None:
         groups = s.precomputed_value_groups
         k = int(n_accepted_groups(groups, threshold))
         count = int(groups.xp.sum(groups.count[:k]))
         accepted = _Accepted(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
         return _sum_accepted(accepted, groups.total_weight, threshold, ramp)
-    # A ramp of the user's sees all that is accepted at once.
+    # A custom ramp is called once, with all accepted samples.
     in_blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
     step, pick = (_BLOCK, _zero_weight_of_rejected) if in_blocks else (s.n_rows, _select_accepted)
     blocks = [
@@ -157,7 +157,7 @@ def _add_blocks(blocks: list[AcceptedSums]) -> AcceptedSums:
 
 @dataclass(frozen=True, eq=False)
 class _Accepted:
-    """What is accepted, by groups or by samples: probability, weight, loss mass, and how many."""
+    """Probability, weight and loss of accepted groups or samples, and their number."""
 
     probability: Array
     weight: FloatArray
@@ -166,7 +166,7 @@ class _Accepted:
 
 
 def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
-    """Return samples, not groups: each has its own gradient, tied or not."""
+    """Return the accepted samples. Tied samples are separate, because each has a gradient."""
     p, loss = s.probability_or_confidence[rows], as_double(s.loss[rows])
     values = without_gradient(p)
     is_accepted = values >= s.xp.astype(as_double_like(threshold, values), values.dtype)
@@ -180,7 +180,7 @@ def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
 
 
 def _zero_weight_of_rejected(s: Scored, rows: slice, threshold: float) -> _Accepted:
-    """Return all samples, those that are not accepted without weight: none has to be moved."""
+    """Return all samples, with weight 0 for rejected ones, because copying would be slower."""
     p = s.probability_or_confidence[rows]
     is_accepted = p >= p.dtype.type(threshold)
     if s.weight is not None:
@@ -194,7 +194,7 @@ def _sum_accepted(
 ) -> AcceptedSums:
     p, weight, loss = accepted.probability, accepted.weight, accepted.loss
     above = as_double(p) - threshold
-    # A float32 0.9 reaches the threshold 0.9, from a hair below it.
+    # The float32 number 0.9 is accepted at the threshold 0.9 although it is slightly smaller.
     above = value_with_gradient(above, clip_negative(without_gradient(above)))
     ramp_values = apply_ramp(ramp, above / (1.0 - threshold))
     sum_values, successes = namespace(above).sum, weight - loss
@@ -213,9 +213,9 @@ def _sum_accepted(
 
 
 def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
-    """Return what each sample adds to CWSA, or to CWSA+, as the tables normalize them.
+    """Return the contribution of each sample to CWSA or CWSA+, normalized as in the tables.
 
-    Linear ramp. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
+    The ramp is linear. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
     """
     check_unit_interval(s)
     xp, p, loss = s.xp, without_gradient(s.probability_or_confidence), as_double(s.loss)
@@ -232,7 +232,7 @@ def contributions_at_threshold(s: Scored, threshold: float, *, plus: bool) -> An
 
 
 def apply_ramp(ramp: Ramp, u: FloatArray) -> AnyArray:
-    """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
+    """Apply a ramp to confidences rescaled to [0, 1]; check the values of a custom ramp."""
     if ramp in RAMPS.values():
         return ramp(u)
     values = np.asarray(ramp(u), dtype=np.float64) if is_numpy(u) else as_double(ramp(u))
@@ -256,7 +256,7 @@ _RAMP_POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
 def accepted_sums_at_thresholds(
     s: Scored, thresholds: FloatArray, ramp: Ramp
 ) -> list[AcceptedSums]:
-    """Return `sums_at` of each threshold, in the order given."""
+    """Return `accepted_sums` at each threshold, in one pass for polynomial ramps."""
     power = next((power for name, power in _RAMP_POWERS if ramp is RAMPS[name]), None)
     p = s.probability_or_confidence
     if (
@@ -266,40 +266,47 @@ def accepted_sums_at_thresholds(
         or not thresholds.size
     ):
         return [accepted_sums(s, float(t), ramp) for t in thresholds]
-    at = thresholds.astype(p.dtype)
-    # Reached in the precision of the confidences, but on the ramp only beyond the threshold itself.
-    beyond = np.where(at > thresholds, at, np.nextafter(at, p.dtype.type(2)))
-    ends = np.unique(np.concatenate((at, beyond)))
-    count, moments = _moments_above(s, ends, power)
-    reached = np.searchsorted(ends, at)
-    climbing = np.searchsorted(ends, beyond) if power else reached
-    rise = ends[climbing] - thresholds
-    climbed = sum(
-        comb(power, k) * moments[:, k, climbing] * rise ** (power - k) for k in range(power + 1)
+    thresholds_in_dtype = thresholds.astype(p.dtype)
+    # A sample is accepted in the precision of the confidences, but its ramp is positive only above
+    # the exact threshold: `ramp_starts` are the smallest floats at or above it.
+    next_floats = np.nextafter(thresholds_in_dtype, p.dtype.type(2))
+    is_above = thresholds_in_dtype > thresholds
+    ramp_starts = np.where(is_above, thresholds_in_dtype, next_floats)
+    edges = np.unique(np.concatenate((thresholds_in_dtype, ramp_starts)))
+    count, moments = _moments_above(s, edges, power)
+    accepted_edge = np.searchsorted(edges, thresholds_in_dtype)
+    ramp_edge = np.searchsorted(edges, ramp_starts) if power else accepted_edge
+    # Expand (confidence - threshold)^power around the edge.
+    offset = edges[ramp_edge] - thresholds
+    ramp_sums = sum(
+        comb(power, k) * moments[:, k, ramp_edge] * offset ** (power - k) for k in range(power + 1)
     )
-    right, wrong = climbed / (1.0 - thresholds) ** power
-    good, bad = moments[:, 0, reached]
+    weighted_successes, weighted_failures = ramp_sums / (1.0 - thresholds) ** power
+    successes, failures = moments[:, 0, accepted_edge]
     return [
         AcceptedSums(
-            weighted_difference=float(right[i] - wrong[i]),
-            weighted_successes=float(right[i]),
-            successes=float(good[i]),
-            weight=float(good[i] + bad[i]),
+            weighted_difference=float(weighted_successes[i] - weighted_failures[i]),
+            weighted_successes=float(weighted_successes[i]),
+            successes=float(successes[i]),
+            weight=float(successes[i] + failures[i]),
             total=s.total_weight,
-            count=int(count[place]),
+            count=int(count[edge]),
         )
-        for i, place in enumerate(reached)
+        for i, edge in enumerate(accepted_edge)
     ]
 
 
 def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, FloatArray]:
-    """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
-    cells = Cells(edges, "right", s.loss.dtype.kind == "b")
+    """Return the number of samples at or above each edge, (t,), and moments, (2, power + 1, t).
+
+    The moments are sums of (confidence - edge)^m for successes and failures, m = 0, ..., power.
+    """
+    cells = BinCells(edges, "right", s.loss.dtype.kind == "b")
     blocks = [
         _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
         for start in range(0, s.n_rows, BLOCK)
     ]
-    # Nothing is asked of what lies below all ends.
+    # Drop the cell below all edges.
     count = np.sum([block[0] for block in blocks], axis=0)[1:]
     sums = np.sum([block[1] for block in blocks], axis=0)[..., 1:]
     width = np.diff(edges.astype(np.float64))
@@ -311,28 +318,26 @@ def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, Float
 
 
 def _moments_in_cells(
-    s: Scored, rows: slice, cells: Cells, power: int
+    s: Scored, rows: slice, cells: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the same of what is at each end or above it, but below the next; first below all."""
+    """Return number and moments of the samples in each cell; the first cell is below all edges."""
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    position, index = cells.places(p, loss)
-    lower = np.append(0.0, cells.inner.astype(np.float64))
+    position, index = cells.bin_and_cell_index(p, loss)
+    lower = np.append(0.0, cells.edges.astype(np.float64))
     distance = p - lower.take(position) if power else p
-    kinds = [weight] if cells.parted else _success_and_failure_weights(loss, weight)
-    sums = np.empty((2, power + 1, cells.bins))
+    if cells.has_boolean_loss:
+        factors = [weight]
+    else:
+        failures = loss.astype(np.float64) if weight is None else loss * weight
+        factors = [(1.0 if weight is None else weight) - failures, failures]
+    sums = np.empty((2, power + 1, cells.n_bins))
     for m in range(power + 1):
-        sums[:, m] = np.concatenate([cells.sums(index, kind) for kind in kinds])
+        sums[:, m] = np.concatenate([cells.sum_by_cell(index, factor) for factor in factors])
         if m < power:
-            kinds = [distance if kind is None else kind * distance for kind in kinds]
+            factors = [distance if x is None else x * distance for x in factors]
     has_weight = None if weight is None else weight > 0
-    return cells.sums(index, has_weight).sum(axis=0).astype(np.int64), sums
-
-
-def _success_and_failure_weights(loss: Array, weight: FloatArray | None) -> list[Any]:
-    """Return how much of each sample is right, and how much is wrong."""
-    failures = loss.astype(np.float64) if weight is None else loss * weight
-    return [(1.0 if weight is None else weight) - failures, failures]
+    return cells.sum_by_cell(index, has_weight).sum(axis=0).astype(np.int64), sums
 
 
 def cwsa(
@@ -346,21 +351,22 @@ def cwsa(
 ) -> float:
     """Compute the confidence-weighted selective accuracy (CWSA).
 
-    Answers: at this threshold, do the confident successes outweigh the confident failures?
+    Answers: at this threshold, do confident successes outweigh confident failures?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], read as a probability; accept when confidence >= threshold.
+        In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
     loss : array of shape (n,)
-        In [0, 1]; a sample counts with sign 1 - 2 loss, so +1 for a success, -1 for a failure.
+        In [0, 1]. A sample contributes with the factor 1 - 2 loss: +1 for a success, -1 for a
+        failure.
     threshold : float
         In [0, 1).
     normalize : {"all", "accepted"}, default="all"
-        Divide by the weight of all samples, or by that of the accepted ones.
+        Whether to divide by the weight of all samples or by that of the accepted samples.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         Weight of an accepted sample as a function of u = (confidence - threshold) /
-        (1 - threshold): u, u^2, the square root of u, or 1; or a function of an array of u that
+        (1 - threshold): u, u^2, the square root of u, or 1. A callable takes an array of u and
         returns weights in [0, 1].
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
@@ -368,8 +374,8 @@ def cwsa(
     Returns
     -------
     float
-        In [-1, 1]; **higher is better**. With "all", 0 when nothing is accepted; with "accepted",
-        NaN and an `UndefinedMetricWarning`.
+        In [-1, 1]; **higher is better**. If no sample is accepted, 0 with "all", and NaN with an
+        `UndefinedMetricWarning` with "accepted".
 
     Raises
     ------
@@ -383,10 +389,10 @@ def cwsa(
 
     Notes
     -----
-    The paper's equation divides by the number accepted; its tables and its code divide CWSA by
-    the number of all samples and CWSA+ by the number accepted. The defaults here reproduce the
-    tables. A monotone transform of the confidence changes the value; ties do not matter. Cost:
-    one pass.
+    The equation of the paper divides by the number of accepted samples. Its tables and code divide
+    CWSA by the number of all samples, and CWSA+ by the number of accepted samples. The defaults
+    reproduce the tables. A monotone transformation of the confidence changes the value; ties do not
+    matter. Cost: one pass.
 
     References
     ----------
@@ -415,18 +421,19 @@ def cwsa_plus(
     ramp: RampName | Ramp = "linear",
     weight: AnyArray | None = None,
 ) -> float:
-    """Compute CWSA+, which rewards confident successes and does not punish failures.
+    """Compute CWSA+, which rewards confident successes and does not penalize failures.
 
-    Answers: at this threshold, how right and how confident are the accepted samples at once?
+    Answers: at this threshold, how large is the product of correctness and confidence of the
+    accepted samples?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        As in `cwsa`; a sample counts with 1 - loss.
+        As in `cwsa`. A sample contributes with the factor 1 - loss.
     threshold : float
         In [0, 1).
     normalize : {"all", "accepted"}, default="accepted"
-        Divide by the weight of all samples, or by that of the accepted ones.
+        Whether to divide by the weight of all samples or by that of the accepted samples.
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         As in `cwsa`.
     weight : array of shape (n,), optional
@@ -435,8 +442,8 @@ def cwsa_plus(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when nothing is
-        accepted; 0 then with "all".
+        In [0, 1]; **higher is better**. If no sample is accepted, NaN with an
+        `UndefinedMetricWarning`, or 0 with "all".
 
     Raises
     ------
@@ -445,8 +452,9 @@ def cwsa_plus(
 
     Notes
     -----
-    The default divides by the number accepted, as the paper's tables do; see `cwsa`. With the
-    step ramp it is the selective accuracy. Ties do not matter. Cost: one pass.
+    The default divides by the number of accepted samples, as in the tables of the paper; see
+    `cwsa`. With the step ramp, the value is the selective accuracy. Ties do not matter. Cost: one
+    pass.
 
     References
     ----------
@@ -467,7 +475,7 @@ def cwsa_plus(
 
 
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
-    """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
+    """Return the influence on CWSA or CWSA+ at a threshold, with the linear ramp."""
     groups = s.probability_groups
     is_accepted = (s.probability_group_index < int(n_accepted_groups(groups, threshold))) & (
         sample_weights(s) > 0
@@ -484,7 +492,7 @@ def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
 
 
 def _cwsa_limits(bins: NonemptyBins, threshold: float) -> Limits:
-    """Return limits of CWSA: successes at one end of their bin, failures at the other."""
+    """Return the limits of CWSA: successes at one edge of their bin, failures at the other."""
     low_ramp, high_ramp = (
         _ramp_values(bins.min_confidence, threshold),
         _ramp_values(bins.max_confidence, threshold),
@@ -497,7 +505,7 @@ def _cwsa_limits(bins: NonemptyBins, threshold: float) -> Limits:
 
 
 def _cwsa_plus_limits(bins: NonemptyBins, threshold: float) -> Limits:
-    """Return limits of CWSA+, whose denominator a bin around the threshold leaves open too."""
+    """Return the limits of CWSA+, whose denominator is unknown for a bin with the threshold."""
     threshold_in_precision = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
     successes = np.maximum(bins.weight - bins.loss, 0.0)
     min_weight = float(bins.weight[bins.min_confidence >= threshold_in_precision].sum())
@@ -514,17 +522,17 @@ def _ramp_values(confidence: FloatArray, threshold: float) -> FloatArray:
 
 
 def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
-    """Return the catalogue entry of CWSA, or of CWSA+, at a threshold in [0, 1).
+    """Return the entry of CWSA or CWSA+ at a threshold in [0, 1).
 
-    Both with the linear ramp and the normalization of the published tables.
+    The ramp is linear and the normalization is that of the published tables.
     """
     threshold = check_threshold(threshold)
 
     def compute(s: Scored) -> MetricValue:
         return _normalized(accepted_sums(s, threshold, RAMPS["linear"]), plus=plus)
 
-    description = "right and confident" if plus else "right less wrong"
-    population = "the accepted" if plus else "all samples"
+    description = "successes" if plus else "successes minus failures"
+    population = "accepted samples" if plus else "all samples"
     return Metric(
         Identity(
             name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
@@ -532,11 +540,11 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             family="cwsa",
             lower_is_better=False,
             meaning=(
-                f"Accepting from a confidence of {threshold:.12g}, {population} are "
-                f"{{value}} {description}, weighted by confidence."
+                f"At the threshold {threshold:.12g}, the confidence-weighted {description} are "
+                f"{{value}} of the {population.removeprefix('all ')}."
             ),
             source=SOURCE.format("3.3" if plus else "3.2"),
-            convention=f"linear ramp, divided by the number of {population.removeprefix('the ')}",
+            convention=f"linear ramp, divided by the number of {population}",
             function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
         ),
         Measurement(
@@ -548,7 +556,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             contributions=partial(contributions_at_threshold, threshold=threshold, plus=plus),
             influence=accepts_group_rows(partial(_influence, threshold=threshold, plus=plus)),
             n_failures=None,
-            # Bins at their upper ends flatter successes; the middle is far closer.
+            # The upper edges of bins overstate the confidence of successes; the midpoint is closer.
             binned=BinnedLimits(
                 partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold),
                 use_midpoint=True,
@@ -561,14 +569,14 @@ def _normalized(sums: AcceptedSums, *, plus: bool) -> MetricValue:
     return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
 
 
-#: Up to so many thresholds a pass for each is as fast as one for all.
+#: Up to this number of thresholds, separate passes are as fast as one joint pass.
 _MAX_SEPARATE_PASSES = 2
 
 
 def _compute_at_thresholds(
     s: Scored, parameters: Sequence[tuple[float, bool]]
 ) -> list[MetricValue]:
-    """Compute CWSA and CWSA+ at many thresholds from the same sums."""
+    """Compute CWSA and CWSA+ at several thresholds from the same sums."""
     thresholds = sorted({threshold for threshold, _ in parameters})
     ramp = RAMPS["linear"]
     if len(thresholds) <= _MAX_SEPARATE_PASSES:

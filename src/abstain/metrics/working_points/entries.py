@@ -1,4 +1,4 @@
-"""Catalogue entries of working points, made by name: ``selective_risk@80cov``."""
+"""Entries of metrics at a working point, with numbers in their names: ``selective_risk@80cov``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -59,16 +59,17 @@ _SOURCE = "Geifman and El-Yaniv (2017), eq. 2, https://arxiv.org/abs/1705.08500"
 def selective_accuracy(
     confidence: AnyArray, loss: AnyArray, *, threshold: float, weight: AnyArray | None = None
 ) -> float:
-    """Compute the accuracy among the samples that reach a confidence.
+    """Compute the accuracy of the samples whose confidence is at least a threshold.
 
-    Answers: of what is answered with at least this probability of being right, how much is right?
+    Answers: among predictions with at least this probability of being correct, which share is
+    correct?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], read as a probability; accept when confidence >= threshold.
+        In [0, 1], interpreted as a probability. Samples with confidence >= threshold are accepted.
     loss : array of shape (n,)
-        In [0, 1]; a sample counts as right by 1 - loss.
+        In [0, 1]; 1 - loss is the correctness of a sample.
     threshold : float
         In [0, 1).
     weight : array of shape (n,), optional
@@ -77,8 +78,8 @@ def selective_accuracy(
     Returns
     -------
     float
-        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when no sample
-        reaches the threshold.
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if no sample is
+        accepted.
 
     Raises
     ------
@@ -90,9 +91,9 @@ def selective_accuracy(
 
     Notes
     -----
-    One minus `selective_risk` at the same threshold. Whoever answers less often can have more of
-    it, so read it beside the coverage. For a calibrated confidence it is at least the threshold.
-    Ties do not matter. Cost: one pass.
+    Equal to 1 - `selective_risk` at the same threshold. A lower coverage usually yields a higher
+    value, so report the coverage too. For a calibrated confidence, the value is at least the
+    threshold. Ties do not matter. Cost: one pass.
 
     References
     ----------
@@ -116,29 +117,39 @@ def _compute_selective_accuracy(s: Scored, *, threshold: float) -> MetricValue:
 
 
 def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
-    """Return it for a mean over those who reach a threshold, which does not move."""
-    taken = s.probability_group_index < int(n_accepted_groups(s.probability_groups, threshold))
-    inside = taken & (sample_weights(s) > 0)
-    accepted = float(sample_weights(s)[inside].sum())
-    right = 1.0 - s.loss
-    mean = float((sample_weights(s) * right)[inside].sum()) / accepted
-    out: FloatArray = inside * (right - mean) * (s.total_weight / accepted)
-    return out
+    """Return the influence on the mean correctness of the samples above a fixed threshold."""
+    n_groups = int(n_accepted_groups(s.probability_groups, threshold))
+    weight = sample_weights(s)
+    is_accepted = (s.probability_group_index < n_groups) & (weight > 0)
+    accepted_weight = float(weight[is_accepted].sum())
+    correctness = 1.0 - s.loss
+    mean = float((weight * correctness)[is_accepted].sum()) / accepted_weight
+    scale = s.total_weight / accepted_weight
+    influence: FloatArray = is_accepted * (correctness - mean) * scale
+    return influence
 
 
-def _selective_accuracy_limits(blocks: NonemptyBins, threshold: float) -> Limits:
-    """Return its limits: of a bin around the threshold all wrong may be in, or all right."""
-    at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
-    sure, may = (
-        blocks.min_confidence >= at,
-        (blocks.min_confidence < at) & (blocks.max_confidence >= at),
+def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
+    """Return limits of the selective accuracy.
+
+    Of a bin that contains the threshold, either only the failures or only the successes may be
+    accepted.
+    """
+    threshold_in_dtype = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
+    is_accepted = bins.min_confidence >= threshold_in_dtype
+    is_divided = ~is_accepted & (bins.max_confidence >= threshold_in_dtype)
+    successes = np.maximum(bins.weight - bins.loss, 0.0)
+    n_successes, n_failures = (
+        float(successes[is_accepted].sum()),
+        float(bins.loss[is_accepted].sum()),
     )
-    right = np.maximum(blocks.weight - blocks.loss, 0.0)
-    inside, wrong = float(right[sure].sum()), float(blocks.loss[sure].sum())
-    more, worse = float(right[may].sum()), float(blocks.loss[may].sum())
-    most = inside + wrong + worse
-    best = inside + more + wrong
-    return (inside / most if most else 0.0), ((inside + more) / best if best else 1.0)
+    more_successes = float(successes[is_divided].sum())
+    more_failures = float(bins.loss[is_divided].sum())
+    worst_total = n_successes + n_failures + more_failures
+    best_total = n_successes + more_successes + n_failures
+    low = n_successes / worst_total if worst_total else 0.0
+    high = (n_successes + more_successes) / best_total if best_total else 1.0
+    return low, high
 
 
 def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
@@ -151,9 +162,10 @@ def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
             title=f"selective accuracy at {threshold_value:.12g}",
             family="working point",
             lower_is_better=False,
-            meaning=f"Of what reaches a confidence of {threshold_value:.12g}, {{value}} is right.",
+            meaning=f"Among samples with a confidence of at least {threshold_value:.12g}, "
+            "{value} are correct.",
             source=_SOURCE,
-            convention="one minus the selective risk at a threshold",
+            convention="1 - selective risk at a threshold",
             function=f"selective_accuracy(confidence, loss, threshold={threshold_value:.12g})",
         ),
         Measurement(
@@ -185,11 +197,11 @@ SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accu
 
 _CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"
 _GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
-_CONVENTION = "lowest risk among thresholds that keep the coverage"
+_CONVENTION = "minimum risk among thresholds with at least the coverage"
 
 
 def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
-    """Return the measurement that all quantities at a coverage share."""
+    """Return the common measurement of metrics at a coverage."""
 
     def compute(s: Scored) -> MetricValue:
         return quantity.value_at_vertex(
@@ -211,7 +223,7 @@ def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement
 def _compute_at_coverages(
     s: Scored, parameters: Sequence[tuple[Quantity, float]]
 ) -> list[MetricValue]:
-    """Compute quantities at many coverages; the vertices of all are found at once."""
+    """Compute metrics at several coverages, whose vertices are selected together."""
     groups = s.merged_groups
     if not is_numpy(groups.cumulative_weight):
         return [
@@ -230,7 +242,7 @@ def _failure_counter_at_coverage(share: float) -> Callable[[Scored], int]:
 
 
 def _upper_limit_of_zero_risk(n: float, level: float, *, share: float) -> float:
-    """Exact limit of the risk of those accepted, of whom none fails."""
+    """Return the exact upper limit of the risk if no accepted sample fails."""
     return clopper_pearson(0.0, max(n * share, 1.0), level=level).high
 
 
@@ -245,10 +257,10 @@ def _make_selective_risk(name: str, percent: str) -> Metric:
     return Metric(
         Identity(
             name=name,
-            title=f"selective risk at {percent} % coverage",
+            title=f"selective risk at {percent}% coverage",
             family="working point",
             lower_is_better=True,
-            meaning=f"Keeping at least {percent} % of the samples, {{value}} of the accepted are "
+            meaning=f"At a coverage of at least {percent}%, {{value}} of the accepted samples are "
             "wrong.",
             source=_GEIFMAN,
             convention=_CONVENTION,
@@ -262,7 +274,7 @@ def _make_selective_risk(name: str, percent: str) -> Metric:
             binned=BinnedLimits(partial(_risk_limits, coverage=coverage)),
         ),
         DisplayOptions(
-            short_title=f"Risk at {percent} % coverage", narrow_title=f"Risk at {percent} % cov."
+            short_title=f"Risk at {percent}% coverage", narrow_title=f"Risk at {percent}% cov."
         ),
     )
 
@@ -272,10 +284,10 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
     return Metric(
         Identity(
             name=name,
-            title=f"generalized risk at {percent} % coverage",
+            title=f"generalized risk at {percent}% coverage",
             family="working point",
             lower_is_better=True,
-            meaning=f"Keeping at least {percent} % of the samples, {{value}} of all are accepted "
+            meaning=f"At a coverage of at least {percent}%, {{value}} of all samples are accepted "
             "and wrong.",
             source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
             convention=_CONVENTION,
@@ -283,8 +295,8 @@ def _make_generalized_risk(name: str, percent: str) -> Metric:
         ),
         replace(
             _measurement_at_coverage(GENERALIZED_RISK, coverage),
-            # The vertex is chosen by selective risk, so a better order can move it to a larger
-            # coverage with more loss in all.
+            # The vertex has minimum selective risk, so a better order can select a vertex of larger
+            # coverage and larger total loss.
             monotone=False,
             n_failures=_failure_counter_at_coverage(coverage),
             extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
@@ -300,7 +312,7 @@ def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
         _measurement_at_coverage(quantity, coverage),
         needs=frozenset({Need.UNIT_LOSS}),
         monotone=False,
-        caution="the threshold is chosen on these data, which flatters it",
+        caution="the threshold is selected on the same data, so the value is optimistic",
     )
 
 
@@ -309,11 +321,11 @@ def _make_classification_quality(name: str, percent: str) -> Metric:
     return Metric(
         Identity(
             name=name,
-            title=f"classification quality at {percent} % coverage",
+            title=f"classification quality at {percent}% coverage",
             family="working point",
             lower_is_better=False,
-            meaning=f"Keeping at least {percent} %, {{value}} of all samples are accepted and "
-            "right or rejected and wrong.",
+            meaning=f"At a coverage of at least {percent}%, {{value}} of all samples are accepted "
+            "and correct, or rejected and wrong.",
             source=_CONDESSA.format("eq. 7"),
             convention=_CONVENTION,
             function=f"working_point(confidence, loss, coverage={coverage:g})"
@@ -328,11 +340,11 @@ def _make_rejection_quality(name: str, percent: str) -> Metric:
     return Metric(
         Identity(
             name=name,
-            title=f"rejection quality at {percent} % coverage",
+            title=f"rejection quality at {percent}% coverage",
             family="working point",
             lower_is_better=False,
-            meaning=f"Keeping at least {percent} %, the odds of being wrong are {{value}} times "
-            "higher among the rejected than among all.",
+            meaning=f"At a coverage of at least {percent}%, the odds of failure are {{value}} "
+            "times as high among rejected samples as among all samples.",
             source=_CONDESSA.format("eq. 9"),
             convention=_CONVENTION,
             function=f"working_point(confidence, loss, coverage={coverage:g}).rejection_quality",
@@ -354,13 +366,13 @@ def _make_coverage_at_risk(name: str, percent: str) -> Metric:
     return Metric(
         Identity(
             name=name,
-            title=f"coverage at {percent} % risk",
+            title=f"coverage at {percent}% risk",
             family="working point",
             lower_is_better=False,
-            meaning=f"If at most {percent} % of the accepted may be wrong, {{value}} of the "
-            "samples can be kept.",
+            meaning=f"If at most {percent}% of the accepted samples may be wrong, {{value}} of the "
+            "samples can be accepted.",
             source=_GEIFMAN,
-            convention="largest coverage with risk <= the target",
+            convention="largest coverage with at most this risk",
             function=f"coverage_at_risk(confidence, loss, max_risk={risk:g})",
         ),
         Measurement(
@@ -375,45 +387,49 @@ def _make_coverage_at_risk(name: str, percent: str) -> Metric:
             ),
             binned=BinnedLimits(partial(_coverage_limits, max_risk=risk)),
         ),
-        DisplayOptions(narrow_title=f"Cov. at {percent} % risk"),
+        DisplayOptions(narrow_title=f"Cov. at {percent}% risk"),
     )
 
 
-def _risk_limits(blocks: NonemptyBins, coverage: float) -> Limits:
-    """Return limits of the lowest risk among the vertices that keep the coverage."""
-    needed = coverage * blocks.total * (1 - ROUNDING)
-    kept = blocks.through >= needed
-    # The last block keeps any coverage, whatever rounding says.
-    kept[-1] = True
-    known = float((blocks.loss_through / blocks.through)[kept].min())
-    hidden = kept & blocks.has_several_confidences
-    # All loss last, the risk falls until the loss begins and rises from there.
-    turn = blocks.through - blocks.min_failure_weight
-    at = np.clip(needed, turn, blocks.through)[hidden]
-    # From what lies above: from the other end rounding would leave a hair where nothing is lost.
-    mass = blocks.loss_above[hidden] + blocks.max_loss * (at - turn[hidden])
-    risks = risk_at_position(mass, at, blocks.max_loss)
-    return float(np.min(risks, initial=known)), known
+def _risk_limits(bins: NonemptyBins, coverage: float) -> Limits:
+    """Return the limits of the minimum risk among the vertices with at least the coverage."""
+    required_weight = coverage * bins.total * (1 - ROUNDING)
+    has_coverage = bins.through >= required_weight
+    # The last bin has full coverage, whatever the rounding.
+    has_coverage[-1] = True
+    risk_at_ends = bins.loss_through / bins.through
+    high = float(risk_at_ends[has_coverage].min())
+    inner = has_coverage & bins.has_several_confidences
+    # With all losses last, the risk decreases until the losses begin, and increases after that.
+    turning_point = bins.through - bins.min_failure_weight
+    position = np.clip(required_weight, turning_point, bins.through)[inner]
+    # The loss from above, because a difference from below would have rounding errors.
+    loss = bins.loss_above[inner] + bins.max_loss * (position - turning_point[inner])
+    min_risks = risk_at_position(loss, position, bins.max_loss)
+    return float(np.min(min_risks, initial=high)), high
 
 
-def _coverage_limits(blocks: NonemptyBins, max_risk: float) -> Limits:
-    """Return limits of the largest coverage of a vertex with at most this risk."""
+def _coverage_limits(bins: NonemptyBins, max_risk: float) -> Limits:
+    """Return the limits of the largest coverage of a vertex with at most this risk."""
     target = max_risk * (1 + ROUNDING)
-    fine = np.flatnonzero(blocks.loss_through / blocks.through <= target)
-    known = float(blocks.through[fine[-1]]) if fine.size else 0.0
-    high = known
-    if blocks.max_loss > target:
-        turn = blocks.through - blocks.min_failure_weight
-        lowest = risk_at_position(blocks.loss_above, turn, blocks.max_loss)
-        hidden = blocks.has_several_confidences & (lowest <= target) & (blocks.through > known)
-        room = (blocks.max_loss * blocks.through - blocks.loss_through) / (blocks.max_loss - target)
-        reach = np.clip(room, turn, blocks.through)[hidden]
-        high = float(np.max(reach, initial=known))
-    return known / blocks.total, high / blocks.total
+    vertices = np.flatnonzero(bins.loss_through / bins.through <= target)
+    low = float(bins.through[vertices[-1]]) if vertices.size else 0.0
+    high = low
+    if bins.max_loss > target:
+        # With all losses last in a bin, the risk is minimal where the losses begin.
+        turning_point = bins.through - bins.min_failure_weight
+        min_risk = risk_at_position(bins.loss_above, turning_point, bins.max_loss)
+        inner = bins.has_several_confidences & (min_risk <= target) & (bins.through > low)
+        # The position at which the risk reaches the target.
+        excess_loss = bins.max_loss * bins.through - bins.loss_through
+        crossing = excess_loss / (bins.max_loss - target)
+        position = np.clip(crossing, turning_point, bins.through)[inner]
+        high = float(np.max(position, initial=low))
+    return low / bins.total, high / bins.total
 
 
 def _percentage_family(form: str, make: Callable[[str, str], Metric], example: str) -> Family:
-    """Return the family of a percentage."""
+    """Return a family whose number is a percentage."""
     return Family(
         form,
         lambda name, percent: make(name, percent) if float(percent) <= 100 else None,
@@ -429,7 +445,7 @@ FAMILIES = (
     _percentage_family("coverage@{}risk", _make_coverage_at_risk, "2"),
 )
 
-#: The names of the catalogue, and which of them a reader sees first: of each kind, one number.
+#: Names in the catalogue, and their positions in the headlines of reports (None: not a headline).
 _LISTED = {
     "selective_risk@80cov": 7,
     "selective_risk@90cov": None,

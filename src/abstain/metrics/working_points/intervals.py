@@ -1,35 +1,35 @@
-"""Confidence intervals at a working point: of the coverage at a risk, and where ties make it jump.
+"""Confidence intervals at a working point: the coverage at a risk, and thresholds that can jump.
 
-The interval of the coverage at a risk holds all coverages at which the risk may be that one.
+**Coverage at a risk.** The interval contains all coverages at which the risk can be the requested
+one. Two statistics at a threshold have errors: the coverage of the threshold in the population,
+and its risk. The errors are independent, because the losses of the accepted samples carry no
+information about their number. A pair of a threshold and a coverage c is therefore compared with
+the data by a sum of two squares,
 
-A coverage c is in the interval if some threshold could keep c and have that risk. Two things err
-at a threshold: the share it keeps in the population, and the risk there. Their errors are
-independent (the losses of the accepted say nothing about how many are accepted), so that a
-threshold and a coverage are held against the data by the sum of two squares,
+    (risk at the threshold, in standard errors from the requested risk)^2
+    + (c, in standard errors from the coverage of the threshold)^2,
 
-    (risk there, in standard errors of what was asked)^2 + (c, in standard errors of its share)^2,
+and c is rejected if this sum exceeds the square of the normal quantile for every threshold. If
+risk and coverage are linear near the estimate, this is the interval of the influence function.
+Unlike that interval, it needs no slope and is valid for tie groups of any size. It is also
+meaningful at the bounds: it contains 1 unless the risk of all samples is significantly above the
+requested risk, and 0 unless the risk at some threshold is significantly below it.
 
-and c is rejected where no threshold brings that below the square of the normal quantile. Where
-risk and coverage are straight lines through the estimate, this is the interval of the influence
-function. Unlike that it needs no slope, holds with tie groups of any size, and has a meaning at
-the ends: 1 is in it unless the risk of all samples is clearly above the one given, 0 unless some
-threshold is clearly below.
+**Risk at a coverage.** This is the risk at the best threshold with at least the coverage. It jumps
+if a large tie group ends near the coverage: a new sample would select a vertex on one or the other
+side of the group. The value then has no standard error. Instead, the vertex in the population is
+one of a few plausible vertices, each at a known distance from the data in standard errors of the
+coverage (or of the requested risk). If all groups near the threshold are small, the influence
+function with a slope gives the same result, and no plausible vertices are needed.
 
-The risk at a coverage, as the risk at the best threshold that keeps it, jumps where a tie group
-ends at that coverage. A study whose group ends within a standard error of it finds the one or the
-other side by chance. What the rule finds is then no number with a standard error, but the vertex
-that it would find in the population is one of a few, each so many standard errors of the coverage
-(or of the risk that was asked for) away. Where all groups near the threshold are small the
-influence function has the same result with a slope, and nothing is left open here.
+The coverage at a risk has the same problem if nearly all samples (or none) may be accepted: its
+error is one-sided, and the difference of two such coverages has no slope.
 
-The coverage at a risk has the same difficulty where nearly all samples (or none) may be accepted:
-its error is one-sided there, and a difference of two such coverages has no slope either.
-
-Where the risk hardly rises with the coverage, chance also picks the vertex of least risk, anywhere
-from the coverage asked for on. The risk is the same at all of them; numbers that count what is
-rejected are not, so for these every vertex is open whose risk cannot be told from the least. A
-vertex that ends next to the coverage may keep it in one study and not in the next, so the least
-risk is sought from all coverages on that the data cannot tell from the one asked for.
+If the risk hardly increases with the coverage, the vertex of minimum risk is random too. The risk
+is almost equal at these vertices, but metrics of the rejected samples are not. For these metrics,
+every vertex is plausible whose risk is not significantly above the minimum. A vertex that ends
+next to the coverage may satisfy the coverage in one sample and not in another, so the minimum is
+computed for all coverages that are not significantly different from the requested one.
 """
 
 from dataclasses import replace
@@ -71,9 +71,9 @@ from abstain.typing import FloatArray, IntArray
 def coverage_at_risk_interval(
     s: Scored, level: float, cluster: IntArray | None, *, risk: float
 ) -> Interval:
-    """Return the interval of the coverage at a risk."""
-    units = None if cluster is None else np.unique(cluster).size
-    if units == 1:
+    """Return the confidence interval of the coverage at a risk."""
+    n_clusters = None if cluster is None else np.unique(cluster).size
+    if n_clusters == 1:
         return no_interval(level, "one independent cluster shows no spread")
     s = rows_near_risk(s.influence_rows(cluster), risk, cluster)
     low, high = _coverage_bounds(s, risk, cluster, level)
@@ -81,10 +81,11 @@ def coverage_at_risk_interval(
     error = influence_moments(
         influence, weight=s.weight, cluster=cluster, repeats=s.row_counts
     ).standard_error
-    note = few_clusters_warning(units)
+    note = few_clusters_warning(n_clusters)
     if low == high:
-        what = "every sample may be kept" if high == 1 else "nothing can be kept"
-        note = "; ".join(filter(None, (note, f"{what}, beyond doubt at this level")))
+        certainty = "every sample" if high == 1 else "no sample"
+        certainty = f"{certainty} can be accepted with certainty at this level"
+        note = "; ".join(filter(None, (note, certainty)))
     return Interval(
         float(low),
         float(high),
@@ -96,18 +97,18 @@ def coverage_at_risk_interval(
 
 
 class VertexPlausibility(NamedTuple):
-    """How plausible each vertex is as the one of largest coverage that keeps a risk.
+    """Plausibility of each vertex as the one of largest coverage with a risk.
 
-    From the one that accepts nothing on, arrays of shape (g + 1,).
+    Arrays of shape (g + 1,); the first entry is the vertex that accepts no sample.
     """
 
-    #: The share accepted.
+    #: Coverage of the vertex.
     coverage: FloatArray
-    #: How many independent samples that share rests on.
+    #: Effective number of samples for the coverage.
     n_effective: FloatArray
-    #: How far from the data it is that this is the vertex, in standard errors.
+    #: Distance from the data in standard errors, if this were the vertex in the population.
     distance: FloatArray
-    #: The error of the coverage that this distance implies, in standard errors: 0 unless weights
+    #: Error of the coverage that this distance implies, in standard errors. It is 0 unless weights
     #: depend on the loss.
     coverage_shift: FloatArray
     #: Share of the variance of the coverage that the risk does not explain.
@@ -115,305 +116,322 @@ class VertexPlausibility(NamedTuple):
 
 
 def _coverage_bounds(s: Scored, risk: float, cluster: IntArray | None, level: float) -> FloatArray:
-    """Return the ends of the interval of the largest coverage with a risk."""
-    found = vertex_plausibility(s, risk, cluster)
-    square = float(special.ndtri((1 + level) / 2)) ** 2
-    near = found.coverage[found.distance <= 2]
-    left = square - found.distance**2
+    """Return the bounds of the interval of the largest coverage with a risk."""
+    vertices = vertex_plausibility(s, risk, cluster)
+    near = vertices.coverage[vertices.distance <= 2]
+    # What remains of the squared quantile for the error of the coverage.
+    remaining = float(special.ndtri((1 + level) / 2)) ** 2 - vertices.distance**2
     if has_large_tie_group(s.groups, near.min(), near.max()):
-        left = np.where(
-            found.distance > 0, remaining_squared_quantiles(level, found.distance), left
-        )
-    kept = left >= 0
-    reach = np.sqrt(left[kept] * found.unexplained_variance[kept])
-    shares, n, shift = found.coverage[kept], found.n_effective[kept], found.coverage_shift[kept]
-    low, high = (_wilson_bound(shares, n, shift + end) for end in (reach, -reach))
+        remaining_of_jump = remaining_squared_quantiles(level, vertices.distance)
+        remaining = np.where(vertices.distance > 0, remaining_of_jump, remaining)
+    mask = remaining >= 0
+    coverage, n_effective = vertices.coverage[mask], vertices.n_effective[mask]
+    shift = vertices.coverage_shift[mask]
+    half_width = np.sqrt(remaining[mask] * vertices.unexplained_variance[mask])
+    low = _wilson_bound(coverage, n_effective, shift + half_width)
+    high = _wilson_bound(coverage, n_effective, shift - half_width)
     return np.array([low.min(), high.max()])
 
 
 def rows_near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
-    """Return rows in which every sample is apart at which the coverage may end.
+    """Return rows in which each sample near the plausible vertices is a separate row.
 
-    Within merged successes the risk falls, so none is nearer to it than its end.
+    The risk decreases within merged successes, so only the end of a merged group matters.
     """
     groups = s.groups
     if groups.is_merged is None:
         return s
-    kept = np.flatnonzero(vertex_plausibility(s, risk, cluster).distance < MAX_DISTANCE)
+    distance = vertex_plausibility(s, risk, cluster).distance
+    plausible = np.flatnonzero(distance < MAX_DISTANCE)
     ends = np.append(0.0, groups.cumulative_weight)
-    return s.with_separate_ranks(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
+    return s.with_separate_ranks(int(ends[max(plausible[0] - 1, 0)]), int(ends[plausible[-1]]))
 
 
 def vertex_plausibility(s: Scored, risk: float, cluster: IntArray | None) -> VertexPlausibility:
-    """Hold each vertex against the data.
+    """Compare each vertex with the data, as the vertex of largest coverage with a risk.
 
-    A vertex has the largest coverage with the risk if its own is not above it, and those of all
-    larger coverages are. Beyond the vertex found, the risk is taken to grow: what comes after a
-    threshold that is clearly above the risk is no less far away.
+    For this vertex in the population, its risk is at most the requested one, and the risks of all
+    larger coverages are above it. Beyond the selected vertex, the risk is assumed to increase: a
+    vertex after one whose risk is significantly above the requested risk is at least as far away.
     """
     groups, sums = s.groups, accepted_samples(s, cluster, risk)
-    z = _risk_z_scores(sums, risk)
-    found = vertex_at_risk(groups, risk) + 1
-    above = np.append(0.0, np.maximum(z, 0.0))
-    above[found + 1 :] = np.maximum.accumulate(above[found + 1 :])
-    below = np.maximum.accumulate(np.maximum(-z, 0.0)[::-1])[::-1]
-    below = np.append(below, 0.0)
+    z_scores = _risk_z_scores(sums, risk)
+    selected = vertex_at_risk(groups, risk) + 1
+    too_high = np.append(0.0, np.maximum(z_scores, 0.0))
+    too_high[selected + 1 :] = np.maximum.accumulate(too_high[selected + 1 :])
+    # The largest deficit among the vertices of larger coverage.
+    too_low_later = np.maximum.accumulate(np.maximum(-z_scores, 0.0)[::-1])[::-1]
+    too_low_later = np.append(too_low_later, 0.0)
     correlation = np.append(sums.correlation[:1], sums.correlation)
     coverage = np.append(0.0, groups.cumulative_weight / groups.total_weight)
     coverage[-1] = 1.0
     return VertexPlausibility(
-        coverage,
-        np.append(sums.n_for_coverage[:1], sums.n_for_coverage),
-        np.hypot(above, below),
-        correlation * (above - below),
-        1 - correlation**2,
+        coverage=coverage,
+        n_effective=np.append(sums.n_for_coverage[:1], sums.n_for_coverage),
+        distance=np.hypot(too_high, too_low_later),
+        coverage_shift=correlation * (too_high - too_low_later),
+        unexplained_variance=1 - correlation**2,
     )
 
 
-#: Beyond so many standard errors of a count in the tens nothing depends on how many they are.
-_FAR, _ENOUGH = 25.0, 50.0
+#: The deviance is replaced by Pearson's chi-squared if the z-score is at least `_LARGE_Z_SCORE` and
+#: the variance of the count at least `_LARGE_VARIANCE`: such distances are all equally implausible.
+_LARGE_Z_SCORE, _LARGE_VARIANCE = 25.0, 50.0
 
 
 def _risk_z_scores(sums: AcceptedSamples, risk: float) -> FloatArray:
-    """Return how far the risk of the accepted of each threshold is above the one given.
+    """Return the distance of the risk at each threshold above a risk, in standard errors.
 
-    In standard errors: the signed root of the deviance of a binomial count of losses of the same
-    size, half an event nearer (so that few events are as surprising as their tail). Where that is
-    far beyond all that counts, the root of Pearson's chi-squared in its place, which needs no
-    logarithm.
+    This is the signed root of the deviance of a binomial count of losses of equal size, with a
+    continuity correction of half an event. For very large distances, the root of Pearson's
+    chi-squared is used, because it needs no logarithm.
     """
-    chance = event_probability(sums.loss, risk)
-    expected = sums.n_for_risk * chance
+    probability = event_probability(sums.loss, risk)
+    expected = sums.n_for_risk * probability
     events = np.minimum(sums.n_for_risk * sums.risk / sums.loss, sums.n_for_risk)
-    apart = events - expected
-    apart = np.sign(apart) * np.maximum(np.abs(apart) - 0.5, 0.0)
-    few = expected * (1 - chance)
+    excess = events - expected
+    excess = np.sign(excess) * np.maximum(np.abs(excess) - 0.5, 0.0)
+    variance = expected * (1 - probability)
     with np.errstate(divide="ignore", invalid="ignore"):
-        out: FloatArray = apart / np.sqrt(few)
-    near = np.flatnonzero((np.abs(out) < _FAR) | (few < _ENOUGH) | ~np.isfinite(out))
-    out[near] = _signed_root_deviance(sums.n_for_risk[near], expected[near], apart[near])
-    return out
+        z_scores: FloatArray = excess / np.sqrt(variance)
+    needs_deviance = (
+        (np.abs(z_scores) < _LARGE_Z_SCORE) | (variance < _LARGE_VARIANCE) | ~np.isfinite(z_scores)
+    )
+    rows = np.flatnonzero(needs_deviance)
+    z_scores[rows] = _signed_root_deviance(sums.n_for_risk[rows], expected[rows], excess[rows])
+    return z_scores
 
 
-def _signed_root_deviance(n: FloatArray, expected: FloatArray, apart: FloatArray) -> FloatArray:
-    """Return the signed root of the deviance of a count so far from the one expected of n."""
-    seen = expected + apart
-    rest, rest_expected = n - seen, n - expected
+def _signed_root_deviance(n: FloatArray, expected: FloatArray, excess: FloatArray) -> FloatArray:
+    """Return the signed root of the binomial deviance of a count, given its excess."""
+    count = expected + excess
+    complement, expected_complement = n - count, n - expected
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviance = special.xlogy(seen, seen / expected) + special.xlogy(rest, rest / rest_expected)
-    # No loss is expected of a risk of 0: half an event more than none is without limit.
-    deviance = np.where(expected > 0, deviance, np.where(seen > 0, np.inf, 0.0))
-    return np.asarray(np.sign(apart) * np.sqrt(2 * np.maximum(deviance, 0.0)))
+        deviance = special.xlogy(count, count / expected)
+        deviance = deviance + special.xlogy(complement, complement / expected_complement)
+    # For a risk of 0, no event is expected, so any event is infinitely far away.
+    deviance = np.where(expected > 0, deviance, np.where(count > 0, np.inf, 0.0))
+    return np.asarray(np.sign(excess) * np.sqrt(2 * np.maximum(deviance, 0.0)))
 
 
-def _wilson_bound(share: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
-    """Return the proportion that each share exceeds by `z` of its own standard errors (Wilson).
+def _wilson_bound(coverage: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
+    """Return the proportion from which each coverage is `z` standard errors away (Wilson).
 
-    What accepts nothing or everything does so in the population too.
+    A threshold that accepts no sample or all samples does so in the population too.
     """
     square = z * z
-    half = np.sqrt(square * share * (1 - share) / n + (square / (2 * n)) ** 2)
-    end = (share + square / (2 * n) - np.sign(z) * half) / (1 + square / n)
-    is_certain = (share <= 0) | (share >= 1)
-    return np.clip(np.where(is_certain, share, end), 0.0, 1.0)
+    half_width = np.sqrt(square * coverage * (1 - coverage) / n + (square / (2 * n)) ** 2)
+    bound = (coverage + square / (2 * n) - np.sign(z) * half_width) / (1 + square / n)
+    is_certain = (coverage <= 0) | (coverage >= 1)
+    return np.clip(np.where(is_certain, coverage, bound), 0.0, 1.0)
 
 
 def plausible_thresholds_at_coverage(
     s: Scored, cluster: IntArray | None, *, quantity: Quantity, coverage: float
 ) -> PlausibleThresholds | None:
-    """Return the thresholds that are left open at a coverage; None where nothing jumps."""
+    """Return the plausible thresholds at a coverage; None if the threshold cannot jump."""
     groups = s.groups
     error = _coverage_standard_error(s, coverage, cluster)
     if quantity.values_at_all_vertices is not None:
         return _plausible_vertices_of_min_risk(quantity, coverage, s, error, cluster)
     if not has_large_tie_group(groups, coverage - 2 * error, coverage + 2 * error):
         return None
-    # The far end of each step, to either side.
-    far = np.append(DISTANCE_STEPS[1:], DISTANCE_STEPS[-1] + DISTANCE_STEPS[1])
-    asked = np.clip(np.concatenate((coverage - far * error, coverage + far * error)), 0.0, 1.0)
-    others = vertices_at_coverages(groups, asked)
-    number, vertex = quantity.value_at_vertex, vertex_at_coverage(groups, coverage)
-    known, place = np.unique(others, return_inverse=True)
+    # The far end of each step, to both sides.
+    offsets = np.append(DISTANCE_STEPS[1:], DISTANCE_STEPS[-1] + DISTANCE_STEPS[1]) * error
+    coverages = np.clip(np.concatenate((coverage - offsets, coverage + offsets)), 0.0, 1.0)
+    alternatives = vertices_at_coverages(groups, coverages)
+    distinct, inverse = np.unique(alternatives, return_inverse=True)
+    distinct_values = [quantity.value_at_vertex(groups, int(i)).value for i in distinct]
+    vertex = vertex_at_coverage(groups, coverage)
     return _none_if_constant(
         PlausibleThresholds(
-            s,
-            vertex,
-            others,
-            np.tile(DISTANCE_STEPS, 2),
-            np.array([number(groups, int(i)).value for i in known])[place],
-            float(number(groups, vertex).value),
-            quantity.influence_at_vertex,
+            rows=s,
+            vertex=vertex,
+            alternatives=alternatives,
+            distances=np.tile(DISTANCE_STEPS, 2),
+            values=np.array(distinct_values)[inverse],
+            value=float(quantity.value_at_vertex(groups, vertex).value),
+            influence_at_vertex=quantity.influence_at_vertex,
         )
     )
 
 
 def _plausible_vertices_of_min_risk(
-    quantity: Quantity, share: float, s: Scored, error: float, cluster: IntArray | None
+    quantity: Quantity, coverage: float, s: Scored, error: float, cluster: IntArray | None
 ) -> PlausibleThresholds | None:
-    """Return the vertices that keep the coverage and may be those of least risk."""
-    away = _distance_to_min_risk(s, share, error, cluster)
-    kept = np.flatnonzero(away < MAX_DISTANCE)
+    """Return the plausible vertices of minimum risk with at least the coverage."""
+    distance = _distance_to_min_risk(s, coverage, error, cluster)
+    plausible = np.flatnonzero(distance < MAX_DISTANCE)
     if s.groups.is_merged is not None:
-        # Before the vertex of least risk a merged sample may be nearer than its end.
-        first = int(max(share - MAX_DISTANCE * error, 0.0) * s.groups.total_weight)
-        s = s.with_separate_ranks(first, int(s.groups.cumulative_weight[kept[-1]]))
-        away = _distance_to_min_risk(s, share, error, cluster)
-        kept = np.flatnonzero(away < MAX_DISTANCE)
+        # Before the vertex of minimum risk, a sample within a merged group can be plausible.
+        min_coverage = max(coverage - MAX_DISTANCE * error, 0.0)
+        first_rank = int(min_coverage * s.groups.total_weight)
+        s = s.with_separate_ranks(first_rank, int(s.groups.cumulative_weight[plausible[-1]]))
+        distance = _distance_to_min_risk(s, coverage, error, cluster)
+        plausible = np.flatnonzero(distance < MAX_DISTANCE)
     groups = s.groups
-    vertex = vertex_at_coverage(groups, share)
+    vertex = vertex_at_coverage(groups, coverage)
     value = float(quantity.value_at_vertex(groups, vertex).value)
     if quantity.values_at_all_vertices is None or not np.isfinite(value):
         return None
     return _none_if_constant(
         PlausibleThresholds(
-            s,
-            vertex,
-            kept,
-            away[kept],
-            quantity.values_at_all_vertices(groups)[kept],
-            value,
-            quantity.influence_at_vertex,
+            rows=s,
+            vertex=vertex,
+            alternatives=plausible,
+            distances=distance[plausible],
+            values=quantity.values_at_all_vertices(groups)[plausible],
+            value=value,
+            influence_at_vertex=quantity.influence_at_vertex,
         )
     )
 
 
 def _distance_to_min_risk(
-    s: Scored, share: float, error: float, cluster: IntArray | None
+    s: Scored, coverage: float, error: float, cluster: IntArray | None
 ) -> FloatArray:
-    """Return how far the data are from the risk being least at each vertex, in standard errors.
+    """Return the distance of each vertex from being the one of minimum risk, in standard errors.
 
-    A vertex that ends short of the coverage keeps it in another study; one that ends just beyond
-    falls short in another, and the least risk is then that of a larger coverage.
+    A vertex slightly below the coverage may satisfy it in another sample. A vertex slightly above
+    it may not, and then the minimum is over larger coverages.
     """
-    groups, worth = s.groups, _n_effective_for_risk(s, cluster)
-    short = np.maximum(share - groups.cumulative_weight / groups.total_weight, 0.0)
-    away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
-    least = vertex_at_coverage(groups, share)
-    away = np.hypot(away, _risk_excess_z_scores(s, least, worth))
-    # The far end of each step.
-    asked = np.minimum(share + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
-    first = np.searchsorted(groups.cumulative_weight, asked * groups.total_weight * (1 - ROUNDING))
-    for vertex, step in zip(
-        *np.unique(vertices_at_coverages(groups, asked), return_index=True), strict=True
-    ):
-        if vertex != least:
-            beyond = np.hypot(DISTANCE_STEPS[step], _risk_excess_z_scores(s, int(vertex), worth))
-            away[first[step] :] = np.minimum(away, beyond)[first[step] :]
-    return away
+    groups, n_effective = s.groups, _n_effective_for_risk(s, cluster)
+    shortfall = np.maximum(coverage - groups.cumulative_weight / groups.total_weight, 0.0)
+    coverage_distance = np.where(shortfall > 0, np.inf, 0.0) if error == 0 else shortfall / error
+    selected = vertex_at_coverage(groups, coverage)
+    distance = np.hypot(coverage_distance, _risk_excess_z_scores(s, selected, n_effective))
+    # Larger coverages, at the far end of each step.
+    coverages = np.minimum(coverage + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
+    required_weight = coverages * groups.total_weight * (1 - ROUNDING)
+    first_vertices = np.searchsorted(groups.cumulative_weight, required_weight)
+    vertices, steps = np.unique(vertices_at_coverages(groups, coverages), return_index=True)
+    for vertex, step in zip(vertices, steps, strict=True):
+        if vertex != selected:
+            excess = _risk_excess_z_scores(s, int(vertex), n_effective)
+            first = first_vertices[step]
+            alternative = np.hypot(DISTANCE_STEPS[step], excess)
+            distance[first:] = np.minimum(distance, alternative)[first:]
+    return distance
 
 
-def _risk_excess_z_scores(s: Scored, vertex: int, worth: float) -> FloatArray:
-    """Return how far the risk at each vertex is above that at one, in standard errors.
+def _risk_excess_z_scores(s: Scored, vertex: int, n_effective: float) -> FloatArray:
+    """Return the excess of the risk at each vertex over that at one vertex, in standard errors.
 
-    `worth` are the `_samples_worth` of all. Of two nested sets of equal risk the difference varies
-    as the risk does in the larger, times what 1/m is more in the smaller. One more failure is
-    added, so that none leaves some spread.
+    The difference of the risks of two nested sets with m and m' > m samples has the variance of the
+    loss in the larger set times 1/m - 1/m'. One failure is added, so that the variance is positive
+    even without failures.
     """
     groups = s.groups
     risk = groups.cumulative_loss / groups.cumulative_weight
-    larger = np.maximum(np.arange(risk.size), vertex)
-    most = float(s.loss.max()) or 1.0
-    counted = worth * groups.cumulative_weight / groups.total_weight
-    mean = (risk * counted + most) / (counted + 1)
-    variance = (mean * np.maximum(most - mean, 0.0))[larger]
-    spread = variance * np.abs(1 / counted - 1 / counted[vertex])
-    apart = np.maximum(risk - risk[vertex], 0.0)
-    out: FloatArray = np.divide(apart, np.sqrt(spread), out=np.zeros_like(apart), where=apart > 0)
-    return out
+    larger_set = np.maximum(np.arange(risk.size), vertex)
+    max_loss = float(s.loss.max()) or 1.0
+    n_accepted = n_effective * groups.cumulative_weight / groups.total_weight
+    mean = (risk * n_accepted + max_loss) / (n_accepted + 1)
+    loss_variance = (mean * np.maximum(max_loss - mean, 0.0))[larger_set]
+    variance = loss_variance * np.abs(1 / n_accepted - 1 / n_accepted[vertex])
+    excess = np.maximum(risk - risk[vertex], 0.0)
+    z_scores: FloatArray = np.divide(
+        excess, np.sqrt(variance), out=np.zeros_like(excess), where=excess > 0
+    )
+    return z_scores
 
 
 def _n_effective_for_risk(s: Scored, cluster: IntArray | None) -> float:
-    """Return how many independent samples of equal weight would know the risk as well."""
+    """Return the number of independent unweighted samples that estimate the risk equally well."""
     if s.has_unit_weights and cluster is None:
         return float(s.groups.n_samples)
     residual = s.loss - s.groups.risk
     error = standard_error(residual, weight=s.weight, cluster=cluster)
-    bare = float(np.sqrt(np.average(residual**2, weights=s.weight)))
-    return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n_rows)
+    deviation = float(np.sqrt(np.average(residual**2, weights=s.weight)))
+    if not 0 < error < np.inf or deviation == 0:
+        return float(s.n_rows)
+    return (deviation / error) ** 2
 
 
-def _coverage_standard_error(s: Scored, share: float, cluster: IntArray | None) -> float:
-    """Return the standard error of a coverage near the one asked for."""
-    bare = share * (1 - share)
+def _coverage_standard_error(s: Scored, coverage: float, cluster: IntArray | None) -> float:
+    """Return the standard error of the coverage of a threshold near the requested coverage."""
+    variance = coverage * (1 - coverage)
     if s.has_unit_weights and cluster is None:
-        return float(np.sqrt(bare / s.groups.n_samples))
-    # A group that holds all that is asked for may be far larger: what counts is near its end.
-    coverage = s.groups.cumulative_weight / s.groups.total_weight
-    near = int(np.abs(coverage[:-1] - share).argmin()) if coverage.size > 1 else 0
-    spread = coverage[near] * (1 - coverage[near])
-    if spread <= 0:
+        return float(np.sqrt(variance / s.groups.n_samples))
+    # The vertex nearest to the coverage, because the group that reaches it may be much larger.
+    coverages = s.groups.cumulative_weight / s.groups.total_weight
+    nearest = int(np.abs(coverages[:-1] - coverage).argmin()) if coverages.size > 1 else 0
+    variance_at_nearest = coverages[nearest] * (1 - coverages[nearest])
+    if variance_at_nearest <= 0:
         return 0.0
-    error = standard_error(coverage_influence(s, near), weight=s.weight, cluster=cluster)
-    return float(error * np.sqrt(bare / spread)) if np.isfinite(error) else 0.0
+    error = standard_error(coverage_influence(s, nearest), weight=s.weight, cluster=cluster)
+    if not np.isfinite(error):
+        return 0.0
+    return float(error * np.sqrt(variance / variance_at_nearest))
 
 
 def plausible_thresholds_at_risk(
     s: Scored, cluster: IntArray | None, *, risk: float
 ) -> PlausibleThresholds | None:
-    """Return the same for the coverage at a risk."""
+    """Return the plausible thresholds at a risk; None if the threshold cannot jump."""
     s = rows_near_risk(s, risk, cluster)
-    found = vertex_plausibility(s, risk, cluster)
-    near = found.coverage[found.distance <= 2]
-    nearest = found.coverage[found.distance <= 1]
-    # At either end the coverage stops moving, so that no slope describes it next to an end.
-    is_next_to_end = nearest.min() == 0 or nearest.max() == 1
-    if not is_next_to_end and not has_large_tie_group(s.groups, near.min(), near.max()):
+    vertices = vertex_plausibility(s, risk, cluster)
+    near = vertices.coverage[vertices.distance <= 2]
+    nearest = vertices.coverage[vertices.distance <= 1]
+    # Next to coverage 0 or 1, the coverage has no slope.
+    is_next_to_bound = nearest.min() == 0 or nearest.max() == 1
+    if not is_next_to_bound and not has_large_tie_group(s.groups, near.min(), near.max()):
         return None
     vertex = vertex_at_risk(s.groups, risk)
-    kept = np.flatnonzero(found.distance < MAX_DISTANCE)
+    plausible = np.flatnonzero(vertices.distance < MAX_DISTANCE)
     return _none_if_constant(
         PlausibleThresholds(
-            s,
-            vertex,
-            kept - 1,
-            found.distance[kept],
-            found.coverage[kept],
-            float(found.coverage[vertex + 1]),
-            coverage_influence,
+            rows=s,
+            vertex=vertex,
+            # Entry 0 of `vertices` is the vertex -1.
+            alternatives=plausible - 1,
+            distances=vertices.distance[plausible],
+            values=vertices.coverage[plausible],
+            value=float(vertices.coverage[vertex + 1]),
+            influence_at_vertex=coverage_influence,
         )
     )
 
 
-def _none_if_constant(found: PlausibleThresholds) -> PlausibleThresholds | None:
-    return found if found.reach.any() else None
+def _none_if_constant(thresholds: PlausibleThresholds) -> PlausibleThresholds | None:
+    return thresholds if thresholds.reach.any() else None
 
 
 def widen_over_thresholds(
-    found: Interval,
-    left_open: PlausibleThresholds,
+    interval: Interval,
+    thresholds: PlausibleThresholds,
     *,
     bounds: tuple[float, float],
     cluster: IntArray | None = None,
 ) -> Interval:
-    """Widen an interval by those at the other thresholds that are left open.
+    """Extend an interval by the intervals at the other plausible thresholds.
 
-    Each of these is of the level that its distance leaves.
+    The level of each of these intervals is reduced according to the distance of its threshold.
     """
-    left = remaining_squared_quantiles(found.level, left_open.distances)
-    kept = (left > 0) & (left_open.alternatives != left_open.vertex) & np.isfinite(left_open.values)
-    if np.isnan(found.low) or not kept.any():
-        return found
-    rows = left_open.rows
-    others, values = left_open.alternatives[kept], left_open.values[kept]
-    reach = np.sqrt(left[kept])
-    # A rough half width picks the two that count.
-    half = reach * np.sqrt(np.abs(values) / rows.groups.cumulative_count[others])
-    ends = found.low, found.high
-    for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
-        own = interval_from_influence(
-            float(values[pick]),
-            left_open.influence_at_vertex(rows, int(others[pick])),
-            level=float(2 * special.ndtr(reach[pick]) - 1),
+    squares = remaining_squared_quantiles(interval.level, thresholds.distances)
+    is_other = thresholds.alternatives != thresholds.vertex
+    mask = (squares > 0) & is_other & np.isfinite(thresholds.values)
+    if np.isnan(interval.low) or not mask.any():
+        return interval
+    rows = thresholds.rows
+    vertices, values = thresholds.alternatives[mask], thresholds.values[mask]
+    quantiles = np.sqrt(squares[mask])
+    # An approximate half width selects the two thresholds that determine the bounds.
+    half_width = quantiles * np.sqrt(np.abs(values) / rows.groups.cumulative_count[vertices])
+    low, high = interval.low, interval.high
+    for i in (int(np.argmin(values - half_width)), int(np.argmax(values + half_width))):
+        alternative = interval_from_influence(
+            float(values[i]),
+            thresholds.influence_at_vertex(rows, int(vertices[i])),
+            level=float(2 * special.ndtr(quantiles[i]) - 1),
             bounds=bounds,
             weight=rows.weight,
             cluster=cluster,
             repeats=rows.row_counts,
         )
-        ends = (
-            float(np.fmin.reduce([ends[0], own.low, values[pick]])),
-            float(np.fmax.reduce([ends[1], own.high, values[pick]])),
-        )
-    if ends == (found.low, found.high):
-        return found
-    notes = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, found.note)))
-    return replace(found, low=ends[0], high=ends[1], note=notes)
+        low = float(np.fmin.reduce([low, alternative.low, values[i]]))
+        high = float(np.fmax.reduce([high, alternative.high, values[i]]))
+    if (low, high) == (interval.low, interval.high):
+        return interval
+    note = "; ".join(filter(None, (AMBIGUOUS_THRESHOLD_NOTE, interval.note)))
+    return replace(interval, low=low, high=high, note=note)

@@ -1,4 +1,4 @@
-"""Risk at a coverage or threshold, coverage at a risk, and all that happens at a threshold."""
+"""Risk at a coverage or threshold, coverage at a risk, and all metrics of a working point."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,19 +42,20 @@ def selective_risk(
 ) -> float:
     """Compute the selective risk at a coverage or a threshold.
 
-    Answers: how often are the accepted samples wrong, if I keep this share of them?
+    Answers: how large is the mean loss of the accepted samples, if this share is accepted?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
     coverage, threshold : float
-        Exactly one: the share to keep at least, or the threshold (accept when >=).
+        The minimum coverage, or the threshold (a sample is accepted if its confidence is at least
+        the threshold). Exactly one is required.
     rule : {"usable", "first", "expected"}, default="usable"
-        How a coverage becomes a working point. "usable": the lowest risk among the thresholds
-        that keep at least the coverage (FD-Shifts). "first": the smallest coverage that is at
-        least the one asked for. "expected": exactly that coverage, a tie group accepted in part
-        at random.
+        How the coverage selects a working point. "usable": the threshold of minimum risk among
+        those with at least the coverage (as in FD-Shifts). "first": the threshold of the smallest
+        coverage that is at least the requested one. "expected": exactly the requested coverage,
+        with a random part of a tie group accepted.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -62,7 +63,7 @@ def selective_risk(
     -------
     float
         In [0, 1] for losses in [0, 1]; **lower is better**. NaN, with an
-        `UndefinedMetricWarning`, when nothing reaches the threshold.
+        `UndefinedMetricWarning`, if no sample is accepted.
 
     Raises
     ------
@@ -109,14 +110,15 @@ def generalized_risk(
 ) -> float:
     """Compute the generalized risk at a coverage or a threshold.
 
-    Answers: what share of all samples is accepted and wrong there?
+    Answers: which share of all samples is accepted and wrong?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
     coverage, threshold : float
-        Exactly one: the share to keep at least, or the threshold (accept when >=).
+        The minimum coverage, or the threshold (a sample is accepted if its confidence is at least
+        the threshold). Exactly one is required.
     rule : {"usable", "first", "expected"}, default="usable"
         As in `selective_risk`.
     weight : array of shape (n,), optional
@@ -125,7 +127,7 @@ def generalized_risk(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**; 0 when nothing is accepted.
+        In [0, 1] for losses in [0, 1]; **lower is better**; 0 if no sample is accepted.
 
     Raises
     ------
@@ -161,7 +163,7 @@ def generalized_risk(
 def _groups_and_vertex_at_coverage(
     s: Scored, share: float, rule: PointRule
 ) -> tuple[TieGroups, int]:
-    """Return groups, and which of them is the working point."""
+    """Return the tie groups, and the vertex of the working point."""
     first = rule == "first"
     groups = (
         with_vertex_at(s.merged_groups, min_accepted_weight(s.merged_groups, share))
@@ -173,7 +175,7 @@ def _groups_and_vertex_at_coverage(
 
 def _name_of_target(coverage: float | None, threshold: float | None) -> str:
     if (coverage is None) == (threshold is None):
-        raise InputError("give exactly one of `coverage` and `threshold`")
+        raise InputError("pass exactly one of `coverage` and `threshold`")
     return "coverage" if threshold is None else "threshold"
 
 
@@ -186,23 +188,23 @@ def _interpolated_generalized_risk(groups: TieGroups, coverage: float) -> Scalar
 def coverage_at_risk(
     confidence: AnyArray, loss: AnyArray, *, max_risk: float, weight: AnyArray | None = None
 ) -> float:
-    """Compute the largest coverage whose selective risk is at most a given one.
+    """Compute the largest coverage whose selective risk is at most `max_risk`.
 
-    Answers: how many samples can I keep if at most this share of them may be wrong?
+    Answers: how many samples can be accepted if the risk must be at most this value?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
     max_risk : float
-        The risk to stay at or below.
+        The maximum selective risk.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1]; **higher is better**; 0 when no threshold keeps the risk.
+        In [0, 1]; **higher is better**; 0 if no threshold has at most this risk.
 
     Raises
     ------
@@ -211,7 +213,7 @@ def coverage_at_risk(
 
     Notes
     -----
-    A description of these data, no guarantee for new ones. Cost: one sort.
+    The value describes these data and is not a guarantee for new data. Cost: one sort.
 
     References
     ----------
@@ -230,30 +232,31 @@ def coverage_at_risk(
 
 @dataclass(frozen=True)
 class WorkingPoint:
-    """What happens at one threshold.
+    """Metrics at one threshold.
 
     Attributes
     ----------
     threshold : float
-        Accept when confidence >= threshold; infinity when nothing is accepted.
+        Samples with confidence >= threshold are accepted; infinity if no sample is accepted.
     coverage : float
-        Weighted share accepted.
+        Weighted share of accepted samples.
     selective_risk : float
-        Mean loss of the accepted; NaN when nothing is accepted.
+        Mean loss of the accepted samples; NaN if no sample is accepted.
     generalized_risk : float
-        Coverage x selective risk: share of all samples accepted and wrong.
+        Coverage x selective risk: the share of samples that are accepted and wrong.
     classification_quality : float
-        Share of samples accepted and right or rejected and wrong (Condessa et al., eq. 7).
+        Share of samples that are accepted and correct or rejected and wrong (Condessa et al.,
+        eq. 7).
     rejection_quality : float
-        Odds of wrong among the rejected over odds of wrong among all (eq. 9); NaN when nothing
-        is rejected or nothing is wrong, infinity when only wrong samples are rejected. Both
-        qualities are NaN for losses above 1.
+        Odds of failure among the rejected samples divided by the odds among all samples (eq. 9).
+        NaN if no sample is rejected or no sample fails; infinity if only failures are rejected.
+        Both qualities are NaN for losses above 1.
     accepted, n : int
-        Samples accepted, samples in all.
+        Number of accepted samples, and of all samples.
     failures_accepted, failures_rejected : float
-        Loss mass (number of failures for 0/1 loss) on either side of the threshold.
+        Total loss (number of failures for 0/1 loss) of the accepted and of the rejected samples.
     reasons : mapping
-        For each field that is NaN, why.
+        Reason for each field that is NaN.
     """
 
     threshold: float
@@ -278,42 +281,42 @@ def working_point(
     max_risk: float | None = None,
     weight: AnyArray | None = None,
 ) -> WorkingPoint:
-    """Describe one working point, named by its threshold, its coverage or its risk.
+    """Compute all metrics of a working point, selected by its threshold, coverage or risk.
 
-    Answers: if I reject below this threshold (or: to keep this coverage, to stay below this
-    risk), what do I get?
+    Answers: which coverage and risks result from this threshold (or from the threshold for this
+    coverage or risk)?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
     threshold : float, optional
-        Accept when confidence >= threshold.
+        Samples with confidence >= threshold are accepted.
     coverage : float, optional
-        Keep at least this share, at the lowest selective risk.
+        Select the threshold of minimum selective risk with at least this coverage.
     max_risk : float, optional
-        Keep the selective risk at or below this, at the largest coverage. This describes these
-        data; it is no guarantee for new ones.
+        Select the threshold of largest coverage with at most this selective risk. The result
+        describes these data and is not a guarantee for new data.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     WorkingPoint
-        Fractions and counts.
+        The metrics, as fractions and counts.
 
     Raises
     ------
     ShapeError, DomainError
         As in `augrc`.
     InputError
-        If not exactly one of `threshold`, `coverage` and `max_risk` is given, or if no threshold
-        keeps the risk.
+        If not exactly one of `threshold`, `coverage` and `max_risk` is passed, or if no threshold
+        has at most this risk.
 
     Notes
     -----
-    Only thresholds that these data can tell apart are returned: ties are accepted or rejected
-    together. The two qualities count losses in [0, 1] as graded errors. Cost: one sort.
+    The threshold is a confidence in the data, because ties are accepted or rejected together. The
+    two qualities treat losses in [0, 1] as fractional failures. Cost: one sort.
 
     References
     ----------
@@ -331,11 +334,11 @@ def working_point(
     names = [name for name, value in targets.items() if value is not None]
     if len(names) != 1:
         raise InputError(
-            f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(names)}"
+            f"pass exactly one of `threshold`, `coverage` and `max_risk`; got {len(names)}"
         )
     s = validate_samples(confidence, loss, weight).without_gradient
     if threshold is not None:
-        # It may lie anywhere, also within a merged group.
+        # The threshold may be within a merged group.
         parted = split_at_threshold(s, checks.number(threshold, "threshold"))
         return _working_point_at_vertex(*parted, bounded=s.is_loss_bounded)
     find = _find_vertex_at_risk if coverage is None else _find_vertex_at_coverage
@@ -350,7 +353,7 @@ def _find_vertex_at_risk(groups: TieGroups, max_risk: Any) -> int:
     if index < 0:
         min_risk = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
         raise InputError(
-            f"no threshold keeps the selective risk at or below {risk:g}; the least is {min_risk:g}"
+            f"no threshold has a selective risk of at most {risk:g}; the minimum is {min_risk:g}"
         )
     return index
 
@@ -361,7 +364,7 @@ def _find_vertex_at_coverage(groups: TieGroups, coverage: Any) -> int:
 
 def _working_point_at_vertex(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
     weight, accepted_loss, count = accepted_totals(groups, index)
-    undefined_quality = undefined("it needs a loss in [0, 1]")
+    undefined_quality = undefined("it requires a loss in [0, 1]")
     measured = {
         "selective_risk": selective_risk_at_vertex(groups, index),
         "generalized_risk": generalized_risk_at_vertex(groups, index),

@@ -123,4 +123,4 @@ def stage_confidence(
         return given, scale
     scales.check_score_name(stage.score, given.name)
     # What is computed says itself what it is measured in.
-    return scales.values_on_scale(given, stage.scale, scale if given.own else None)
+    return scales.values_on_scale(given, stage.scale, scale if given.is_user_column else None)

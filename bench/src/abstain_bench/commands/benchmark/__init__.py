@@ -1,4 +1,4 @@
-"""`abstain benchmark`: train, score, expose, rank and report; one command from each file."""
+"""`abstain benchmark`: train networks, compute and rank scores, write reports."""
 
 from cyclopts import App
 

@@ -1,11 +1,11 @@
-"""What `abstain benchmark run --dry-run` prints: jobs, hours and disk, before anything is done."""
+"""Output of `abstain benchmark run --dry-run`: jobs, GPU hours and disk space of a run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from abstain.cli.console import console, line
+from abstain.cli.console import console, plain_text
 
 if TYPE_CHECKING:
     from abstain_bench.runs.specification import Config
@@ -15,36 +15,38 @@ _GB = 1e9
 
 
 def show_budget(config: "Config", teraflops: float) -> None:
-    """Print what a configuration would take."""
+    """Print the jobs, GPU hours and disk space of a configuration."""
     from abstain_bench.runs.specification.arms import reward_notes
     from abstain_bench.runs.specification.budget import budget_of
     from abstain_bench.runs.tasks.counts import count_images, published_counts
 
-    asked = (config.corruptions, config.severities)
-    counts = published_counts(config.task, config.data, *asked)
+    corruption_options = (config.corruptions, config.severities)
+    counts = published_counts(config.task, config.data, *corruption_options)
     if counts is None:
         folder = Path(config.folder) if config.folder else None
-        counts = count_images(config.task, folder, config.data, *asked)
-    found = budget_of(config, counts, teraflops=teraflops)
+        counts = count_images(config.task, folder, config.data, *corruption_options)
+    budget = budget_of(config, counts, teraflops=teraflops)
     out = console()
     seeds = len(config.seeds)
-    out.print(line(f"{config.task}, {config.model}, {seeds} seeds: at most {found.jobs:,} jobs"))
-    out.print(_table(found))
+    out.print(
+        plain_text(f"{config.task}, {config.model}, {seeds} seeds: at most {budget.jobs:,} jobs")
+    )
+    out.print(_table(budget))
     notes = [f"Note: {note}." for note in reward_notes(config.arms, counts.classes)]
-    for words in [*_said(found), *notes]:
-        out.print(line(words), soft_wrap=True)
+    for sentence in [*_budget_sentences(budget), *notes]:
+        out.print(plain_text(sentence), soft_wrap=True)
 
 
-def _table(found: "Budget") -> Table:
+def _table(budget: "Budget") -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("stage", "networks trained by"):
         table.add_column(name, no_wrap=True)
     for name in ("jobs", "GPU hours", "disk, GB"):
         table.add_column(name, justify="right")
-    for row in found.rows:
-        words = (line(row.stage), line(row.arm))
-        table.add_row(*words, f"{row.jobs:,}", _hours(row.hours), f"{row.size / _GB:.2f}")
-    table.add_row("all", "", f"{found.jobs:,}", _hours(found.hours), f"{found.size / _GB:.2f}")
+    for row in budget.rows:
+        names = (plain_text(row.stage), plain_text(row.arm))
+        table.add_row(*names, f"{row.jobs:,}", _hours(row.hours), f"{row.size / _GB:.2f}")
+    table.add_row("all", "", f"{budget.jobs:,}", _hours(budget.hours), f"{budget.size / _GB:.2f}")
     return table
 
 
@@ -52,23 +54,25 @@ def _hours(hours: float | None) -> str:
     return "?" if hours is None else f"{hours:,.1f}"
 
 
-def _said(found: "Budget") -> list[str]:
-    counts = found.counts
-    tested = sum(counts.exposures.values())
-    words = (
-        f"Pictures: {counts.train:,} to learn from, {counts.validation:,} to choose on, {tested:,} "
-        f"in {len(counts.exposures)} exposures; {found.memory / _GB:.1f} GB of memory a process."
+def _budget_sentences(budget: "Budget") -> list[str]:
+    counts = budget.counts
+    n_tested = sum(counts.exposures.values())
+    sizes = (
+        f"Images: {counts.train:,} for training, {counts.validation:,} for validation, "
+        f"{n_tested:,} in {len(counts.exposures)} test sets; "
+        f"{budget.memory / _GB:.1f} GB of memory per process."
     )
-    said = [words]
-    if found.hours is not None:
-        said.append(
-            f"Hours: operations of the networks over {found.teraflops:g} TFLOP/s, assumed "
-            "(--teraflops); reading pictures and computing scores come on top."
+    sentences = [sizes]
+    if budget.hours is not None:
+        sentences.append(
+            f"GPU hours: operations of the networks at an assumed {budget.teraflops:g} TFLOP/s "
+            "(--teraflops), without the time for reading images and computing scores."
         )
     else:
-        said.append("Hours: not known; nobody counted what a pass of this network costs.")
-    said.append(
-        "Tests are those of all settings. Only settings that some method chose are tested, so the "
-        "lines of tests are the most that it can be."
+        sentences.append(
+            "GPU hours: unknown, because the operations of this network are not counted."
+        )
+    sentences.append(
+        "The numbers of tests are upper bounds: only settings that some method selects are tested."
     )
-    return said
+    return sentences

@@ -1,4 +1,4 @@
-"""`abstain benchmark report`: from a folder of runs to tables, figures and one page."""
+"""`abstain benchmark report`: write tables, figures and pages of a run folder."""
 
 import shlex
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli.console import working
-from abstain.cli.options import RunsFolder, Seed, in_a_row
-from abstain.cli.out import command, finish, place
+from abstain.cli.console import show_status
+from abstain.cli.options import RunsFolder, Seed, list_option
+from abstain.cli.output_folder import check_folder, current_command, write_and_print
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOptions:
-    """What is computed from the runs."""
+    """Options of the evaluation of the runs."""
 
-    metrics: Annotated[tuple[str, ...], in_a_row("Metrics of the run (default: all)")] = ()
-    methods: Annotated[tuple[str, ...], in_a_row("Methods (default: all)")] = ()
+    metrics: Annotated[tuple[str, ...], list_option("Metrics of the run (default: all)")] = ()
+    methods: Annotated[tuple[str, ...], list_option("Methods (default: all)")] = ()
     studies: Annotated[
-        tuple[str, ...], in_a_row("Studies, such as iid corruption (default: all)")
+        tuple[str, ...], list_option("Studies, such as iid corruption (default: all)")
     ] = ()
     level: Annotated[float, Parameter(help="Confidence level of intervals and tests")] = 0.95
     bootstrap: Annotated[
@@ -41,16 +41,16 @@ class EvaluationOptions:
 
     def options(self) -> dict[str, Any]:
         """Return the options of `results_of`."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        found["rng"] = found.pop("seed")
+        options = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        options["rng"] = options.pop("seed")
         for name in ("metrics", "methods", "studies"):
-            found[name] = list(found[name]) or None
-        return found
+            options[name] = list(options[name]) or None
+        return options
 
 
-_USUAL = EvaluationOptions()
+_DEFAULT_EVALUATION = EvaluationOptions()
 
-#: In the folder of the report.
+#: Names in the folder of the report.
 _PAGE, _TABLES = "benchmark.html", "tables"
 
 
@@ -62,11 +62,11 @@ def report(
         Path | None, Parameter(help="Folder for the page and the tables (default: FOLDER/report)")
     ] = None,
     beside: Annotated[
-        tuple[Path, ...], in_a_row("Other folders of the same task to compare with")
+        tuple[Path, ...], list_option("Other folders of the same task to compare with")
     ] = (),
     rotations: Annotated[
         tuple[Path, ...],
-        in_a_row(
+        list_option(
             "Other folders with other held-out classes; all values are means over the folders"
         ),
     ] = (),
@@ -75,9 +75,9 @@ def report(
         Parameter(help="Folder of the data set, for images (default: the folder of the run)"),
     ] = None,
     published: Annotated[
-        bool, Parameter(help="put what the papers print for this task beside", negative=())
+        bool, Parameter(help="Compare with the published numbers for this task", negative=())
     ] = False,
-    evaluated: Annotated[EvaluationOptions, Parameter(name="*")] = _USUAL,
+    evaluation: Annotated[EvaluationOptions, Parameter(name="*")] = _DEFAULT_EVALUATION,
 ) -> None:
     """Compare the methods on every shift in tables with intervals and tests, figures and pages.
 
@@ -90,84 +90,96 @@ def report(
     from abstain_bench.runs.costs import Stopwatch, write_report_costs
     from abstain_bench.runs.store import MANIFEST, Store
 
-    store, *others = _tested(folder, *beside)
-    turned = [Store.read(other) for other in rotations]
-    manifests = [one.folder / MANIFEST for one in (store, *turned, *others)]
-    to = place(out if out is not None else folder / "report", [_PAGE], manifests)
-    watch = Stopwatch()
-    with working("Comparing the methods") as told:
-        every = [store, *(turned or others)]
-        several = _rotated(every, evaluated) if turned else _each(every, evaluated, watch, told)
-        found, *compared = several
-    found = with_published(found) if published else found
-    finish(
-        lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data, watch), to
+    store, *other_stores = _tested_stores(folder, *beside)
+    rotated_stores = [Store.read(other) for other in rotations]
+    manifests = [each.folder / MANIFEST for each in (store, *rotated_stores, *other_stores)]
+    target = check_folder(out if out is not None else folder / "report", [_PAGE], manifests)
+    stopwatch = Stopwatch()
+    with show_status("Comparing the methods") as update_status:
+        all_stores = [store, *(rotated_stores or other_stores)]
+        all_results = (
+            _mean_over_rotations(all_stores, evaluation)
+            if rotated_stores
+            else _results_by_store(all_stores, evaluation, stopwatch, update_status)
+        )
+        results, *other_results = all_results
+    results = with_published(results) if published else results
+    write_and_print(
+        lambda: benchmark_terminal(results),
+        lambda: _report_files(results, other_results, store, data, stopwatch),
+        target,
     )
-    write_report_costs(store.folder, watch)
+    write_report_costs(store.folder, stopwatch)
 
 
-def _files(
-    found: "BenchmarkResults",
-    compared: "list[BenchmarkResults]",
+def _report_files(
+    results: "BenchmarkResults",
+    other_results: "list[BenchmarkResults]",
     store: "Store",
     data: Path | None,
-    watch: "Stopwatch",
+    stopwatch: "Stopwatch",
 ) -> dict[str, bytes]:
     from abstain_bench.pages import benchmark_pictures, benchmark_site
     from abstain_bench.pages.benchmark.output import table_files
 
-    own = store.config
-    with watch.measure("page"):
-        pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
-        pages = benchmark_site(found, images=pictures, other_models=compared, command=command())
-    with watch.measure("tables"):
-        tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
+    config = store.config
+    with stopwatch.measure("page"):
+        images = benchmark_pictures(
+            results, config.get("task", ""), data or config.get("folder") or None
+        )
+        pages = benchmark_site(
+            results, images=images, other_models=other_results, command=current_command()
+        )
+    with stopwatch.measure("tables"):
+        tables = {f"{_TABLES}/{name}": content for name, content in table_files(results).items()}
     return {name: page.encode() for name, page in pages.items()} | tables
 
 
-def _tested(*folders: Path) -> "list[Store]":
-    """Read folders of one task, each of which has a run that was tested."""
+def _tested_stores(*folders: Path) -> "list[Store]":
+    """Read run folders of the same task; each must contain a tested run."""
     from abstain_bench.runs.store import Store
 
     stores = [Store.read(folder) for folder in folders]
-    for one in stores:
-        if not one.tested_runs:
+    for store in stores:
+        if not store.tested_runs:
             raise InputError(
-                f"no run of {str(one.folder)!r} is tested yet; `abstain benchmark status "
-                f"{shlex.quote(str(one.folder))}` says how far it is"
+                f"no run in {str(store.folder)!r} is tested yet; `abstain benchmark status "
+                f"{shlex.quote(str(store.folder))}` prints its progress"
             )
-        _refuse_other_task(one, stores[0])
+        _check_same_task(store, stores[0])
     return stores
 
 
-def _each(
+def _results_by_store(
     stores: "list[Store]",
-    evaluated: EvaluationOptions,
-    watch: "Stopwatch",
-    told: Callable[[str], None],
+    evaluation: EvaluationOptions,
+    stopwatch: "Stopwatch",
+    update_status: Callable[[str], None],
 ) -> "list[BenchmarkResults]":
-    """Return what each folder says, and tell how far it is."""
+    """Return the results of each folder, and display the progress."""
     from abstain_bench.results import results_of
 
     options = {
-        "on_study": lambda over, total: told(f"{over} of {total} studies"),
-        "watch": watch,
-        **evaluated.options(),
+        "on_study": lambda over, total: update_status(f"{over} of {total} studies"),
+        "watch": stopwatch,
+        **evaluation.options(),
     }
-    return [results_of(one, **options) for one in stores]
+    return [results_of(store, **options) for store in stores]
 
 
-def _rotated(stores: "list[Store]", evaluated: EvaluationOptions) -> "list[BenchmarkResults]":
-    """Return the mean over folders that hold out other classes; no thresholds are set."""
+def _mean_over_rotations(
+    stores: "list[Store]", evaluation: EvaluationOptions
+) -> "list[BenchmarkResults]":
+    """Return the means over folders with different held-out classes; thresholds are not set."""
     from abstain_bench.results import rotated_results
 
-    given = evaluated.options()
+    options = evaluation.options()
     for name in ("risk", "delta"):
-        del given[name]
-    return [rotated_results(stores, **given)]
+        del options[name]
+    return [rotated_results(stores, **options)]
 
 
-def _refuse_other_task(other: "Store", store: "Store") -> None:
-    tasks = [one.config.get("task") for one in (store, other)]
+def _check_same_task(other: "Store", store: "Store") -> None:
+    tasks = [each.config.get("task") for each in (store, other)]
     if tasks[0] != tasks[1]:
         raise InputError(f"`--beside` compares runs of one task; got {tasks[0]!r} and {tasks[1]!r}")

@@ -1,4 +1,4 @@
-"""`abstain benchmark run`: from a task or a configuration to a folder of runs."""
+"""`abstain benchmark run`: run the benchmark of a task or a configuration."""
 
 import os
 import sys
@@ -12,8 +12,8 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from abstain._foundation.optional_packages import is_installed
-from abstain.cli.console import console, interruptible, progress, say, working
-from abstain.cli.options import PrintConfig, in_a_row
+from abstain.cli.console import console, exit_on_interrupt, print_text, progress_bar, show_status
+from abstain.cli.options import PrintConfig, list_option
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.formatting import escape_control_characters
 from abstain_bench.commands.benchmark.budget import show_budget
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from abstain_bench.runs.specification import Config
     from abstain_bench.runs.store import Store
 
-#: Jobs at a time, at most, unless more are asked for: what others do on the machine goes on.
-_JOBS = 2
+#: Default maximum number of parallel jobs, which leaves cores for other programs.
+_MAX_DEFAULT_JOBS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What is asked for otherwise than the task or the file says."""
+    """Options that override those of the task or the file."""
 
     seeds: Annotated[int | None, Parameter(help="Number of networks per setting")] = None
     data: Annotated[Path | None, Parameter(help="Folder of a published data set")] = None
@@ -42,20 +42,20 @@ class RunOptions:
         int | None, Parameter(help="Number of Monte Carlo dropout passes; 0 for none")
     ] = None
     methods: Annotated[
-        tuple[str, ...], in_a_row("Confidence scores (default: all; `abstain list scores`)")
+        tuple[str, ...], list_option("Confidence scores (default: all; `abstain list scores`)")
     ] = ()
     metrics: Annotated[
         tuple[str, ...],
-        in_a_row("Metrics, each with its own selected settings (`abstain list metrics`)"),
+        list_option("Metrics, each with its own selected settings (`abstain list metrics`)"),
     ] = ()
     arms: Annotated[
-        tuple[str, ...], in_a_row("Training objectives (default: all of the task)")
+        tuple[str, ...], list_option("Training objectives (default: all of the task)")
     ] = ()
     corruptions: Annotated[
-        tuple[str, ...], in_a_row("Corruptions (`abstain list corruptions`; default: all)")
+        tuple[str, ...], list_option("Corruptions (`abstain list corruptions`; default: all)")
     ] = ()
     severities: Annotated[
-        tuple[int, ...], in_a_row("Severities of the corruptions, 1 to 5 (default: all)")
+        tuple[int, ...], list_option("Severities of the corruptions, 1 to 5 (default: all)")
     ] = ()
     precision: Annotated[
         Literal["32-true", "16-mixed", "bf16-mixed"] | None,
@@ -71,19 +71,19 @@ class RunOptions:
     ] = None
 
     def changes(self) -> dict[str, Any]:
-        """Return what was asked for, as `abstain_bench.runs.specification.changed` takes it."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        found["folder"] = found.pop("data")
+        """Return the overridden options, for `abstain_bench.runs.specification`."""
+        options = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        options["folder"] = options.pop("data")
         return {
             name: list(value) if isinstance(value, tuple) else value
-            for name, value in found.items()
+            for name, value in options.items()
             if value not in {None, ()}
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workers:
-    """What the jobs run on."""
+    """Devices and processes of the jobs."""
 
     device: Annotated[str, Parameter(help="Device of torch: cpu, cuda, or cuda:0,cuda:1")] = "cpu"
     jobs: Annotated[
@@ -103,7 +103,7 @@ class Workers:
 
 @dataclass(frozen=True, kw_only=True)
 class DryRun:
-    """Whether anything is done, and how fast the GPU is that it would be done by."""
+    """Options of a dry run."""
 
     dry_run: Annotated[
         bool,
@@ -115,7 +115,7 @@ class DryRun:
     ] = 10.0
 
 
-_AS_IT_IS, _THIS_MACHINE, _DONE = RunOptions(), Workers(), DryRun()
+_NO_CHANGES, _DEFAULT_WORKERS, _NO_DRY_RUN = RunOptions(), Workers(), DryRun()
 
 
 def run(
@@ -123,9 +123,9 @@ def run(
     /,
     *,
     out: Annotated[Path, Parameter(help="Folder for all results")] = Path("runs"),
-    asked: Annotated[RunOptions, Parameter(name="*")] = _AS_IT_IS,
-    machine: Annotated[Workers, Parameter(name="*")] = _THIS_MACHINE,
-    dry: Annotated[DryRun, Parameter(name="*")] = _DONE,
+    options: Annotated[RunOptions, Parameter(name="*")] = _NO_CHANGES,
+    workers: Annotated[Workers, Parameter(name="*")] = _DEFAULT_WORKERS,
+    dry_run: Annotated[DryRun, Parameter(name="*")] = _NO_DRY_RUN,
     print_config: PrintConfig = False,
 ) -> None:
     """Train networks, select settings on validation data, and test the selected networks.
@@ -134,53 +134,53 @@ def run(
     interruption, the same command continues. The exit status is 1 if jobs failed; the results of
     the other jobs are kept.
     """
-    if not dry.dry_run:
-        _refuse_torchless()
+    if not dry_run.dry_run:
+        _require_torch()
     from abstain_bench.runs.store import JOBS
 
-    config = config_of(task, asked.changes())
-    if print_config or dry.dry_run:
-        _tell(config, None if print_config else dry)
+    config = config_of(task, options.changes())
+    if print_config or dry_run.dry_run:
+        _print_plan(config, None if print_config else dry_run)
         return
-    _say_changes(out, config)
+    _print_changes(out, config)
     with (
-        interruptible("the same command goes on from here."),
-        progress() as bar,
-        JobLines(bar, found=numbers, folder=out / JOBS) as lines,
+        exit_on_interrupt("the same command continues."),
+        progress_bar() as bar,
+        JobLines(bar, describe_result=result_text, folder=out / JOBS) as job_lines,
     ):
         from abstain_bench.runs.run import run_benchmark
 
         store, outcomes = run_benchmark(
             config,
             out,
-            device=machine.device,
-            jobs=min(_JOBS, _cores()) if machine.jobs is None else machine.jobs,
-            engine=machine.engine,
-            address=machine.address,
-            on_outcome=lines,
+            device=workers.device,
+            jobs=min(_MAX_DEFAULT_JOBS, _n_cores()) if workers.jobs is None else workers.jobs,
+            engine=workers.engine,
+            address=workers.address,
+            on_outcome=job_lines,
         )
-    _show_all(store)
-    _end(outcomes, out)
+    _print_results(store)
+    _print_end(outcomes, out)
 
 
-def _show_all(store: "Store") -> None:
-    """Say what the jobs noted, and print what was found."""
+def _print_results(store: "Store") -> None:
+    """Print the notes of the jobs and the summary of the results."""
     for note in store.facts.get("notes", ()):
         _note(f"Note: {note}")
     try:
-        _show(store)
+        _print_summary(store)
     except AbstainError as error:
-        # What was run is there all the same: scores of others may be of networks that have changed.
-        _note(f"There is no summary: {error}")
+        # The runs are stored nevertheless; added scores may belong to networks that have changed.
+        _note(f"The summary is not available: {error}")
 
 
-def _refuse_torchless() -> None:
+def _require_torch() -> None:
     if not is_installed("torch"):
         raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
 
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
-    """Return the configuration of a task, or that of a file."""
+    """Return the configuration of a task or of a file."""
     from abstain_bench.runs.specification import default_config, read_config, update_config
     from abstain_bench.runs.tasks import TASKS
 
@@ -188,8 +188,8 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
         return default_config(task, **changes)
     if protocol := changes.get("protocol"):
         raise InputError(
-            f"the protocol {protocol!r} is of a task (`abstain list tasks`); got {task!r}. A file "
-            "says all itself: begin with one that --print-config wrote"
+            f"`--protocol {protocol}` requires a task (`abstain list tasks`); got {task!r}. A file "
+            "contains all settings: start with a file that --print-config writes"
         )
     path = Path(task)
     if path.suffix.lower() == ".toml" or path.is_file():
@@ -197,155 +197,169 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     try:
         _ = TASKS[task]
     except InputError as error:
-        raise InputError(f"{error} A configuration is a file whose name ends in '.toml'.") from None
+        raise InputError(f"{error} Names of configuration files must end in '.toml'.") from None
     raise AssertionError
 
 
-def _tell(config: "Config", dry: DryRun | None) -> None:
-    """Print what a run would take, or its configuration."""
+def _print_plan(config: "Config", dry_run: DryRun | None) -> None:
+    """Print the budget of a dry run, or the configuration."""
     from abstain._foundation.toml import toml_text
     from abstain_bench.runs.specification import to_toml_tables
 
-    if dry is None:
+    if dry_run is None:
         sys.stdout.write(toml_text(to_toml_tables(config)))
     else:
-        show_budget(config, dry.teraflops)
+        show_budget(config, dry_run.teraflops)
 
 
-def _say_changes(out: Path, config: "Config") -> None:
-    """Refuse a folder of another task; say what is otherwise than it was in the folder."""
+def _print_changes(out: Path, config: "Config") -> None:
+    """Reject a folder of another task, and print the differences from its configuration."""
     from abstain_bench.runs.specification import to_plain
     from abstain_bench.runs.store import MANIFEST, Store, is_manifest_unreadable
 
     if not (out / MANIFEST).is_file() or is_manifest_unreadable(out):
         return
-    before = Store.read(out).config
-    if "task" not in before:
-        # Runs from elsewhere.
+    previous = Store.read(out).config
+    if "task" not in previous:
+        # The folder contains imported runs only.
         return
-    if (task := before["task"]) != config.task:
+    if (task := previous["task"]) != config.task:
         raise InputError(
-            f"the folder {str(out)!r} holds runs of the task {task!r}; choose another one for "
-            f"{config.task!r} with --out"
+            f"the folder {str(out)!r} contains runs of the task {task!r}; choose another folder "
+            f"for {config.task!r} with --out"
         )
-    said = changes_in(before, to_plain(config))
-    if said:
-        words = (
-            "The folder has runs of another configuration. They are kept, and used again where "
-            "nothing that they depend on has changed:"
+    changes = changes_in(previous, to_plain(config))
+    if changes:
+        heading = (
+            "The folder contains runs of another configuration. They are used again if nothing "
+            "that they depend on has changed:"
         )
-        for line in [words, *(f"  {one}" for one in said)]:
+        for line in [heading, *(f"  {change}" for change in changes)]:
             _note(line)
 
 
-def numbers(outcome: "Outcome") -> str:
-    """Return the numbers of a network that was just tested, on i.i.d. pictures."""
+def result_text(outcome: "Outcome") -> str:
+    """Return the results of a tested network on the i.i.d. images, for its line."""
     from abstain.confidence.registry import BASELINE
     from abstain.metrics import METRICS
     from abstain.metrics.catalogue import CLASSIFIER_METRIC, DEFAULT_METRIC
     from abstain_bench.runs.methods import METHODS
 
-    first = outcome.facts.get("first")
-    if outcome.status != "done" or not isinstance(first, dict) or not first:
+    values_by_method = outcome.facts.get("first")
+    if outcome.status != "done" or not isinstance(values_by_method, dict) or not values_by_method:
         return ""
-    known = [name for name in first if name in METHODS]
-    # Its own confidence and the softmax say most; those by several passes are in the tables.
-    one_pass = [name for name in known if not METHODS[name].uses_mean_prediction] or known
-    own = [name for name in one_pass if "learned" in METHODS[name].needs]
-    softmax = [name for name in one_pass if name.rpartition("_")[2] == BASELINE][:1]
-    shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
-    beside, primary = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
-    right = first[shown[0]].get(beside.name) if shown else None
-    said = [] if right is None else [f"{beside.title} {right:.3f}"]
-    values = {METHODS[name].title: first[name].get(primary.name) for name in shown}
-    said += [
-        f"{primary.title} {value:.4f} ({title})"
+    methods = [name for name in values_by_method if name in METHODS]
+    # The learned confidence and the softmax response; the tables contain the other methods.
+    single_pass = [name for name in methods if not METHODS[name].uses_mean_prediction] or methods
+    learned = [name for name in single_pass if "learned" in METHODS[name].needs]
+    softmax = [name for name in single_pass if name.rpartition("_")[2] == BASELINE][:1]
+    reported = list(dict.fromkeys([*softmax, *learned])) or single_pass[:1]
+    classifier_metric, default_metric = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
+    classifier_value = (
+        values_by_method[reported[0]].get(classifier_metric.name) if reported else None
+    )
+    parts = (
+        [] if classifier_value is None else [f"{classifier_metric.title} {classifier_value:.3f}"]
+    )
+    values = {
+        METHODS[name].title: values_by_method[name].get(default_metric.name) for name in reported
+    }
+    parts += [
+        f"{default_metric.title} {value:.4f} ({title})"
         for title, value in values.items()
         if value is not None
     ]
-    return ", ".join(said)
+    return ", ".join(parts)
 
 
-def _show(store: "Store") -> None:
-    """Print the summary, where anything was tested."""
+def _print_summary(store: "Store") -> None:
+    """Print the summary if a run was tested."""
     if not store.tested_runs:
         return
     from abstain_bench.pages import benchmark_terminal
     from abstain_bench.results import results_of
     from abstain_bench.runs.studies import studies_of
 
-    # The report has all metrics, and each severity; this is to be seen at once.
+    # The report contains all metrics and severities; the summary must be available at once.
     studies = [study.name for study in studies_of(store.exposures) if study.headline]
-    with working("Comparing"):
-        found = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
-    console().print(benchmark_terminal(found))
+    with show_status("Comparing"):
+        results = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
+    console().print(benchmark_terminal(results))
 
 
-def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
-    """Name the logs of jobs that failed, and what makes the report."""
+def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
+    """Print the logs of failed jobs and the command that writes the report."""
     from abstain_bench.runs.store import JOBS
 
     failed = [outcome for outcome in outcomes if not outcome.is_done]
     if failed:
-        logs = [str(path) for one in failed if (path := one.job.path(out / JOBS, ".log")).is_file()]
-        words = f"{len(failed)} of {len(outcomes)} jobs failed or were left out. "
-        words += f"Their logs: {', '.join(logs)}. " if logs else ""
-        words += "The same command tries them again."
-        _note(words)
-    said = f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
-    say(said)
+        logs = [
+            str(path)
+            for outcome in failed
+            if (path := outcome.job.path(out / JOBS, ".log")).is_file()
+        ]
+        message = f"{len(failed)} of {len(outcomes)} jobs failed or were skipped. "
+        message += f"Their logs: {', '.join(logs)}. " if logs else ""
+        message += "The same command tries them again."
+        _note(message)
+    message_text = (
+        f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
+    )
+    print_text(message_text)
     if failed:
         sys.stdout.flush()
         raise SystemExit(1)
 
 
 def _note(words: str) -> None:
-    """Say something beside the results: on standard error, and with no markup read from it."""
+    """Print a message on standard error without interpreting markup."""
     Console(stderr=True).print(
         escape_control_characters(words), markup=False, highlight=False, soft_wrap=True
     )
 
 
-def _cores() -> int:
+def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 #: Where the files are is no part of what a run depends on.
-_SAME = {"folder"}
+_IGNORED_FIELDS = {"folder"}
 
 
-def changes_in(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return a line for each field that differs."""
-    old, new = dict(_fields(before, "")), dict(_fields(now, ""))
-    names = [name for name in {**old, **new} if name not in _SAME]
+def changes_in(previous: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
+    """Describe each field that differs, one line per field."""
+    old, new = dict(_fields(previous, "")), dict(_fields(current, ""))
+    names = [name for name in {**old, **new} if name not in _IGNORED_FIELDS]
     return [
-        f"{name}: {_difference(old.get(name), new.get(name))}"
+        f"{name}: {_describe_change(old.get(name), new.get(name))}"
         for name in names
         if old.get(name) != new.get(name)
     ]
 
 
-def _fields(found: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
-    for name, value in found.items():
+def _fields(fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in fields.items():
         if isinstance(value, Mapping):
-            yield from _fields(value, f"{above}{name}.")
+            yield from _fields(value, f"{prefix}{name}.")
         else:
-            yield f"{above}{name}", value
+            yield f"{prefix}{name}", value
 
 
-def _difference(old: Any, new: Any) -> str:
-    """Say what came and went of two lists, or both values."""
+def _describe_change(old: Any, new: Any) -> str:
+    """Describe the added and removed values of a list, or the old and the new value."""
     if isinstance(old, list) and isinstance(new, list):
-        came = [value for value in new if value not in old]
-        went = [value for value in old if value not in new]
-        said = [
-            f"{word} {_said(some)}" for word, some in (("with", came), ("without", went)) if some
+        added = [value for value in new if value not in old]
+        removed = [value for value in old if value not in new]
+        parts = [
+            f"{word} {_value_text(values)}"
+            for word, values in (("with", added), ("without", removed))
+            if values
         ]
-        return ", ".join(said) or "in another order"
-    return f"{_said(old)} -> {_said(new)}"
+        return ", ".join(parts) or "in another order"
+    return f"{_value_text(old)} -> {_value_text(new)}"
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
-        return "not there"
+        return "not set"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

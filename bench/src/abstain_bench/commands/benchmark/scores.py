@@ -1,4 +1,4 @@
-"""Confidences and runs from elsewhere: `abstain benchmark add-scores`, `export` and `import`."""
+"""`abstain benchmark add-scores`, `remove-scores`, `export` and `import`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli.console import leave_word, say, working
-from abstain.cli.options import RunsFolder, in_a_row, several
+from abstain.cli.console import print_text, print_written_files, show_status
+from abstain.cli.options import RunsFolder, list_option, repeatable
 
 _EXPOSURES = (
     "Kind of each data set of the folder, in its order: validation, iid, corruption, "
@@ -32,7 +32,7 @@ def add_scores(
     ] = None,
     title: Annotated[str, Parameter(help="Title of the method")] = "",
     column: Annotated[
-        tuple[str, ...], several("Column with a confidence (default: all other columns)")
+        tuple[str, ...], repeatable("Column with a confidence (default: all other columns)")
     ] = (),
     lower_is_safer: Annotated[
         bool, Parameter(help="Negate the columns, which are uncertainties", negative=())
@@ -48,8 +48,8 @@ def add_scores(
     """
     from abstain_bench.runs.importing import add_scores as add
 
-    with working("Adding"):
-        found = add(
+    with show_status("Adding"):
+        added = add(
             folder,
             file,
             name=name,
@@ -58,10 +58,13 @@ def add_scores(
             lower_is_safer=lower_is_safer,
             replace=replace,
         )
-    for note in found.notes:
-        say(f"Note: {note}")
-    names = ", ".join(method.name for method in found.methods)
-    say(f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest.")
+    for note in added.notes:
+        print_text(f"Note: {note}")
+    names = ", ".join(method.name for method in added.methods)
+    print_text(
+        f"Added {names}; `abstain benchmark report {quote(str(folder))}` includes it in the "
+        "ranking."
+    )
 
 
 def remove_scores(
@@ -72,8 +75,8 @@ def remove_scores(
     """Remove an added method from a folder of runs."""
     from abstain_bench.runs.importing import remove_scores as remove
 
-    found = remove(folder, name)
-    say(f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out.")
+    removed = remove(folder, name)
+    print_text(f"Removed {removed.name} from the ranking.")
 
 
 def export(
@@ -87,15 +90,17 @@ def export(
     from abstain_bench.runs.importing import export as write
     from abstain_bench.runs.store import Store
 
-    with working("Writing"):
-        found = write(Store.read(folder), run, file)
-    say(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
-    leave_word([found.path])
+    with show_status("Writing"):
+        exported = write(Store.read(folder), run, file)
+    print_text(
+        f"{exported.rows:,} rows of {len(exported.runs)} runs, {exported.classes} logits each"
+    )
+    print_written_files([exported.path])
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """Which network the results are of, beyond its arm and seed."""
+    """Properties of the network, in addition to its training objective and seed."""
 
     setting: Annotated[
         str, Parameter(help="Setting of the network, such as dropout1-reward2.2")
@@ -104,7 +109,7 @@ class NetworkOptions:
     objective: Annotated[
         str, Parameter(help="Objective (`abstain list objectives`), if --arm is another name")
     ] = ""
-    held_out: Annotated[tuple[int, ...], in_a_row("Held-out classes of an open-set study")] = ()
+    held_out: Annotated[tuple[int, ...], list_option("Held-out classes of an open-set study")] = ()
     stored_probabilities: Annotated[
         bool,
         Parameter(
@@ -113,7 +118,7 @@ class NetworkOptions:
     ] = False
 
 
-_NO_MORE = NetworkOptions()
+_DEFAULT_NETWORK = NetworkOptions()
 
 
 def _missing_methods(reasons: Mapping[str, str]) -> str:
@@ -136,8 +141,8 @@ def import_runs(
     *,
     arm: Annotated[str, Parameter(help="Training of the network: an objective, or vit, dg, tcp")],
     seed: Annotated[int, Parameter(help="Seed of the network")],
-    exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
-    whose: Annotated[NetworkOptions, Parameter(name="*")] = _NO_MORE,
+    exposures: Annotated[tuple[str, ...], list_option(_EXPOSURES)],
+    network: Annotated[NetworkOptions, Parameter(name="*")] = _DEFAULT_NETWORK,
     replace: Annotated[
         bool, Parameter(help="Replace an imported run with this name", negative=())
     ] = False,
@@ -145,17 +150,24 @@ def import_runs(
     """Import results of FD-Shifts as a run, and compute its scores."""
     from abstain_bench.runs.importing import import_fd_shifts
 
-    # A word on the command line, where a lone hyphen would begin an option.
-    named = ["-" if name == "skip" else name for name in exposures]
-    with working("Importing"):
-        found = import_fd_shifts(
-            results, folder, arm=arm, seed=seed, exposures=named, replaces=replace, **asdict(whose)
+    # The command line uses a word, because a single hyphen would start an option.
+    exposure_names = ["-" if name == "skip" else name for name in exposures]
+    with show_status("Importing"):
+        imported = import_fd_shifts(
+            results,
+            folder,
+            arm=arm,
+            seed=seed,
+            exposures=exposure_names,
+            replaces=replace,
+            **asdict(network),
         )
-    for note in found.notes:
-        say(f"Note: {note}")
-    if found.reasons:
-        say(f"Note: {_missing_methods(found.reasons)}")
-    say(
-        f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
-        f"exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."
+    for note in imported.notes:
+        print_text(f"Note: {note}")
+    if imported.reasons:
+        print_text(f"Note: {_missing_methods(imported.reasons)}")
+    print_text(
+        f"Imported {imported.run.name}: {len(imported.methods)} methods on "
+        f"{len(imported.exposures)} exposures; "
+        f"`abstain benchmark report {quote(str(folder))}` writes the report."
     )

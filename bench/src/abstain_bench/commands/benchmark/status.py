@@ -1,4 +1,4 @@
-"""`abstain benchmark status`: how far the runs of a folder are."""
+"""`abstain benchmark status`: progress of the runs in a folder."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from abstain.cli.console import console, line, time_said
+from abstain.cli.console import console, format_duration, plain_text
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
-from abstain_bench.commands.job_lines import step_said
+from abstain_bench.commands.job_lines import progress_text
 
 if TYPE_CHECKING:
     from abstain_bench.runs.costs import Cost
@@ -31,43 +31,45 @@ def status(
     """Print the progress of a run: finished and failed jobs, and the selected settings so far."""
     from abstain_bench.runs.progress import read_progress
 
-    found = read_progress(folder)
-    metrics = list(dict.fromkeys(one.metric for one in found.selected))
+    progress = read_progress(folder)
+    metrics = list(dict.fromkeys(selection.metric for selection in progress.selected))
     if metric is not None and metrics and metric not in metrics:
-        msg = f"no setting was chosen by {metric!r}.{suggest(metric, metrics)} There are "
-        raise UnknownNameError(msg + ", ".join(metrics))
+        message = f"no setting was selected by {metric!r}.{suggest(metric, metrics)} Metrics: "
+        raise UnknownNameError(message + ", ".join(metrics))
     out = console()
-    out.print(line(f"{_what(found)}; {_size(found)} in {folder}"))
-    if found.arms:
-        out.print(_arms(found))
-    for arm, count in found.imported.items():
-        out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
-    shown = metric or (metrics[0] if metrics else "")
-    chosen = [one for one in found.selected if one.metric == shown]
-    if chosen:
+    out.print(plain_text(f"{_configuration_text(progress)}; {_size_text(progress)} in {folder}"))
+    if progress.arms:
+        out.print(_objectives_table(progress))
+    for arm, count in progress.imported.items():
+        out.print(plain_text(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
+    displayed_metric = metric or (metrics[0] if metrics else "")
+    selections = [
+        selection for selection in progress.selected if selection.metric == displayed_metric
+    ]
+    if selections:
         out.print()
-        out.print(_choices(chosen, final=found.is_validated))
+        out.print(_selections_table(selections, is_final=progress.is_validated))
     if costs:
-        _print_costs(found.costs)
-    _print_rest(found)
+        _print_costs(progress.costs)
+    _print_remaining(progress)
 
 
-def _what(found: "Progress") -> str:
-    config = found.store.config
+def _configuration_text(progress: "Progress") -> str:
+    config = progress.store.config
     if "task" not in config:
-        return "Runs from elsewhere"
+        return "Imported runs"
     seeds = len(config["seeds"])
     return f"{config['task']}, {config['model']}, {seeds} seed{'s' * (seeds > 1)}"
 
 
 def _print_costs(costs: "Sequence[Cost]") -> None:
-    """Print a table of the stages, and one of the scores."""
+    """Print the costs by stage and by score."""
     from abstain_bench.runs.costs import costs_by_score, costs_by_stage
 
     out = console()
     for title, names, rows in (
-        ("What each stage took", ("stage", "part"), costs_by_stage(costs)),
-        ("What each score took, fitted and computed", ("score",), costs_by_score(costs)),
+        ("Time by stage", ("stage", "part"), costs_by_stage(costs)),
+        ("Time by score (fitting and computing)", ("score",), costs_by_score(costs)),
     ):
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.title, table.title_justify, table.title_style = title, "left", "bold"
@@ -76,63 +78,67 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
         for name in ("jobs", "seconds", "share"):
             table.add_column(name, justify="right")
         for row in rows:
-            words = (line(word) for word in row.labels)
-            table.add_row(*words, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
+            cells = (plain_text(word) for word in row.labels)
+            table.add_row(*cells, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
         if rows:
             out.print()
             out.print(table)
     out.print()
 
 
-def _print_rest(found: "Progress") -> None:
+def _print_remaining(progress: "Progress") -> None:
     out = console()
-    for step in found.running_jobs:
-        out.print(line(f"Going on: {step.name}: {step_said(step)}"))
-    if found.unfinished_trainings:
-        out.print(line(f"Begun, and kept in part: {', '.join(found.unfinished_trainings)}"))
-    for failure in found.failures:
-        out.print(line(f"Failed: {failure.name}: {failure.error}. Its log: {failure.log}"))
-    if found.is_finished:
-        words = "All is done"
-    elif found.failures:
-        words = "Not all is done. The command that began this goes on, and tries again what failed"
+    for step in progress.running_jobs:
+        out.print(plain_text(f"Running: {step.name}: {progress_text(step)}"))
+    if progress.unfinished_trainings:
+        out.print(
+            plain_text(
+                f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}"
+            )
+        )
+    for failure in progress.failures:
+        out.print(plain_text(f"Failed: {failure.name}: {failure.error}. Log: {failure.log}"))
+    if progress.is_finished:
+        state = "The run is complete"
+    elif progress.failures:
+        state = "The run is incomplete. The same `run` command continues it and repeats failed jobs"
     else:
-        words = "Not all is done. Unless a run is going on, the command that began it goes on"
+        state = "The run is incomplete. If it is not running, the same `run` command continues it"
     # Imported runs have no jobs.
-    took = f"; the jobs so far took {time_said(found.seconds)}" if found.arms else ""
-    out.print(line(f"{words}{took}."))
+    time_text = f"; time of all jobs: {format_duration(progress.seconds)}" if progress.arms else ""
+    out.print(plain_text(f"{state}{time_text}."))
 
 
-def _arms(found: "Progress") -> Table:
+def _objectives_table(progress: "Progress") -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("arm", no_wrap=True)
     for name in ("networks", "trained", "validated", "to test", "tested"):
         table.add_column(name, justify="right")
-    for arm in found.arms:
-        # What is tested is known once all are validated.
-        to_test = str(arm.n_to_test) if found.is_validated else "?"
+    for arm in progress.arms:
+        # The tests are known after all networks are validated.
+        to_test = str(arm.n_to_test) if progress.is_validated else "?"
         numbers = (arm.n_networks, arm.n_trained, arm.n_validated)
-        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
+        table.add_row(plain_text(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
     return table
 
 
-def _choices(chosen: "list[SelectedSetting]", *, final: bool) -> Table:
-    so_far = "" if final else " so far"
+def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) -> Table:
+    so_far = "" if is_final else " so far"
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.title = f"Settings chosen{so_far} by {chosen[0].metric} on validation data"
+    table.title = f"Settings selected{so_far} by {selections[0].metric} on validation data"
     table.title_justify, table.title_style = "left", "bold"
     for name in ("method", "arm", "setting"):
         table.add_column(name, no_wrap=True)
     table.add_column("mean", justify="right")
-    table.add_column("of settings", justify="right")
-    for one in chosen:
-        names = (line(name) for name in (one.method, one.arm, one.setting))
-        table.add_row(*names, f"{one.value:.4g}", str(len(one.tried)))
+    table.add_column("settings tried", justify="right")
+    for selection in selections:
+        names = (plain_text(name) for name in (selection.method, selection.arm, selection.setting))
+        table.add_row(*names, f"{selection.value:.4g}", str(len(selection.tried)))
     return table
 
 
-def _size(found: "Progress") -> str:
-    size = float(found.size)
+def _size_text(progress: "Progress") -> str:
+    size = float(progress.size)
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             break

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from abstain_bench.commands.study.command import NOTHING, Quick, StudyOutput, command_of
+from abstain_bench.commands.study.command import NO_OUTPUT, Quick, StudyOutput, command_of
 from abstain_bench.commands.study.overview import rerun
 from abstain_bench.studies import STUDIES
 
@@ -24,9 +24,9 @@ def studies(
     name: Annotated[str, Parameter(show=False)] = "",
     /,
     *,
-    every: Annotated[bool, Parameter("--all", help="Run all studies", negative=())] = False,
+    run_all: Annotated[bool, Parameter("--all", help="Run all studies", negative=())] = False,
     quick: Quick = False,
-    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
+    output: Annotated[StudyOutput, Parameter(name="*")] = NO_OUTPUT,
 ) -> None:
     """Reproduce studies from the literature.
 
@@ -35,9 +35,9 @@ def studies(
     The exit status is 1 if a study failed.
     """
     if name:
-        # A command takes the names there are; what is left is refused with what it may have meant.
+        # Subcommands handle existing names; other names raise an error with a suggestion.
         STUDIES[name]
-    elif every:
-        rerun(leave, quick=quick)
+    elif run_all:
+        rerun(output, quick=quick)
     else:
         study.help_print([])

@@ -1,4 +1,4 @@
-"""The command of a study, made from its entry."""
+"""The command of a study, created from its entry."""
 
 import json
 import sys
@@ -13,10 +13,17 @@ from typing import Annotated, Any, Final, Literal, get_origin
 from cyclopts import Parameter
 
 from abstain._foundation.notes import Note
-from abstain.cli.console import interruptible, progress, working
-from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.predictions import read_named
+from abstain.cli.console import exit_on_interrupt, progress_bar, show_status
+from abstain.cli.options import DEFAULT_COLUMNS, Columns, Files, PrintConfig, repeatable
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import read_by_name
 from abstain.errors import InputError
 from abstain_bench.commands.job_lines import JobLines
 from abstain_bench.studies import StudyEntry, StudyOption, StudyResult
@@ -24,7 +31,7 @@ from abstain_bench.studies import StudyEntry, StudyOption, StudyResult
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOutput:
-    """What a study leaves behind."""
+    """Output options of a study."""
 
     out: Annotated[
         Path | None,
@@ -36,10 +43,10 @@ class StudyOutput:
     ] = ("svg",)
 
 
-#: What a study says, for a program: its parameters, verdict and notes.
-SAID: Final = "study.json"
+#: File with the parameters, conclusion and notes of a study.
+STUDY_RECORD: Final = "study.json"
 
-#: Whether a study is run with the settings of its entry that take seconds.
+#: Option that runs a study with its small settings.
 Quick = Annotated[bool, Parameter(help="Use small settings that take seconds", negative=())]
 
 #: The same option of a study that has no smaller settings, so that scripts can pass it to all.
@@ -47,8 +54,8 @@ AlwaysQuick = Annotated[
     bool, Parameter(help="No effect, because this study takes seconds", negative=())
 ]
 
-#: Nothing is left behind but what is printed.
-NOTHING = StudyOutput()
+#: Output options without files.
+NO_OUTPUT = StudyOutput()
 
 
 def command_of(entry: StudyEntry) -> Callable[..., None]:
@@ -56,12 +63,12 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
     command_signature = _signature_of(entry)
     parameters = {option.flag: option.name for option in entry.options}
 
-    # An option that is not given is left to the study, which has its own defaults.
+    # Options that are not passed have the defaults of the study function.
     def study(*args: Any, **kwargs: Any) -> None:
         values = command_signature.bind(*args, **kwargs).arguments
         files = values.pop("files", ())
-        columns = values.pop("columns", USUAL_COLUMNS)
-        output = values.pop("leave", NOTHING)
+        columns = values.pop("columns", DEFAULT_COLUMNS)
+        output = values.pop("leave", NO_OUTPUT)
         print_config = values.pop("print_config", False)
         arguments = dict(entry.quick) if values.pop("quick", False) else {}
         arguments |= {parameters[flag]: value for flag, value in values.items()}
@@ -84,23 +91,23 @@ def _signature_of(entry: StudyEntry) -> Signature:
     arguments = [_argument_of(option) for option in entry.options]
     if entry.reads_files:
         files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
-        arguments = [files, _keyword("columns", _flattened(Columns), USUAL_COLUMNS), *arguments]
+        arguments = [files, _keyword("columns", _flattened(Columns), DEFAULT_COLUMNS), *arguments]
     arguments.append(_keyword("quick", Quick if entry.quick else AlwaysQuick, default=False))
     if entry.configuration is not None:
         arguments.append(_keyword("print_config", PrintConfig, default=False))
-    return Signature([*arguments, _keyword("leave", _flattened(StudyOutput), NOTHING)])
+    return Signature([*arguments, _keyword("leave", _flattened(StudyOutput), NO_OUTPUT)])
 
 
 def _argument_of(option: StudyOption) -> Argument:
     if option.kind == tuple[str, ...]:
-        parameter = several(option.help)
+        parameter = repeatable(option.help)
     elif get_origin(option.kind) is tuple:
         parameter = Parameter(help=option.help, negative=(), consume_multiple=True)
     else:
         parameter = Parameter(help=option.help, negative=() if option.kind is bool else None)
-    place = Argument.POSITIONAL_ONLY if option.is_positional else Argument.KEYWORD_ONLY
+    parameter_kind = Argument.POSITIONAL_ONLY if option.is_positional else Argument.KEYWORD_ONLY
     annotation: Any = Annotated[option.kind, parameter]
-    return Argument(option.flag, place, default=option.default, annotation=annotation)
+    return Argument(option.flag, parameter_kind, default=option.default, annotation=annotation)
 
 
 def _keyword(name: str, kind: Any, default: Any) -> Argument:
@@ -121,75 +128,75 @@ def _run(
     """Run a study, print its result, and write its files."""
     from abstain_bench.pages import study_terminal
 
-    data, notes = read_named(files, columns)
+    data, notes = read_by_name(files, columns)
     inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
     # A folder that cannot be written to is rejected before the work and not after it.
-    target = place(output.out, [*RESULTS, REPORT], inputs)
-    result = found_by(entry, output.out, arguments, data)
+    target = check_folder(output.out, [*RESULTS, REPORT], inputs)
+    result = run_study(entry, output.out, arguments, data)
     result = replace(result, notes=(*result.notes, *notes))
-    kept = () if output.out is None else [output.out / name for name in entry.job_folders]
-    finish(
+    job_folders = () if output.out is None else [output.out / name for name in entry.job_folders]
+    write_and_print(
         lambda: study_terminal(result),
-        lambda: left_by(result, output.figures),
+        lambda: study_files(result, output.figures),
         target,
-        after=kept,
+        after=job_folders,
     )
-    if missing(result):
+    if has_missing_jobs(result):
         # A script notices that not all was done, after everything has been written.
         sys.stdout.flush()
         raise SystemExit(1)
 
 
-def found_by(
+def run_study(
     entry: StudyEntry,
     out: Path | None,
     parameters: Mapping[str, Any],
     data: Mapping[str, Any] | None = None,
 ) -> StudyResult:
-    """Run a study and say what goes on."""
-    read = [data or None] if entry.reads_files else []
-    run = partial(entry.run, *read, **parameters)
+    """Run a study and display its progress."""
+    data_arguments = [data or None] if entry.reads_files else []
+    run = partial(entry.run, *data_arguments, **parameters)
     try:
         if entry.job_folders:
-            return _kept(run, out)
-        with working(f"Studying: {entry.title}"):
+            return _run_with_jobs(run, out)
+        with show_status(f"Studying: {entry.title}"):
             return run()
     except MemoryError as error:
         raise InputError(
-            f"not enough memory: {error}; ask for smaller sizes, fewer points or repeats"
+            f"not enough memory: {error}; choose smaller sizes, fewer points or fewer repetitions"
         ) from None
 
 
-def _kept(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:
-    """Run a study that keeps what is done, and say which part of it is."""
+def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:
+    """Run a study that stores its jobs, and display their progress."""
     from abstain_bench.runs.store import JOBS
 
-    after = "the same command goes on from here."
-    after = after if out is not None else f"nothing is kept; with --out {after}"
-    with interruptible(after), progress() as bar:
+    message = "the same command continues."
+    message = message if out is not None else f"nothing is stored; with --out, {message}"
+    with exit_on_interrupt(message), progress_bar() as bar:
         jobs = None if out is None else out / JOBS
         with JobLines(bar, folder=jobs) as lines:
             return run(out=out, on_outcome=lines)
 
 
-def missing(found: StudyResult) -> bool:
-    """Tell whether jobs of a study were not done."""
-    jobs = found.rows("jobs") if "jobs" in found.tables else ()
+def has_missing_jobs(result: StudyResult) -> bool:
+    """Return True if jobs of a study failed or were skipped."""
+    jobs = result.rows("jobs") if "jobs" in result.tables else ()
     return any(row.get("status") in {"failed", "left out"} for row in jobs)
 
 
-def left_by(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the files of a study: tables, page, figures, and what it says."""
+def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files of a study: tables, page, figures and the record for programs."""
     from abstain_bench.pages import study_html
 
-    first, *others = found.tables
-    tables = {"results": found.rows(first)} | {name: found.rows(name) for name in others}
-    page = study_html(found, command=command())
-    said = {name: getattr(found, name) for name in ("name", "parameters", "verdict")}
-    said["notes"] = [
+    first, *other_names = result.tables
+    tables = {"results": result.rows(first)} | {name: result.rows(name) for name in other_names}
+    page = study_html(result, command=current_command())
+    record = {name: getattr(result, name) for name in ("name", "parameters", "verdict")}
+    record["notes"] = [
         f"Warning: {note}" if isinstance(note, Note) and note.level == "warning" else str(note)
-        for note in found.notes
+        for note in result.notes
     ]
-    said["seconds"] = found.seconds
-    words = json.dumps(said, indent=1, default=str, ensure_ascii=False) + "\n"
-    return {**files_of(tables, page, found, formats), SAID: words.encode()}
+    record["seconds"] = result.seconds
+    text = json.dumps(record, indent=1, default=str, ensure_ascii=False) + "\n"
+    return {**make_files(tables, page, result, formats), STUDY_RECORD: text.encode()}

@@ -40,7 +40,7 @@ def models() -> dict[str, Population]:
     """Return the populations by their names in tables."""
     names = (CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT, PERFECT, RANDOM)
     populations = {name: simulate.make(f"cwsa-{name}") for name in names}
-    populations[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(known_share=0.9)
+    populations[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(informed_share=0.9)
     populations[PERFECT_TEXT] = simulate.discrete_scores([1.0], [1.0], [0.0])
     return populations
 
