@@ -54,7 +54,7 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     >>> round(ab.thresholds.binomial_risk_bound(300, 0, 0.05), 5)
     0.00994
     """
-    samples, failures = _whole(m, "m"), _whole(k, "k")
+    samples, failures = _check_integers(m, "m"), _check_integers(k, "k")
     try:
         samples, failures = np.broadcast_arrays(samples, failures)
     except ValueError:
@@ -69,7 +69,7 @@ def binomial_risk_bound(m: int | Array, k: int | Array, delta: float | Array) ->
     return float(out) if out.ndim == 0 else out
 
 
-def _whole(x: int | Array, name: str) -> Array:
+def _check_integers(x: int | Array, name: str) -> Array:
     out = np.asarray(x)
     if out.dtype.kind not in "iu":
         raise InputError(f"`{name}` must be whole numbers; got {x!r}")

@@ -174,10 +174,10 @@ def _binary(s: Scored, aim: RuleTarget) -> DecisionRule:
         if low > high:
             break
     if best[0] < 0:
-        least = min_count(aim.target, alpha)
+        required = min_count(aim.target, alpha)
         return (
-            too_few_samples_rule(s, aim, least)
-            if s.n_rows < least
+            too_few_samples_rule(s, aim, required)
+            if s.n_rows < required
             else nothing_certified_rule(s, aim, alpha)
         )
     return _choice.build_rule(s, best[0], aim, bound=best[1])
@@ -317,9 +317,9 @@ def check_starts(starts: Sequence[float]) -> tuple[float, ...]:
 
 def _downhill(s: Scored, aim: RuleTarget) -> DecisionRule:
     """Walk from accepting nothing, which is safe for the generalized risk."""
-    least = min_count(aim.target, aim.delta or 0.0)
-    if s.n_rows < least:
-        return too_few_samples_rule(s, aim, least)
+    required = min_count(aim.target, aim.delta or 0.0)
+    if s.n_rows < required:
+        return too_few_samples_rule(s, aim, required)
     last = int(_walks.next_failure(passing_groups(s, aim, aim.delta or 0.0))[0]) - 1
     if last < 0:
         return nothing_certified_rule(s, aim, aim.delta or 0.0)

@@ -112,11 +112,11 @@ def _uncontrolled(s: Scored, aim: RuleTarget, largest: float) -> str:
     """Return the reason: too few samples, or too many failures among the most confident ones."""
     target, worth = aim.target, s.groups.total_weight / (aim.max_ratio or 1.0)
     if largest > target * (worth + 1):
-        least = _choice.format_count(largest / target - 1)
+        required = _choice.format_count(largest / target - 1)
         few = f", worth {worth:.4g} of the largest ratio," if aim.max_ratio is not None else ""
         return (
             f"{s.n_rows} samples{few} cannot control a generalized risk of {target:g}, which takes "
-            f"at least {least}"
+            f"at least {required}"
         )
     wrong, size = float(s.groups.cumulative_loss[0]), int(s.groups.cumulative_count[0])
     return (
@@ -196,12 +196,12 @@ def coverage_guarantee(
         ratio,
         rng,
     )
-    rank = _least_rank(s.n_rows, share, delta)
+    rank = _smallest_rank(s.n_rows, share, delta)
     if rank > s.n_rows:
-        least = _choice.format_count(np.log(delta) / np.log(share))
+        required = _choice.format_count(np.log(delta) / np.log(share))
         reason = (
             f"{s.n_rows} samples cannot guarantee a coverage of {share:g} with delta {delta:g}, "
-            f"which takes at least {least}{few_samples_hint(aim)}"
+            f"which takes at least {required}{few_samples_hint(aim)}"
         )
         return _choice.build_unattainable_rule(s, aim, reason, has_losses=False)
     index = int(np.searchsorted(s.groups.cumulative_count, rank))
@@ -209,7 +209,7 @@ def coverage_guarantee(
     return _choice.build_rule(s, index, aim, bound=bound, has_losses=False)
 
 
-def _least_rank(n: int, share: float, delta: float) -> int:
+def _smallest_rank(n: int, share: float, delta: float) -> int:
     """Return the smallest k with P(Bin(n, share) >= k) <= delta; n + 1 if there is none."""
     ranks = np.arange(1, n + 1)
     is_enough = special.bdtrc(ranks - 1.0, np.int64(n), share) <= delta

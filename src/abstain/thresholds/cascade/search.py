@@ -1,10 +1,9 @@
-"""Which thresholds: every choice is measured at once, the promising ones are tested in order.
+"""Selection of the thresholds of a cascade by Pareto testing.
 
-Pareto testing. One part of the calibration samples orders the choices: among those that no other
-beats in both evidence and cost, from the one that is surest to keep the promise to the cheapest.
-The other part, which knows nothing of that order, tests them one after the other at level delta and
-stops at the first that fails. Except with chance delta no choice that it passed breaks the promise,
-so that the cheapest of them may be taken.
+One part of the calibration samples orders the choices of thresholds: those on the Pareto front of
+evidence and cost, from the safest to the cheapest. The other part, which is independent of that
+order, tests them one after the other at level delta and stops at the first failure. With
+probability 1 - delta, no choice that passes exceeds a limit, so the cheapest of them is selected.
 """
 
 from dataclasses import dataclass, replace
@@ -28,36 +27,36 @@ from abstain.thresholds.cascade.totals import ChoiceTotals, compute_totals, thre
 from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-#: So many choices of thresholds are measured, for any number of stages.
-_CHOICES: Final = 2**14
-#: And so many thresholds of one stage, at most.
-_MOST: Final = 500
-#: So many stages have two thresholds each then.
-_STAGES: Final = 7
+#: Largest number of choices of thresholds, for any number of stages.
+_MAX_CHOICES: Final = 2**14
+#: Largest number of thresholds of one stage.
+_MAX_THRESHOLDS: Final = 500
+#: Largest number of stages, each with two thresholds.
+_MAX_STAGES: Final = 7
 
 
 @dataclass(frozen=True, eq=False)
 class CascadeFrontier:
-    """Every choice of thresholds that was measured, and which of them keep the promise.
+    """All choices of thresholds, with their results, and the choices that reach the limits.
 
     Attributes
     ----------
     plan : CascadePlan
-        What was asked for.
+        Limits and costs.
     stages : tuple of CascadeStage
         The stages, without thresholds.
     grids : tuple of ndarray
-        The thresholds of each stage, ascending. The choices of a stage are to answer all (place 0),
-        to answer from each of them on, and not to be run (the last place).
+        The thresholds of each stage, ascending. The choices of a stage are: answer all (index 0),
+        answer from a threshold on, and do not run (last index).
     risk, reviews, cost : ndarray of shape (choices,)
-        Mean loss, share sent to the person and mean cost on all calibration samples. The last
-        stage's choices vary fastest.
+        Mean loss, share of reviewed samples and mean cost on all calibration samples. The choices
+        of the last stage vary fastest.
     order : ndarray of int
-        The choices that were put to the test, in that order.
+        The tested choices, in the order of the tests.
     p_value : ndarray
-        Theirs, on the samples that test.
+        P-values of these choices, on the test part.
     n, tested : int
-        Calibration samples, and those that test.
+        Number of calibration samples, and number of samples in the test part.
     """
 
     plan: CascadePlan
@@ -70,50 +69,51 @@ class CascadeFrontier:
     p_value: FloatArray
     n: int
     n_tested: int
-    #: What was counted for the first of them in that order, on the samples that test.
+    #: Loss and number of reviews of the first tested choice, on the test part.
     closest: tuple[float, float]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many choices each stage has."""
+        """Number of choices of each stage."""
         return tuple(grid.size + 2 for grid in self.grids)
 
     @cached_property
     def certified(self) -> IntArray:
-        """The choices that keep the promise, up to delta."""
+        """The choices that reach the limits, with confidence 1 - delta."""
         return self.order[: fixed_sequence(self.p_value, delta=self.plan.delta)]
 
     @property
     def selected(self) -> int | None:
-        """The cheapest of these, of equal ones that of the least risk; None where there is none."""
-        found = self.certified
-        if found.size == 0:
+        """The cheapest certified choice, for equal costs that with the lowest risk; or None."""
+        certified = self.certified
+        if certified.size == 0:
             return None
-        return int(found[np.lexsort((self.risk[found], self.cost[found]))[0]])
+        by_cost_and_risk = np.lexsort((self.risk[certified], self.cost[certified]))
+        return int(certified[by_cost_and_risk[0]])
 
     def efficient(self, mask: BoolArray | None = None) -> IntArray:
-        """Return the choices that no other beats in risk and cost, from the safest on.
+        """Return the Pareto front of risk and cost, from the safest choice on.
 
         Parameters
         ----------
         among : ndarray of shape (choices,), optional
-            Whether each counts at all.
+            The choices to compare; by default all.
 
         Returns
         -------
         ndarray of int
-            Places.
+            Indices of choices.
         """
         known = np.arange(self.risk.size) if mask is None else np.flatnonzero(mask)
-        return known[_unbeaten(self.risk[known], self.cost[known])]
+        return known[_pareto_front(self.risk[known], self.cost[known])]
 
     def only_stage(self, stage: int) -> BoolArray:
-        """Tell in which choices no other model than this stage is run.
+        """Return the choices in which only this stage is run.
 
         Parameters
         ----------
         stage : int
-            Its place.
+            Index of the stage.
 
         Returns
         -------
@@ -126,17 +126,17 @@ class CascadeFrontier:
         return np.all(others, axis=0) if others else np.ones(self.risk.size, np.bool_)
 
     def answer_all_choice(self, stage: int) -> int:
-        """Return the choice in which one stage answers everything, or with -1 the person.
+        """Return the choice in which one stage, or the person, answers everything.
 
         Parameters
         ----------
         stage : int
-            The place of a stage.
+            Index of a stage, or -1 for the person.
 
         Returns
         -------
         int
-            A place.
+            Index of the choice.
         """
         last = [size - 1 for size in self.shape]
         if stage >= 0:
@@ -149,12 +149,12 @@ class CascadeFrontier:
         Parameters
         ----------
         choice : int
-            Its place.
+            Index of the choice.
 
         Returns
         -------
         tuple of CascadeStage
-            What comes after a stage that answers all is not run.
+            The stages after one that answers all are not run.
         """
         places = [int(p) for p in np.unravel_index(choice, self.shape)]
         over = False
@@ -173,154 +173,155 @@ class CascadeFrontier:
 def compute_frontier(
     data: CascadeData, stages: tuple[CascadeStage, ...], plan: CascadePlan
 ) -> CascadeFrontier:
-    """Measure every choice of thresholds, and test the promising ones in order.
+    """Compute the results of all choices of thresholds, and test the Pareto front in order.
 
     Parameters
     ----------
     data : CascadeData
         The calibration samples.
     stages : tuple of CascadeStage
-        Names, costs and scores, in the order in which they are asked.
+        Names, costs and scores of the stages, in their order.
     plan : CascadePlan
-        What is asked for.
+        Limits and costs.
 
     Returns
     -------
     CascadeFrontier
-        The same for the same data and plan.
+        The result depends only on the data and the plan.
 
     Raises
     ------
     InputError
-        Fewer than two samples, or more than seven stages.
+        If there are fewer than two samples, or more than seven stages.
     """
-    _refuse_size(len(stages), data.n)
-    first = np.zeros(data.n, np.bool_)
-    rows = np.random.default_rng(plan.seed).permutation(data.n)
-    # One sample at least for either purpose.
-    first[rows[: min(max(round(plan.ordered_by * data.n), 1), data.n - 1)]] = True
-    ordering, testing = data.subset(first), data.subset(~first)
-    grids = tuple(_grid(x, _most(len(stages))) for x in ordering.confidences)
-    measured = [
-        compute_totals(part, threshold_codes(part, grids), grids) for part in (ordering, testing)
-    ]
-    evidence = _p_values(measured[0], plan, binary=data.is_binary)
-    order = _unbeaten(evidence, measured[0].cost(stages, plan))
-    tests = measured[1].select(order)
-    p_value = _p_values(tests, plan, binary=data.is_binary)
-    whole = measured[0].add(measured[1])
+    _check_size(len(stages), data.n)
+    shuffled = np.random.default_rng(plan.seed).permutation(data.n)
+    # Each part has at least one sample.
+    n_ordering = min(max(round(plan.ordered_by * data.n), 1), data.n - 1)
+    is_ordering = np.zeros(data.n, np.bool_)
+    is_ordering[shuffled[:n_ordering]] = True
+    ordering, testing = data.subset(is_ordering), data.subset(~is_ordering)
+    max_thresholds = _max_thresholds(len(stages))
+    grids = tuple(_grid(confidence, max_thresholds) for confidence in ordering.confidences)
+    ordering_totals = compute_totals(ordering, threshold_codes(ordering, grids), grids)
+    testing_totals = compute_totals(testing, threshold_codes(testing, grids), grids)
+    evidence = _p_values(ordering_totals, plan, binary=data.is_binary)
+    order = _pareto_front(evidence, ordering_totals.cost(stages, plan))
+    tested_totals = testing_totals.select(order)
+    totals = ordering_totals.add(testing_totals)
     return CascadeFrontier(
-        plan,
-        tuple(replace(s, answers="none", threshold=None) for s in stages),
-        grids,
-        whole.loss / data.n,
-        whole.reviews / data.n,
-        whole.cost(stages, plan),
-        order,
-        p_value,
-        data.n,
-        testing.n,
-        (float(tests.loss[0]), float(tests.reviews[0])),
+        plan=plan,
+        stages=tuple(replace(stage, answers="none", threshold=None) for stage in stages),
+        grids=grids,
+        risk=totals.loss / data.n,
+        reviews=totals.reviews / data.n,
+        cost=totals.cost(stages, plan),
+        order=order,
+        p_value=_p_values(tested_totals, plan, binary=data.is_binary),
+        n=data.n,
+        n_tested=testing.n,
+        closest=(float(tested_totals.loss[0]), float(tested_totals.reviews[0])),
     )
 
 
-def select_cascade(found: CascadeFrontier, data: CascadeData) -> Cascade:
-    """Return the cascade of the cheapest choice that keeps the promise, or the reason for none.
+def select_cascade(frontier: CascadeFrontier, data: CascadeData) -> Cascade:
+    """Return the cascade of the cheapest certified choice, or a reason if there is none.
 
     Parameters
     ----------
-    found : CascadeFrontier
-        What `frontier_of` returned.
+    frontier : CascadeFrontier
+        Result of `compute_frontier`.
     data : CascadeData
-        The same samples.
+        The same calibration samples.
 
     Returns
     -------
     Cascade
-        With what it does on these samples.
+        The cascade with its results on these samples.
     """
-    at = found.selected
-    reason = _reason(found, binary=data.is_binary) if at is None else ""
-    choice = found.answer_all_choice(-1) if at is None else at
-    stages = found.stages_for_choice(choice)
-    made = Cascade(stages, found.plan, found.n, found.n_tested, (0.0,) * (len(stages) + 1), 0.0)
-    counts = np.bincount(made.decide(*data.confidences), minlength=len(stages) + 1)
+    choice, reason = frontier.selected, ""
+    if choice is None:
+        choice = frontier.answer_all_choice(-1)
+        reason = _reason(frontier, binary=data.is_binary)
+    stages = frontier.stages_for_choice(choice)
+    no_answers = (0.0,) * (len(stages) + 1)
+    cascade = Cascade(stages, frontier.plan, frontier.n, frontier.n_tested, no_answers, 0.0)
+    answered_by = cascade.decide(*data.confidences)
+    counts = np.bincount(answered_by, minlength=len(stages) + 1)
     return replace(
-        made,
-        answered=tuple(float(k) / found.n for k in counts),
-        risk=float(found.risk[choice]),
-        cost=float(found.cost[choice]),
+        cascade,
+        answered=tuple(float(count) / frontier.n for count in counts),
+        risk=float(frontier.risk[choice]),
+        cost=float(frontier.cost[choice]),
         reason=reason,
     )
 
 
-def _refuse_size(stages: int, n: int) -> None:
+def _check_size(stages: int, n: int) -> None:
     if n < 2:
+        raise InputError("a cascade needs at least 2 calibration samples, one for each part; got 1")
+    if stages > _MAX_STAGES:
         raise InputError(
-            "a cascade takes at least 2 calibration samples, to order and to test; got 1"
-        )
-    if stages > _STAGES:
-        raise InputError(
-            f"a cascade has at most {_STAGES} stages beside the {PERSON}; got {stages}"
+            f"a cascade has at most {_MAX_STAGES} stages in addition to the {PERSON}; got {stages}"
         )
 
 
-def _most(stages: int) -> int:
-    """Return how many thresholds a stage may have, so that there are not too many choices."""
-    return min(_MOST, max(2, int(_CHOICES ** (1 / stages)) - 2))
+def _max_thresholds(stages: int) -> int:
+    """Return the largest number of thresholds of a stage, which limits the number of choices."""
+    return min(_MAX_THRESHOLDS, max(2, int(_MAX_CHOICES ** (1 / stages)) - 2))
 
 
 def _grid(confidence: FloatArray, most: int) -> FloatArray:
-    """Return the thresholds to try: the distinct confidences, evenly spread where they are many."""
+    """Return candidate thresholds: the distinct confidences, or evenly spaced ranks of them."""
     ordered = np.sort(confidence.astype(np.float64))
     places = np.unique(np.linspace(0, ordered.size - 1, most).round().astype(np.int64))
     out: FloatArray = np.unique(ordered) if np.unique(ordered).size <= most else ordered[places]
     return np.unique(out)
 
 
-def _p_values(found: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
-    """Return the p-values of "the risk or the load is above its target": the larger of both."""
+def _p_values(totals: ChoiceTotals, plan: CascadePlan, *, binary: bool) -> FloatArray:
+    """Return the p-value of "the risk or the load is above its limit": the larger of both."""
     test = binomial_p_value if binary else hoeffding_bentkus_p_value
-    n = np.full(found.loss.shape, found.n)
-    out = test(n, found.loss, plan.max_risk)
+    n = np.full(totals.loss.shape, totals.n)
+    out = test(n, totals.loss, plan.max_risk)
     if plan.capacity >= 1:
         return out
     if plan.capacity <= 0:
-        # What sends nobody to the person by construction, and not by chance.
-        return np.where(found.no_reviews, out, 1.0)
-    load = np.where(found.no_reviews, 0.0, binomial_p_value(n, found.reviews, plan.capacity))
+        # Only choices without reviews by construction reach a capacity of 0.
+        return np.where(totals.no_reviews, out, 1.0)
+    load = np.where(totals.no_reviews, 0.0, binomial_p_value(n, totals.reviews, plan.capacity))
     return np.maximum(out, load)
 
 
-def _unbeaten(first: FloatArray, second: FloatArray) -> IntArray:
-    """Return the places that none beats in both numbers, ascending in the first."""
+def _pareto_front(first: FloatArray, second: FloatArray) -> IntArray:
+    """Return the indices of the Pareto front of two numbers, ascending in the first."""
     order = np.lexsort((second, first))
-    ahead = np.concatenate(([np.inf], np.minimum.accumulate(second[order])[:-1]))
-    return np.asarray(order[second[order] < ahead])
+    lowest_before = np.concatenate(([np.inf], np.minimum.accumulate(second[order])[:-1]))
+    return np.asarray(order[second[order] < lowest_before])
 
 
-def _reason(found: CascadeFrontier, *, binary: bool) -> str:
-    """Say why nothing is certified, and what came closest."""
-    plan, n = found.plan, found.n_tested
-    least = min_count(plan.max_risk, plan.delta)
-    asked = f"a risk of at most {plan.max_risk:g}"
+def _reason(frontier: CascadeFrontier, *, binary: bool) -> str:
+    """Return the reason why nothing is certified, with the results of the safest choice."""
+    plan, n = frontier.plan, frontier.n_tested
+    required = min_count(plan.max_risk, plan.delta)
+    limits = f"a risk of at most {plan.max_risk:g}"
     if plan.has_capacity_limit:
-        asked += f" with at most {plan.capacity:.4g} of the samples sent to the {PERSON}"
-    if n < least:
+        limits += f" with at most {plan.capacity:.4g} of the samples sent to the {PERSON}"
+    if n < required:
         return (
-            f"the {n} samples that test cannot certify {asked} with delta {plan.delta:g}, which "
-            f"takes {least} without a failure"
+            f"the {n} samples that test cannot certify {limits} with delta {plan.delta:g}, which "
+            f"takes {required} without a failure"
         )
-    loss, reviews = found.closest
-    k = np.asarray([np.ceil(loss) if binary else loss, reviews])
-    bounds = upper_bound(np.asarray([n, n]), k, plan.delta)
-    said = f"on the {n} samples that test it has a risk of {loss / n:.4g}"
+    loss, reviews = frontier.closest
+    counts = np.asarray([np.ceil(loss) if binary else loss, reviews])
+    bounds = upper_bound(np.asarray([n, n]), counts, plan.delta)
+    results = f"on the {n} samples that test it has a risk of {loss / n:.4g}"
     if binary:
-        said += f", certified below {bounds[0]:.4g}"
+        results += f", certified below {bounds[0]:.4g}"
     if plan.has_capacity_limit:
-        said += f", and sends {reviews / n:.4g} to the {PERSON}, certified below {bounds[1]:.4g}"
-    stages = ", ".join(str(stage) for stage in found.stages_for_choice(int(found.order[0])))
+        results += f", and sends {reviews / n:.4g} to the {PERSON}, certified below {bounds[1]:.4g}"
+    safest = ", ".join(str(stage) for stage in frontier.stages_for_choice(int(frontier.order[0])))
     return (
-        f"no thresholds are certified to keep {asked} with delta {plan.delta:g}; what the other "
-        f"{found.n - n} samples found surest: {stages}; {said}"
+        f"no thresholds are certified for {limits} with delta {plan.delta:g}; the safest choice of "
+        f"the other {frontier.n - n} samples: {safest}; {results}"
     )

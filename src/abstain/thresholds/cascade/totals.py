@@ -1,9 +1,9 @@
-"""Losses, reviews and runs of all choices of thresholds at once, by cumulative sums.
+"""Losses, reviews and runs of all choices of thresholds, by cumulative sums.
 
-The thresholds of a stage cut its confidences into cells. The samples of each combination of cells
-are counted once; what a choice of thresholds does is then a sum over a block of cells, and all
-blocks come from cumulative sums along the axes. So the cost is one pass over the samples and one
-over the choices, and not their product.
+The thresholds of a stage divide its confidences into cells. The samples of each combination of
+cells are summed once. The result of a choice of thresholds is the sum over a block of cells, and
+cumulative sums along the axes give all blocks. The cost is therefore one pass over the samples and
+one over the choices, not their product.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ChoiceTotals:
-    """Sums over n samples for each choice, flat, the last stage's choices fastest."""
+    """Sums over n samples for each choice, flat; the choices of the last stage vary fastest."""
 
     n: int
-    #: Of the losses of whoever answers.
+    #: Loss of the answering stages or the person.
     loss: FloatArray
-    #: How many samples go to the person.
+    #: Number of samples that the person reviews.
     reviews: FloatArray
-    #: On how many samples each stage is run.
+    #: Number of samples on which each stage is run.
     runs: tuple[FloatArray, ...]
-    #: Whether nothing can go to the person: some stage answers all.
+    #: Whether there are no reviews by construction, because some stage answers all.
     no_reviews: BoolArray
 
     def cost(self, stages: tuple[CascadeStage, ...], plan: CascadePlan) -> FloatArray:
@@ -39,14 +39,14 @@ class ChoiceTotals:
         return out
 
     def select(self, choices: IntArray) -> "ChoiceTotals":
-        """Return those of some choices."""
+        """Return the sums of some choices."""
         runs = tuple(x[choices] for x in self.runs)
         return ChoiceTotals(
             self.n, self.loss[choices], self.reviews[choices], runs, self.no_reviews[choices]
         )
 
     def add(self, other: "ChoiceTotals") -> "ChoiceTotals":
-        """Return those of the samples of both."""
+        """Return the sums over the samples of both."""
         runs = tuple(a + b for a, b in zip(self.runs, other.runs, strict=True))
         return ChoiceTotals(
             self.n + other.n,
@@ -58,7 +58,7 @@ class ChoiceTotals:
 
 
 def threshold_codes(data: CascadeData, grids: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
-    """Return how many thresholds of each stage its confidences reach, shape (n,) each."""
+    """Return the number of thresholds that each confidence reaches, shape (n,) for each stage."""
     return tuple(
         np.searchsorted(grid, x.astype(np.float64), side="right")
         for x, grid in zip(data.confidences, grids, strict=True)
@@ -70,41 +70,46 @@ def compute_totals(
 ) -> ChoiceTotals:
     """Sum over the samples for every choice.
 
-    The choice a of a stage answers the samples with a code of at least a: 0 all, and one more than
-    there are thresholds none.
+    Choice a of a stage answers the samples with a code of at least a: all for a = 0, and none if a
+    is above the number of thresholds.
     """
     sizes = tuple(grid.size + 1 for grid in grids)
     shape = tuple(size + 1 for size in sizes)
-    one = np.ones(data.n)
+    ones = np.ones(data.n)
     loss: FloatArray = np.zeros(shape)
     runs: list[FloatArray] = []
     for s in range(len(grids)):
-        # What reaches a stage depends on the choices before it alone.
-        seen, cells = codes[: s + 1], sizes[: s + 1]
-        wrong = _passed(_cells(seen, cells, data.required_losses[s]), s)
-        loss += _wide(_answered(wrong, s), len(shape))
-        count = _passed(_cells(seen, cells, one), s).sum(axis=-1, keepdims=True)
-        run = np.ones(shape[s])
-        run[-1] = 0.0
-        runs.append(np.broadcast_to(_wide(count * run, len(shape)), shape).ravel())
-    everyone = len(shape)
-    reviews = _passed(_cells(codes, sizes, one), everyone)
-    loss += _passed(_cells(codes, sizes, data.required_losses[-1]), everyone)
+        # The samples that reach a stage depend only on the choices of earlier stages.
+        stage_codes, stage_sizes = codes[: s + 1], sizes[: s + 1]
+        losses_of_cells = _sum_cells(stage_codes, stage_sizes, data.required_losses[s])
+        loss_of_answers = _sum_answered(_sum_not_answered(losses_of_cells, s), s)
+        loss += _add_axes(loss_of_answers, len(shape))
+        counts_of_cells = _sum_cells(stage_codes, stage_sizes, ones)
+        n_reaching = _sum_not_answered(counts_of_cells, s).sum(axis=-1, keepdims=True)
+        is_run = np.ones(shape[s])
+        is_run[-1] = 0.0
+        n_runs = _add_axes(n_reaching * is_run, len(shape))
+        runs.append(np.broadcast_to(n_runs, shape).ravel())
+    n_stages = len(shape)
+    reviews = _sum_not_answered(_sum_cells(codes, sizes, ones), n_stages)
+    loss += _sum_not_answered(_sum_cells(codes, sizes, data.required_losses[-1]), n_stages)
     never = np.zeros(shape, np.bool_)
-    for axis in range(everyone):
+    for axis in range(n_stages):
         never[(slice(None),) * axis + (0,)] = True
     return ChoiceTotals(data.n, loss.ravel(), reviews.ravel(), tuple(runs), never.ravel())
 
 
-def _cells(codes: tuple[IntArray, ...], sizes: tuple[int, ...], weight: FloatArray) -> FloatArray:
-    """Sum over the samples of each combination of codes."""
+def _sum_cells(
+    codes: tuple[IntArray, ...], sizes: tuple[int, ...], weight: FloatArray
+) -> FloatArray:
+    """Sum the weights of the samples of each combination of codes."""
     flat = np.ravel_multi_index(codes, sizes)
     sums = np.bincount(flat, weights=weight, minlength=int(np.prod(sizes)))
     return np.asarray(sums.reshape(sizes), dtype=np.float64)
 
 
-def _passed(cells: FloatArray, axes: int) -> FloatArray:
-    """Sum the cells below each choice along the first axes: what those stages do not answer."""
+def _sum_not_answered(cells: FloatArray, axes: int) -> FloatArray:
+    """Sum the cells below each choice along the first axes: the samples that the stages reject."""
     for axis in range(axes):
         through = np.cumsum(cells, axis=axis)
         none = np.zeros_like(np.take(through, [0], axis=axis))
@@ -112,15 +117,15 @@ def _passed(cells: FloatArray, axes: int) -> FloatArray:
     return cells
 
 
-def _answered(cells: FloatArray, axis: int) -> FloatArray:
-    """Sum the cells from each choice on along an axis: what that stage answers."""
+def _sum_answered(cells: FloatArray, axis: int) -> FloatArray:
+    """Sum the cells from each choice on along an axis: the samples that the stage answers."""
     below = np.cumsum(cells, axis=axis)
     none = np.zeros_like(np.take(below, [0], axis=axis))
     above = np.take(below, [-1], axis=axis) - np.concatenate([none, below], axis=axis)
-    # Sums of graded losses may miss 0 by their rounding.
+    # Sums of graded losses may be slightly negative because of rounding.
     return np.asarray(np.maximum(above, 0.0))
 
 
-def _wide(x: FloatArray, axes: int) -> FloatArray:
-    """Add the axes of the later stages, on which nothing here depends."""
+def _add_axes(x: FloatArray, axes: int) -> FloatArray:
+    """Append axes for the later stages."""
     return x.reshape(x.shape + (1,) * (axes - x.ndim))
