@@ -53,7 +53,7 @@ class Ranks:
     """The watch of the confidences, for many streams."""
 
     def __init__(self, blocks):
-        self.blocks, self.counts = blocks, np.stack([b.gaps for b in blocks])
+        self.blocks, self.counts = blocks, np.stack([b.n_gaps for b in blocks])
         one = wager(0.5, 0.5, streams=(len(blocks), 2))
         self.claims, self.edges, self.held = one.claims, one.stakes, one.money
         self.most, self.step = np.ones(len(blocks)), 0

@@ -167,7 +167,7 @@ def test_a_state_that_another_run_keeps_is_not_overwritten(place, monkeypatch, c
 
     monkeypatch.setattr(Session, "_take", take_while_another_run_saves)
     assert monitored(lines("a", 5, seed=1), place, monkeypatch, "--state", "s.npz") == 2
-    assert "s.npz was written by another run since" in capsys.readouterr().err
+    assert "s.npz was changed by another run after" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 1
 
 
@@ -178,7 +178,7 @@ def test_what_a_folder_does_not_give_is_said(place, capsys):
         '{"id": 1, "confidence": 0.9}\n{"id": 2, "confidence": 0.9}'
     )
     assert run([*watch, "in"]) == 0
-    assert "the last line of a.jsonl has no end of line" in capsys.readouterr().err
+    assert "the last line of a.jsonl does not end with a line end" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 1
     assert run([*watch, "in/a.jsonl"]) == 2
     assert "a.jsonl is a file: give the folder that it lies in" in capsys.readouterr().err

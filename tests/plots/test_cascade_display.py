@@ -38,7 +38,7 @@ def test_the_table_has_what_is_drawn(checks):
         alone = rows.filter((rows["kind"] == "alone") & (rows["name"] == name))
         assert np.all(np.diff(alone["risk"]) > 0)
         assert np.all(np.diff(alone["cost"]) < 0)
-        whole = checks.frontier.everything(place)
+        whole = checks.frontier.answer_all_choice(place)
         risk = said(2000)[name][1].mean()
         assert f.risk[whole] == pytest.approx(risk)
         assert f.reviews[whole] == 0
