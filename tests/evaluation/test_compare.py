@@ -591,7 +591,7 @@ def test_a_band_is_computed_when_it_is_looked_at(monkeypatch):
         made.append(s)
         return compute_band(s, kind, **options)
 
-    monkeypatch.setattr("abstain.evaluation.comparison.estimates.band_of", counted)
+    monkeypatch.setattr("abstain.evaluation.comparison.estimates.compute_band", counted)
     rng = np.random.default_rng(0)
     right = rng.random(200) < 0.8
     confidence = {f"m{i:02}": right + (1 + 0.1 * i) * rng.normal(size=200) for i in range(20)}

@@ -88,7 +88,7 @@ def test_unlabeled_predictions_choose_no_threshold_but_by_coverage():
     assert rule.coverage >= 0.5
     with pytest.raises(InputError, match="`unlabeled` predictions have no `labels`"):
         ab.Predictions(confidence=[0.5], loss=[0], unlabeled=True)
-    with pytest.raises(MissingInputError, match="hold no labels"):
+    with pytest.raises(MissingInputError, match="have no labels"):
         ab.evaluate(there)
 
 

@@ -237,8 +237,8 @@ def _minimize_nll(
         return float(weight_share @ np.logaddexp(0.0, eta) - target @ eta)
 
     def gradient(at: FloatArray) -> FloatArray:
-        rest = weight_share * special.expit(at[0] * standardized + at[1]) - target
-        return np.array([rest @ standardized, rest.sum()])
+        residual = weight_share * special.expit(at[0] * standardized + at[1]) - target
+        return np.array([residual @ standardized, residual.sum()])
 
     def hessian(at: FloatArray) -> FloatArray:
         p = special.expit(at[0] * standardized + at[1])

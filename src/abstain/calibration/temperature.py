@@ -228,18 +228,20 @@ class _Likelihood:
 
     def summarize(self) -> _ScoreSummary:
         """Return the properties that determine whether the likelihood has a maximum."""
-        certainty = spread = 0.0
-        separable = True
-        for rows, lead in self.score_differences():
-            w, possible = self.weight[rows], ~np.isneginf(lead)
-            count = possible.sum(axis=1)
-            known = np.where(possible, lead, 0.0)
-            mean = known.sum(axis=1) / count
-            apart = np.where(possible, lead - mean[:, None], 0.0)
-            spread += float(w @ ((apart**2).sum(axis=1) / count))
-            separable = separable and bool((lead <= 0).all())
-            certainty += float(w @ (1.0 / (lead == 0).sum(axis=1)))
-        return _ScoreSummary(separable, certainty / self.total, float(np.sqrt(spread / self.total)))
+        limit_probability = variance = 0.0
+        is_separable = True
+        for rows, difference in self.score_differences():
+            w, is_possible = self.weight[rows], ~np.isneginf(difference)
+            n_possible = is_possible.sum(axis=1)
+            mean = np.where(is_possible, difference, 0.0).sum(axis=1) / n_possible
+            centered = np.where(is_possible, difference - mean[:, None], 0.0)
+            variance += float(w @ ((centered**2).sum(axis=1) / n_possible))
+            is_separable = is_separable and bool((difference <= 0).all())
+            n_largest = (difference == 0).sum(axis=1)
+            limit_probability += float(w @ (1.0 / n_largest))
+        limit_probability /= self.total
+        spread = float(np.sqrt(variance / self.total))
+        return _ScoreSummary(is_separable, limit_probability, spread)
 
 
 def _make_likelihood(

@@ -156,14 +156,14 @@ class PrunedActivations(ShapedActivations):
     def reshape(self, x: FloatArray) -> FloatArray:
         """Return the largest features of each sample, changed according to the variant."""
         largest = _largest_features(x, self.percentile)
-        kept = np.zeros_like(x)
+        reshaped = np.zeros_like(x)
         values = np.take_along_axis(x, largest, axis=1)
         if self.variant == "binarize":
             values = np.broadcast_to(x.sum(axis=1, keepdims=True) / largest.shape[1], values.shape)
         elif self.variant == "sharpen":
             values = values * _inverse_share(x, values)
-        np.put_along_axis(kept, largest, values, axis=1)
-        return kept
+        np.put_along_axis(reshaped, largest, values, axis=1)
+        return reshaped
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,11 +192,11 @@ class ScaledActivations(ShapedActivations):
 
 def _largest_features(x: FloatArray, percentile: float) -> Any:
     """Return the indices of the largest features of each sample; of equal features the first."""
-    n_kept = _n_kept(x.shape[1], percentile)
-    return np.argsort(-x, axis=1, kind="stable")[:, :n_kept]
+    n_largest = _number_of_largest(x.shape[1], percentile)
+    return np.argsort(-x, axis=1, kind="stable")[:, :n_largest]
 
 
-def _n_kept(d: int, percentile: float) -> int:
+def _number_of_largest(d: int, percentile: float) -> int:
     return d - int(np.round(d * percentile / 100.0))
 
 
@@ -264,7 +264,7 @@ def fit_scaled(
 
 def _check_percentile(percentile: Any, d: int) -> float:
     share = checks.fraction(percentile, "percentile", high=100.0)
-    if _n_kept(d, share) < 1:
+    if _number_of_largest(d, share) < 1:
         raise DomainError(f"`percentile` must keep at least one of the {d} features; got {share:g}")
     return share
 

@@ -283,10 +283,10 @@ _VARY = "Fit on samples whose features vary."
 def _reject_constant_features(scale: FloatArray, max_size: FloatArray) -> None:
     constant = np.flatnonzero(scale <= _CONSTANT_TOLERANCE * max_size)
     if constant.size:
-        others = f" ({constant.size} such features)" if constant.size > 1 else ""
+        count_note = f" ({constant.size} such features)" if constant.size > 1 else ""
         raise DomainError(
             f"the covariance of the features is singular: the feature in column {int(constant[0])} "
-            f"does not vary{others}. {_ADVICE if constant.size < scale.size else _VARY}"
+            f"does not vary{count_note}. {_ADVICE if constant.size < scale.size else _VARY}"
         )
 
 

@@ -81,8 +81,8 @@ class VirtualLogit(FittedScore):
 
     def _logits(self, x: FloatArray, predictions: Predictions, rows: slice) -> Array:
         if self.weight is None or self.bias is None:
-            own: Array = predictions.logits[rows]
-            return own
+            logits: Array = predictions.logits[rows]
+            return logits
         return compute_logits(x, self.weight, self.bias)
 
 
@@ -106,7 +106,7 @@ def fit_virtual_logit(
     centered_features = x - origin
     # If the weights of the last layer are tiny, the origin is far from the features.
     check_feature_range(centered_features)
-    complement = _least_directions(x - x.mean(axis=0) if centered else centered_features, dim_used)
+    complement = _minor_directions(x - x.mean(axis=0) if centered else centered_features, dim_used)
     mean_residual = float(residual_length(centered_features, complement).mean())
     if mean_residual <= 1e-12 * float(np.abs(x).max()):
         raise DomainError(
@@ -155,7 +155,7 @@ def _subspace_dimension(dim: Any, d: int) -> int:
     return int(dim)
 
 
-def _least_directions(x: FloatArray, dim: int) -> FloatArray:
+def _minor_directions(x: FloatArray, dim: int) -> FloatArray:
     """Return the directions with the smallest second moments: all except `dim` directions."""
     vectors: FloatArray = np.linalg.eigh(x.T @ x / x.shape[0])[1]
     return vectors[:, : x.shape[1] - dim]

@@ -19,12 +19,12 @@ import numpy as np
 from abstain._foundation.arrays import as_array_like, is_on_device
 from abstain.predictions.outputs import ClassScores
 from abstain.predictions.softmax import (
-    entry,
-    filled,
-    log,
+    fill_where,
     log_mean_probabilities,
+    replace_entry,
     row_blocks,
-    without,
+    safe_log,
+    take_entry,
 )
 from abstain.typing import AnyArray, Array
 
@@ -49,30 +49,28 @@ class TopClassSplit:
     #: have probability 0.
     gap: AnyArray
     #: Shape (rows, K). exp(log-score - second largest); 0 at the top class.
-    scaled_others: AnyArray
-    #: Shape (rows,). Sum of `others`.
-    others_sum: AnyArray
-    #: Shape (rows, K). Logarithm of `scaled_others`, -inf at the top class. Undefined unless
+    rival_ratios: AnyArray
+    #: Shape (rows,). Sum of `rival_ratios`.
+    rival_sum: AnyArray
+    #: Shape (rows, K). Logarithm of `rival_ratios`, -inf at the top class. Undefined unless
     #: `needs_logs` was passed.
-    log_scaled_others: AnyArray
+    log_rival_ratios: AnyArray
 
     def odds_against(self, xp: Any) -> AnyArray:
         """Return the odds against the top class: the other probabilities over the largest."""
-        return xp.exp(self.gap) * self.others_sum
+        return xp.exp(self.gap) * self.rival_sum
 
 
 def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
-    """Split log-scores (rows, K), with the logarithms if asked for; NumPy overwrites `z`."""
+    """Split log-scores (rows, K), with the logarithms if requested; NumPy overwrites `z`."""
     top_index = xp.argmax(z, axis=1, keepdims=True)
-    top = entry(xp, z, top_index)
-    shifted = without(xp, z, top_index, -np.inf)
+    top = take_entry(xp, z, top_index)
+    shifted = replace_entry(xp, z, top_index, -np.inf)
     second = xp.max(shifted, axis=1, keepdims=True)
     gap = second - top
-    shifted = _subtract(xp, shifted, filled(xp, second == -np.inf, 0.0, second))
-    scaled_others = xp.exp(shifted) if needs_logs or xp is not np else np.exp(shifted, out=shifted)
-    return TopClassSplit(
-        top[:, 0], gap[:, 0], scaled_others, xp.sum(scaled_others, axis=1), shifted
-    )
+    shifted = _subtract(xp, shifted, fill_where(xp, second == -np.inf, 0.0, second))
+    rival_ratios = xp.exp(shifted) if needs_logs or xp is not np else np.exp(shifted, out=shifted)
+    return TopClassSplit(top[:, 0], gap[:, 0], rival_ratios, xp.sum(rival_ratios, axis=1), shifted)
 
 
 @dataclass(frozen=True)
@@ -90,14 +88,14 @@ class SplitKernel:
 
 
 def _log_odds(xp: Any, s: TopClassSplit) -> AnyArray:
-    return _cap_infinity(xp, -(s.gap + log(xp, s.others_sum)))
+    return _cap_infinity(xp, -(s.gap + safe_log(xp, s.rival_sum)))
 
 
 def _negative_entropy(xp: Any, s: TopClassSplit) -> AnyArray:
     odds_against = s.odds_against(xp)
     # -log p_j = (m - m2) - log t_j + log1p(odds), and the last term is common to all classes.
-    log_sum = _row_dot(xp, s.scaled_others, _clip_low(xp, s.log_scaled_others, _VANISHED))
-    gap = filled(xp, s.gap == -np.inf, 0.0, -s.gap)
+    log_sum = _row_dot(xp, s.rival_ratios, _clip_low(xp, s.log_rival_ratios, _VANISHED))
+    gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
     entropy = xp.log1p(odds_against) + (gap * odds_against - xp.exp(s.gap) * log_sum) / (
         1.0 + odds_against
     )
@@ -109,8 +107,8 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
     s = split_top_class(xp, z, needs_logs=True)
     log_sum = xp.log1p(s.odds_against(xp))
     # 1 - p1 is computed as the sum of the other probabilities, not as a difference from 1.
-    top_term = xp.exp(gamma * (s.gap + log(xp, s.others_sum) - 2.0 * log_sum))
-    log_p = _largest_entries(xp, s.log_scaled_others, top - 1) + (s.gap - log_sum)[:, None]
+    top_term = xp.exp(gamma * (s.gap + safe_log(xp, s.rival_sum) - 2.0 * log_sum))
+    log_p = _largest_entries(xp, s.log_rival_ratios, top - 1) + (s.gap - log_sum)[:, None]
     # The other probabilities are at most 1/2, so 1 - p is exact.
     other_terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
     return 0.0 - (top_term + xp.sum(other_terms, axis=1))
@@ -118,8 +116,8 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
 
 def _margin(xp: Any, s: TopClassSplit) -> AnyArray:
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
-    log_odds_against = s.gap + xp.log1p(s.others_sum)
-    odds = float(np.log(2.0)) + log(xp, -xp.expm1(s.gap)) - log_odds_against
+    log_odds_against = s.gap + xp.log1p(s.rival_sum)
+    odds = float(np.log(2.0)) + safe_log(xp, -xp.expm1(s.gap)) - log_odds_against
     return _cap_infinity(xp, xp.logaddexp(xp.zeros_like(odds), odds))
 
 
@@ -128,11 +126,11 @@ def _log_gap(xp: Any, s: TopClassSplit) -> AnyArray:
 
 
 def _gini(xp: Any, s: TopClassSplit) -> AnyArray:
-    squares = _row_dot(xp, s.scaled_others, s.scaled_others)
+    squares = _row_dot(xp, s.rival_ratios, s.rival_ratios)
     scale = xp.exp(s.gap)
     # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
-    log_denominator = s.gap + log(
-        xp, 2.0 * s.others_sum + scale * (s.others_sum * s.others_sum - squares)
+    log_denominator = s.gap + safe_log(
+        xp, 2.0 * s.rival_sum + scale * (s.rival_sum * s.rival_sum - squares)
     )
     return _cap_infinity(xp, xp.log1p(scale * scale * squares) - log_denominator)
 
@@ -167,15 +165,15 @@ def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
     # Masked classes are excluded from the mean and the norm.
     is_masked = z == -np.inf
     n_classes = xp.sum(xp.astype(~is_masked, z.dtype), axis=1, keepdims=True)
-    z = filled(xp, is_masked, 0.0, z)
+    z = fill_where(xp, is_masked, 0.0, z)
     z = _subtract(xp, z, xp.sum(z, axis=1, keepdims=True) / n_classes)
-    z = filled(xp, is_masked, 0.0, z)
+    z = fill_where(xp, is_masked, 0.0, z)
     max_size = xp.max(xp.abs(z), axis=1, keepdims=True)
     is_constant = max_size == 0
     # Divided by the largest entry first, so that high powers do not overflow.
-    scaled = z / filled(xp, is_constant, 1.0, max_size)
+    scaled = z / fill_where(xp, is_constant, 1.0, max_size)
     powers = xp.sum(xp.abs(scaled) ** p, axis=1)
-    return xp.max(scaled, axis=1) / filled(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
+    return xp.max(scaled, axis=1) / fill_where(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
 
 
 def apply_by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
@@ -225,11 +223,11 @@ def _row_dot(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
 
 
 def _clip_low(xp: Any, x: AnyArray, low: float) -> AnyArray:
-    return np.maximum(x, low) if xp is np else filled(xp, x < low, low, x)
+    return np.maximum(x, low) if xp is np else fill_where(xp, x < low, low, x)
 
 
 def _cap_infinity(xp: Any, x: AnyArray) -> AnyArray:
-    return filled(xp, x == np.inf, CERTAIN, x)
+    return fill_where(xp, x == np.inf, CERTAIN, x)
 
 
 # ------------------------------------------------------------------------------------ samples
@@ -264,22 +262,22 @@ def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
     p, mean = xp.exp(log_p), xp.exp(log_mean)
     # For p = 0, the term p log(p/q) - p + q is q.
     is_zero = p == 0
-    log_ratio = filled(xp, is_zero, 0.0, filled(xp, mean == 0, 0.0, log_mean) - log_p)
+    log_ratio = fill_where(xp, is_zero, 0.0, fill_where(xp, mean == 0, 0.0, log_mean) - log_p)
     is_small = (xp.abs(log_ratio) < 1e-2) & ~is_zero
     series = 1.0 + log_ratio / 3 * (
         1 + log_ratio / 4 * (1 + log_ratio / 5 * (1 + log_ratio / 6 * (1 + log_ratio / 7)))
     )
     terms = xp.where(is_small, p * (log_ratio * log_ratio) / 2 * series, (mean - p) - p * log_ratio)
     information = xp.mean(xp.sum(terms, axis=2), axis=1)
-    return 0.0 - filled(xp, information < 0, 0.0, information)
+    return 0.0 - fill_where(xp, information < 0, 0.0, information)
 
 
 def negative_deviation(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean over classes of the standard deviation over the samples."""
     top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
     # 1 - p has the same standard deviation as p and is exact if p is close to 1.
-    top_deviation = _standard_deviation(xp, -xp.expm1(entry(xp, log_p, top_index)))
-    other_deviations = _standard_deviation(xp, without(xp, xp.exp(log_p), top_index, 0.0))
+    top_deviation = _standard_deviation(xp, -xp.expm1(take_entry(xp, log_p, top_index)))
+    other_deviations = _standard_deviation(xp, replace_entry(xp, xp.exp(log_p), top_index, 0.0))
     return 0.0 - (xp.sum(top_deviation, axis=1) + xp.sum(other_deviations, axis=1)) / log_p.shape[2]
 
 
@@ -287,7 +285,7 @@ def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean of 1 - p of the top class, minus the standard deviation of p."""
     top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
     # 1 - p is exact if p is close to 1.
-    error_probability = -xp.expm1(entry(xp, log_p, top_index))
+    error_probability = -xp.expm1(take_entry(xp, log_p, top_index))
     return (
         0.0
         - (xp.mean(error_probability, axis=1) + _standard_deviation(xp, error_probability))[:, 0]
@@ -301,7 +299,7 @@ def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
     centered = x - xp.mean(x, axis=1, keepdims=True)
     variance = xp.mean(centered * centered, axis=1)
     is_constant = variance == 0
-    return filled(xp, is_constant, 0.0, xp.sqrt(filled(xp, is_constant, 1.0, variance)))
+    return fill_where(xp, is_constant, 0.0, xp.sqrt(fill_where(xp, is_constant, 1.0, variance)))
 
 
 def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyArray:

@@ -114,11 +114,11 @@ def _reject_unknown_names(
     value = values[index]
     value = value.item() if isinstance(value, np.generic) else value
     count = int(is_invalid.sum())
-    others = f" ({count} such entries)" if count > 1 else ""
+    count_note = f" ({count} such entries)" if count > 1 else ""
     examples = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
     raise DomainError(
         f"`{name}` must be one of the {len(classes)} classes ({examples}); "
-        f"got {value!r} at index {index}{others}.{_advice(value, classes, name)}"
+        f"got {value!r} at index {index}{count_note}.{_advice(value, classes, name)}"
     )
 
 

@@ -16,7 +16,7 @@ from abstain._foundation.arrays import is_torch, namespace, to_numpy
 from abstain._foundation.gradients import is_computed_by_own_library
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest
+from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest_float_dtype
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 _DETERMINISTIC = ("logits", "probabilities")
@@ -102,8 +102,8 @@ def validate_class_scores(
     name = logits_name if are_logits else probabilities_name
     check = _check_logits if are_logits else _check_probabilities
     ndim = 3 if samples else 2
-    is_kept = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
-    if not (keep_library and is_kept):
+    keeps_library = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
+    if not (keep_library and keeps_library):
         checked, note = check(values, name, ndim, permissions)
         return ClassScores(checked, are_logits, values if keep_library else None, note)
     _check_shape(values.shape, name, ndim)
@@ -129,7 +129,7 @@ def _is_valid_on_device(x: AnyArray, *, are_logits: bool) -> bool | None:
     xp = namespace(x)
     if not xp.isdtype(x.dtype, ("bool", "integral", "real floating")):
         return False
-    sum_dtype = widest(xp, x)
+    sum_dtype = widest_float_dtype(xp, x)
     floats = x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, sum_dtype)
     is_valid = xp.all(xp.isfinite(floats))
     if not are_logits:
@@ -180,11 +180,11 @@ def _check_probabilities(
     rows = values[is_off]
     message = f"{int(is_off.sum()):,} rows of `{name}` miss 1 by up to {deviation.max():.2g}"
     if permissions.renormalize and bool(rows.any(axis=-1).all()):
-        return values, f"{message}: each row is divided by its sum, as asked"
+        return values, f"{message}: each row is divided by its sum, as requested"
     rounding = detect_rounding(rows)
     if rounding is not None and deviation.max() <= rounding.tolerance * (1 + 1e-9):
-        words = rounding.description
-        return values, f"{message}, as rounding to {words} explains: each row is divided by its sum"
+        cause = f"as rounding to {rounding.description} explains"
+        return values, f"{message}, {cause}: each row is divided by its sum"
     limit = tolerance if rounding is None else max(tolerance, rounding.tolerance)
     raise DomainError(_sum_error_message(values, name, deviation > limit, limit))
 

@@ -133,7 +133,7 @@ class Predictions:
         self, renormalize: bool, masked: bool, lower_is_safer: bool, unlabeled: bool
     ) -> None:
         """Validate every field and store it as NumPy."""
-        arguments = {own.name: getattr(self, own.name) for own in fields(self)}
+        arguments = {f.name: getattr(self, f.name) for f in fields(self)}
         permissions = Permissions(
             renormalize=renormalize, allow_masked=masked, allow_unlabeled=unlabeled
         )
@@ -303,13 +303,13 @@ class Predictions:
         rows = row_numbers(selection, self.n)
         subset = object.__new__(type(self))
         # Rows of valid predictions are valid, so nothing is validated again.
-        for own in fields(self):
-            value = getattr(self, own.name)
-            if own.name in ARRAYS and value is not None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in ARRAYS and value is not None:
                 value = read_only(value[rows])
-            elif own.name == "confidence" and value is not None:
+            elif f.name == "confidence" and value is not None:
                 value = {name: read_only(column[rows]) for name, column in value.items()}
-            object.__setattr__(subset, own.name, value)
+            object.__setattr__(subset, f.name, value)
         for codes in _CODE_ATTRIBUTES.values():
             if codes in self.__dict__:
                 subset.__dict__[codes] = self.__dict__[codes][rows]
@@ -337,7 +337,7 @@ class Predictions:
 
         Examples
         --------
-        >>> Predictions(prediction=[0, 1], labels=[0, 1]).weighted([2, 1]).weight.tolist()
+        >>> Predictions(prediction=[0, 1], labels=[0, 1]).with_weight([2, 1]).weight.tolist()
         [2.0, 1.0]
         """
         values = checks.weight(weight, length=self.n, is_batch=True)

@@ -219,7 +219,7 @@ def _encode_classes(x: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
     values: Array = to_numpy(x, name)
     if values.ndim != 1 or values.size == 0:
         checks.vector(np.zeros(values.shape), name)
-    is_missing = np.array([own is None or _is_nan(own) for own in values.tolist()])
+    is_missing = np.array([value is None or _is_nan(value) for value in values.tolist()])
     checks.reject_entries(name, "must name a class for every sample", values, is_missing)
     return encode_names(values, name)
 
@@ -230,16 +230,17 @@ def _is_nan(value: object) -> bool:
 
 def _class_codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
     classes, class_index = _encode_classes(x, name)
-    for name_ in classes:
-        if name_ not in code:
-            _reject_unknown_class(name_, name, code)
-    codes: IntArray = np.array([code[own] for own in classes], dtype=np.int64)[class_index]
+    for class_name in classes:
+        if class_name not in code:
+            _reject_unknown_class(class_name, name, code)
+    class_codes = np.array([code[class_name] for class_name in classes], dtype=np.int64)
+    codes: IntArray = class_codes[class_index]
     return codes
 
 
 def _reject_unknown_class(value: Hashable, name: str, code: dict[Hashable, int]) -> None:
     rule = f"`{name}` must hold classes that have a calibration sample; got {value!r}"
-    same_text = [known for known in code if str(known) == str(value)]
+    same_text = [class_name for class_name in code if str(class_name) == str(value)]
     if same_text:
         types = f"{type(value).__name__}, where the labels hold {type(same_text[0]).__name__}"
         msg = f"{rule} of type {types} {same_text[0]!r}: use one type for both"
@@ -258,10 +259,11 @@ def _reject_singular_matrix(
     if smallest > noise:
         return
     direction = np.abs(np.linalg.svd(matrix)[2][-1])
-    least_known = [names[i] for i in np.argsort(-direction)[:2]]
+    uncertain_classes = [names[i] for i in np.argsort(-direction)[:2]]
+    class_list = " and ".join(map(repr, uncertain_classes))
     raise DomainError(
         f"the confusion matrix of {n} samples may be singular: its smallest singular value is "
         f"{smallest:.3g}, and resampling changes it by up to {noise:.3g}. The least certain "
-        f"classes are {' and '.join(map(repr, least_known))}: label more samples, merge classes, "
-        "or use a model that confuses them less"
+        f"classes are {class_list}: label more samples, merge "
+        "classes, or use a model that confuses them less"
     )

@@ -126,8 +126,8 @@ class DensityRatios:
         """
         # A separate stream, independent of data that were generated with the same seed.
         generator = named_generator(as_seed(rng), "density ratios")
-        is_drawn: BoolArray = generator.random(self.n) * self.largest < self.values
-        return is_drawn
+        is_accepted: BoolArray = generator.random(self.n) * self.largest < self.values
+        return is_accepted
 
     def rows(self, selection: AnyArray) -> "DensityRatios":
         """Select the ratios of some samples; the upper bound does not change.

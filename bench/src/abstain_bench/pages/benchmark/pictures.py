@@ -100,7 +100,7 @@ def _made(
 ) -> SampleImages:
     from PIL import Image
 
-    from abstain_bench.data.images import levels_of
+    from abstain_bench.data.images import to_gray_levels
     from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
@@ -120,7 +120,7 @@ def _made(
         seen = own.exposure_images(known[key]).images
         for row in sorted(rows):
             if row < len(seen) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
-                levels = levels_of(seen[row], own.preprocessing.mean, own.preprocessing.std)
+                levels = to_gray_levels(seen[row], own.preprocessing.mean, own.preprocessing.std)
                 sources[key, row] = to_data_url(Image.fromarray(levels))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return SampleImages(sources, reason)
