@@ -1,4 +1,4 @@
-"""What a study found, in blocks: its tables, figures and words."""
+"""The report of a study: tables, figures, conclusion and glossary."""
 
 import math
 import re
@@ -17,30 +17,29 @@ from abstain.report.formatting import format_count, format_duration, split_links
 from abstain.report.output import Subject
 from abstain_bench.studies import StudyResult
 
-#: Rows of a table that the page holds, and that a terminal prints; the files have all of them.
+#: Maximum number of rows of a table on a page and in a terminal; the files contain all rows.
 _PAGE, _SCREEN = 200, 24
 
-#: The endings of columns that hold the standard error, or the standard deviation, of the numbers
-#: in the column before.
+#: Suffixes of columns with the standard error or standard deviation of another column.
 _ERRORS: Final = ("_se", "_deviation")
 _LOW, _HIGH = "_low", "_high"
 
-#: Characters of a word that is not broken on a page.
+#: Longest word, in characters, that is not broken on a page.
 _WORD: Final = 20
 
-#: Names that a fact lists before the rest is only counted.
+#: Maximum number of names that a parameter lists.
 _LISTED: Final = 5
 
-#: Numbers that a fact lists before it says from where to where they go.
+#: Maximum number of numbers that a parameter lists instead of their range.
 _NUMBERS: Final = 6
 
-#: The blank before a percent sign.
+#: The space before a percent sign.
 _PERCENT = re.compile(r"(?<=[0-9]) %")
 
-#: What the name of a figure may hold: it becomes part of identifiers and of file names.
+#: Valid names of figures, which become parts of identifiers and file names.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
-#: Words that heads keep as they are spelled in the literature.
+#: Words with a fixed spelling in column headers.
 _SPELLED: Final = {
     **{metric.name: metric.title for metric in METRICS.values() if metric.title.isupper()},
     **{
@@ -60,7 +59,7 @@ _SPELLED: Final = {
 
 
 def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Document:
-    """Return what a study found, in blocks."""
+    """Return the report of a study."""
     known = checked_study(result)
     said = enumerate(known.verdict)
     return doc.Document(
@@ -78,7 +77,7 @@ def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Docume
 
 
 def checked_study(result: StudyResult) -> StudyResult:
-    """Refuse what is no result of a study."""
+    """Raise an error if the argument is not the result of a study."""
     given: object = result
     if not isinstance(given, StudyResult):
         raise InputError(
@@ -88,7 +87,7 @@ def checked_study(result: StudyResult) -> StudyResult:
 
 
 def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
-    """Return the figures of a study, each with its name; refuse a name that is no file name."""
+    """Return the figures of a study by name; raise an error for names that are not file names."""
     for name in checked_study(result).figures:
         if not _NAME.fullmatch(name):
             raise InputError(
@@ -98,7 +97,7 @@ def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
 
 
 def _prose(text: str) -> str:
-    """Keep a percent sign beside its number where a line ends."""
+    """Replace the space before a percent sign by a non-breaking space."""
     return _PERCENT.sub("\u00a0%", text)
 
 
@@ -122,7 +121,7 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
         ]
     if tables:
         lead = doc.Prose(_prose(result.question), "lead")
-        yield doc.Section("tables", "What was found", (lead, *tables))
+        yield doc.Section("tables", "Results", (lead, *tables))
     if result.figures:
         drawn = tuple(_figure(result, *named) for named in study_figures(result))
         yield doc.Section("figures", "Figures", (doc.Box(drawn, layout="figures"),))
@@ -134,7 +133,7 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
         if name not in shown
     )
     if folded:
-        # A page folds them away, a paper cannot; all of them are in the files.
+        # A page collapses these tables; papers omit them; the files contain all of them.
         yield doc.Section("all", "All numbers", folded, role="interactive")
     words = [doc.GlossaryEntry(word, _prose(said)) for word, said in result.glossary.items()]
     words += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
@@ -166,9 +165,9 @@ def _title(table: str) -> str:
 
 
 def _table(result: StudyResult, name: str, most: int = _PAGE) -> doc.Table:
-    """Lay one table out, its standard errors and intervals beside what they belong to."""
+    """Return a table with standard errors and intervals in the cells of their values."""
     rows, caption = result.rows(name), result.captions.get(name, "")
-    # What this data has nothing for is no column.
+    # Columns without any value are omitted.
     columns = unique(c for row in rows for c, value in row.items() if value != "")
     shown = [column for column in columns if not _belongs(column, columns)]
     kept = rows[:most]
@@ -176,7 +175,7 @@ def _table(result: StudyResult, name: str, most: int = _PAGE) -> doc.Table:
     heads = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(shown))
     body = [[_prose(c) if isinstance(c, str) else c for c in row] for row in body]
     left = len(rows) - len(kept)
-    said = f" The first rows; {format_count(left)} more are in {name}.csv." if left else ""
+    said = f" First rows; {format_count(left)} more are in {name}.csv." if left else ""
     about = f"{_prose(caption) or _title(name)}{said}"
     return doc.Table(
         heads, doc.single_group(body), title=_title(name), caption=about, layout="study"
@@ -184,7 +183,7 @@ def _table(result: StudyResult, name: str, most: int = _PAGE) -> doc.Table:
 
 
 def _belongs(column: str, columns: Sequence[str]) -> bool:
-    """Tell whether a column is written beside another one."""
+    """Return True if a column belongs to the cells of another column."""
     return any(
         column.endswith(ending) and column.removesuffix(ending) in columns
         for ending in (*_ERRORS, _LOW, _HIGH)
@@ -192,7 +191,7 @@ def _belongs(column: str, columns: Sequence[str]) -> bool:
 
 
 def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
-    """Return a column of numbers, of words that stay whole, or of names that may be broken."""
+    """Return the header of a column of numbers, text, or long names that may be broken."""
     if any(isinstance(cell, doc.Number) for cell in cells):
         return doc.Column(head(name), "number")
     words = [word for cell in cells if isinstance(cell, str) for word in cell.split()]
@@ -223,7 +222,7 @@ def _finite(value: Any) -> float:
 
 
 def head(column: str) -> str:
-    """Write the name of a column as a head.
+    """Format the name of a column as a header.
 
     Examples
     --------
@@ -238,7 +237,7 @@ def head(column: str) -> str:
 
 # ---------------------------------------------------------------------------------- the facts
 def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield what the study was run with, and for how long."""
+    """Yield the parameters of the study and its run time."""
     yield from ((head(name), _parameter(value)) for name, value in result.parameters.items())
     yield "Time of this run", format_duration(result.seconds)
 

@@ -1,4 +1,4 @@
-"""What happens to thresholds and values as corruptions grow, and why something is not drawn."""
+"""Results of thresholds and values by severity of the corruptions."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,26 +17,26 @@ from abstain_bench.results import BenchmarkResults, ThresholdRow
 _EXCESS, _COVERAGE = "Risk above the target", "Coverage"
 
 _FOLDED: Final = (
-    "Below: all types of corruption together, severity by severity. The column of corruptions in "
-    "the main table is the mean over the severities, as in FD-Shifts; “pooled” takes the pictures "
-    "of all severities together, which is another number."
+    "The tables contain each severity with all types of corruption. The column of corruptions in "
+    "the main table is the mean over the severities, as in FD-Shifts; “pooled” ranks the images of "
+    "all severities together, which is a different number."
 )
 
 
 def corruption_section(board: Leaderboard) -> Iterator[Section]:
-    """Return what happens as corruptions grow, where there are several severities or one."""
+    """Yield the section on the severities of the corruptions, if there are any."""
     if not any(study.severity for study in board.results.studies):
         return
     about = f"Risk and coverage are fractions{over_seeds(board.results.thresholds)}."
-    title = "A threshold under growing corruption"
+    title = "A threshold under increasing corruption"
     figures, tables = figure(severities_of(board), "severities", title, about), _tables(board)
     lead = _said(board, drawn=bool(figures), tables=bool(tables))
     blocks = (Prose(lead, "lead"), *figures, *tables, back(TOP))
-    yield Section("severities", "Growing corruption", blocks)
+    yield Section("severities", "Increasing corruption", blocks)
 
 
 def _tables(board: Leaderboard) -> list[Collapsible]:
-    """Return methods x severities by each metric, and all together; none of one severity alone."""
+    """Return the tables of methods x severities by metric; none for a single severity."""
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
     if len(studies) < 2 and len(corrupted) > len(studies):
@@ -55,7 +55,7 @@ def _by_severity(board: Leaderboard, grid: Grid) -> Table:
 
 
 def severities_of(board: Leaderboard) -> SeriesDisplay | None:
-    """Return how far a threshold is from its promise as corruptions grow, one line a method."""
+    """Return excess risk and coverage of the thresholds by severity, one line per method."""
     studies = _places(board.results)
     rows = [row for row in board.thresholds if row.study in studies]
     series = tuple(
@@ -68,7 +68,7 @@ def severities_of(board: Leaderboard) -> SeriesDisplay | None:
         return None
     return SeriesDisplay(
         series,
-        "A threshold under growing corruption",
+        "A threshold under increasing corruption",
         "Severity of the corruptions (0: none)",
         "",
         log_x=False,
@@ -90,7 +90,7 @@ def _line(
 
 
 def _places(results: BenchmarkResults) -> dict[str, float]:
-    """Return the studies of one severity, and clean data, with their place on the axis."""
+    """Return the severities of the studies with one severity; clean data have severity 0."""
     return {
         study.name: float(study.severity)
         for study in results.studies
@@ -99,54 +99,54 @@ def _places(results: BenchmarkResults) -> dict[str, float]:
 
 
 def _said(board: Leaderboard, *, drawn: bool, tables: bool) -> str:
-    """Say what the figure shows, or why there is none."""
+    """Describe the figure, or the reason for its absence."""
     promise = _promise(board.results)
     folded = f" {_FOLDED}" if tables else ""
     if not drawn:
         return f"{_why_not(board, promise)}{folded}"
     names = board.followed
     return (
-        f"A threshold was set on clean validation data {promise}. It does not know of corruptions. "
-        "Above the dotted line failures are more than that; coverage is the share still accepted. "
-        f"Drawn: {_listed(names)} (the best by rank under corruption, and the baseline "
+        f"The thresholds were set on clean validation data {promise}. Above the dotted line, the "
+        "risk exceeds the target; coverage is the share of accepted images. "
+        f"Lines: {_listed(names)} (the best by rank under corruption, and the baseline "
         f"“{board.baseline}”)."
         f"{_without(board, names)}{_single(board.results)}{folded}"
     )
 
 
 def _promise(results: BenchmarkResults) -> str:
-    """Say what was asked of thresholds."""
+    """Describe the target of the thresholds."""
     row = next(iter(results.thresholds), None)
     if row is None or math.isnan(row.risk):
-        return "to keep failures among the accepted pictures few"
+        return "for a low share of failures among the accepted images"
     return (
-        f"to keep failures at {format_percent(row.risk)} of the accepted pictures or less (the "
-        f"chance of more is at most {format_percent(row.delta)})"
+        f"for a share of failures of at most {format_percent(row.risk)} among the accepted "
+        f"images (the probability of exceeding it is at most {format_percent(row.delta)})"
     )
 
 
 def _why_not(board: Leaderboard, promise: str) -> str:
     if not board.results.thresholds:
-        return "No threshold was set, so there is no figure of what one keeps."
+        return "No thresholds were set, so there is no figure."
     if not board.usable:
         return (
-            f"No method has a threshold that could promise on validation data {promise}. So "
-            "nothing is drawn; a higher risk (`--risk`) may be attainable."
+            f"For no method do the validation data support a threshold {promise}. A higher risk "
+            "(`--risk`) may be attainable."
         )
     if len(_places(board.results)) < 2:
-        return "One severity is all that was looked at, so nothing grows."
-    return "No threshold accepted anything under corruption, so nothing is drawn."
+        return "Only one severity was evaluated, so there is no figure."
+    return "No threshold accepts any image under corruption, so there is no figure."
 
 
 def _without(board: Leaderboard, names: Sequence[str]) -> str:
-    """Name the methods that would be drawn if a threshold of theirs could promise the risk."""
+    """Name the methods that are missing in the figure because they have no threshold."""
     usable, order = board.usable, board.corrupted
     ahead = order[: order.index(names[-1])] if names[-1] in order else order
     kept = {*ahead, board.baseline} - usable
     gone = [name for name in order if name in kept]
     if not gone:
         return ""
-    return f" {_listed(gone)} {'has' if len(gone) == 1 else 'have'} no such threshold."
+    return f" {_listed(gone)} {'has' if len(gone) == 1 else 'have'} no threshold for this target."
 
 
 def _single(results: BenchmarkResults) -> str:
@@ -155,7 +155,7 @@ def _single(results: BenchmarkResults) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Write up to five names in full, and more as `listed` does."""
+    """Join up to five names; abbreviate longer lists."""
     if len(names) > 5 or len(names) < 2:
         return join_quoted(names)
     quoted = [f"“{name}”" for name in names]

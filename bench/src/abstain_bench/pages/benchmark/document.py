@@ -1,4 +1,4 @@
-"""All that is said of a benchmark: one document, for a page and for a terminal, and its words."""
+"""The document of a benchmark, for pages and the terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,23 +43,23 @@ from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_sta
 from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.studies import ERROR_RULES
 
-#: Rows of the table of ranks on a terminal; the files have all of them.
+#: Maximum number of rows of the table of ranks in a terminal; the files contain all.
 _MOST: Final = 8
 
 _LEAD: Final = (
     (
-        "A method (a row) is a confidence score: it should be low where a network is wrong, so "
-        "that such answers are not accepted. A study (a column) is one source of failures. Methods "
-        "stand by their mean ranks; of each the setting is shown that was best on validation data "
-        "by the metric of the table. The stronger the blue, the better the rank in the column. The "
+        "A method (row) is a confidence score, which should be low for wrong predictions. A "
+        "study (column) is one source of failures. Methods are in the order of their mean ranks. "
+        "For each method, a table shows the setting that is best on validation data by the "
+        "metric of this table. A darker blue indicates a better rank in the column. The "
     ),
     doc.Span("glossary", link="#glossary"),
-    " explains the words.",
+    " explains the terms.",
 )
 
 
 def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> doc.Document:
-    """Return all that is said of a benchmark, and of others of the same task with other models."""
+    """Return the report of a benchmark, with results of other models for the same task."""
     board = Leaderboard(results)
     task = results.task
     first, *verdict = verdict_of(board)
@@ -77,7 +77,7 @@ def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> 
 
 
 def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Return all of one page: what one screen shows, the tables, and every study."""
+    """Yield all sections of a single page: overview, tables, and every study."""
     glance = tuple(front_blocks(board, origin.images))
     yield doc.Section("glance", "At a glance", glance, role="interactive")
     yield from compared(board, origin, (studies_section(board, origin.images),))
@@ -86,17 +86,17 @@ def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Blo
 def compared(
     board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
-    """Return what is said of all methods together, with something before what each of them is."""
+    """Yield the sections about all methods; `between` precedes the descriptions of methods."""
     results = board.results
     yield _controls(board)
-    change = change_figure(board, None, "change", "By the mean rank over all studies. ")
+    change = change_figure(board, None, "change", "Mean ranks over all studies. ")
     blocks = (*main_tables(board), *change)
-    yield doc.Section("tables", "Who leads where", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    yield doc.Section("tables", "Rankings", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
     yield from published_section(results)
     yield from corruption_section(board)
     inliers = tuple(inlier_tables(board))
     if inliers:
-        title = "New classes: what counts as a failure"
+        title = "New classes: definitions of a failure"
         yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav_title="New classes")
     yield from between
     yield methods_section(board)
@@ -105,8 +105,8 @@ def compared(
     yield from costs_section(results.costs)
     if results.left_out:
         entries = tuple(doc.GlossaryEntry(name, why) for name, why in results.left_out.items())
-        title = "Methods left out, and why"
-        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Left out")
+        title = "Excluded methods"
+        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Excluded")
     yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
     yield doc.reproduce_section(origin.command)
 
@@ -123,14 +123,14 @@ def _controls(board: Leaderboard) -> doc.Controls:
             doc.Switch("with-intervals", "Intervals"),
             doc.JumpMenu("a study or method", (("Studies", studies), ("Methods", methods))),
         ),
-        "What the tables show, and where to go",
+        "Metric, intervals and navigation",
         is_sticky=True,
     )
 
 
 # -------------------------------------------------------------------------------------- terminal
 def _summary(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return the verdict, the leaders of each study, and the best methods over all studies."""
+    """Yield the conclusions, the best method of each study, and the best methods overall."""
     results = board.results
     yield from map(doc.Prose, verdict_of(board))
     if board.metrics:
@@ -140,19 +140,21 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
             yield from _overall(board, grid)
         alpha = format_percent(round(1 - results.level, 10))
         yield doc.Prose(
-            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
-            f"cannot be told from the best at {alpha}; the level holds for all pairs of a study "
-            "together.",
+            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}. ≈ and Similar: "
+            f"not significantly different from the best at the level {alpha}, adjusted for all "
+            "pairs of a study.",
             "notes",
         )
     yield from published_summary(results)
     if results.left_out:
-        yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
+        yield doc.Prose(
+            f"Excluded methods (reasons in the report): {', '.join(results.left_out)}.", "notes"
+        )
     yield from front_curve(board)
 
 
 def _leaders(grid: Grid, base: str) -> doc.Table:
-    """Return one row a study: its leader, who is not told from it, and the baseline."""
+    """Return a table with the best method of each study, similar methods, and the baseline."""
     rows: list[tuple[doc.Cell, ...]] = []
     for study in grid.studies:
         best, known = grid.standing(study), grid.column(study)
@@ -170,13 +172,13 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
     columns = (
         doc.Column("Study"),
         doc.Column("Best"),
-        *map(doc.number_column, ("Value", "Alike", "Baseline")),
+        *map(doc.number_column, ("Value", "Similar", "Baseline")),
     )
     return doc.Table(columns, doc.single_group(rows), title=head_of(grid))
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
-    """Yield the methods with the best mean ranks, and in how many studies each is best."""
+    """Yield the methods with the best mean ranks, and how often each is the best method."""
     means = {metric: board.means(metric) for metric in board.metrics}
     stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
     rows: list[tuple[doc.Cell, ...]] = [
@@ -195,27 +197,27 @@ def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
     yield doc.Table(
         (doc.Column("Method"), *map(doc.number_column, heads)),
         doc.single_group(rows[:_MOST]),
-        title="The best mean ranks over all studies",
+        title="Best mean ranks over all studies",
     )
     if (n_more := len(rows) - _MOST) > 0:
         yield doc.SeeAlso(f"{format_count(n_more)} more methods ", "in the report", "in the report")
 
 
 # ----------------------------------------------------------------------- facts, findings, words
-#: Packages whose versions stand among the facts.
+#: Packages whose versions are listed.
 _PACKAGES: Final = ("abstain", "torch", "numpy")
 
-#: Facts of the folder that are shown as they are.
+#: Facts of the run folder that are displayed unchanged.
 _SHOWN: Final = {
     "python": "Python",
     "device": "Device",
     "precision": "Precision of training",
-    "dtype": "Numbers kept as",
+    "dtype": "Stored precision",
 }
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
-    """Return what the benchmark was run with; empty where that is not known."""
+    """Return the configuration of the benchmark; unknown values are empty."""
     own = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
     numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
@@ -226,12 +228,12 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
         ("Task", results.task),
         ("Model", results.model),
         ("Seeds", _seeds(own.get("seeds") or results.asked("seeds"))),
-        ("Trained by", ", ".join(arms)),
+        ("Training objectives", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
-        ("Training pictures", format_count(known["train"]) if "train" in known else ""),
-        ("Validation pictures", format_count(known["validation"]) if "validation" in known else ""),
+        ("Training images", format_count(known["train"]) if "train" in known else ""),
+        ("Validation images", format_count(known["validation"]) if "validation" in known else ""),
         *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
         ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
         ("Time of all jobs", format_duration(known["seconds"]) if known.get("seconds") else ""),
@@ -239,7 +241,7 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
 
 
 def _seeds(values: object) -> str:
-    """Say how many seeds there are, and which: a lone 0 would read as none."""
+    """Format the number of seeds and the seeds; a single 0 would look like a number of seeds."""
     if isinstance(values, Sequence) and not isinstance(values, str):
         return f"{format_count(len(values))} ({', '.join(map(str, values))})" if values else ""
     return "" if values is None else str(values)
@@ -258,65 +260,66 @@ def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[d
 
 _FIRST: Final = {
     "Method": (
-        "a confidence score: a number for each picture that should be low where the network is "
-        "wrong. Below some threshold the answer is not accepted."
+        "a confidence score: a number for each image that should be low if the prediction is "
+        "wrong. Predictions below a threshold are rejected."
     ),
-    "Failure": "a wrong answer, or an answer to a picture of a class that nobody taught.",
+    "Failure": "a wrong prediction, or any prediction for an image of a new class.",
     "Coverage, selective risk": (
-        "the share of pictures whose answer is accepted at a threshold, and the share of failures "
-        "among these."
+        "the share of images whose prediction is accepted at a threshold, and the share of "
+        "failures among these."
     ),
-    "Study": "one source of failures, and the pictures that show it: a column of the tables.",
+    "Study": "one source of failures and its test images: a column of the tables.",
 }
 
 _KINDS: Final = {
-    "iid": "new pictures of the same kind as those of training (i.i.d.).",
+    "iid": "test images from the distribution of the training images (i.i.d.).",
     "corruption": (
-        "the same pictures with noise, blur, fog and the like; severity 5 is the worst. Values are "
-        "means over the severities, as in FD-Shifts; thresholds meet the pictures of all together."
+        "the i.i.d. images with noise, blur, fog and similar corruptions; severity 5 is the worst. "
+        "Values are means over the severities, as in FD-Shifts; thresholds are applied to the "
+        "images of all severities."
     ),
-    "sub-class": "known classes that look different from what training had of them.",
+    "sub-class": "images of known classes that look different from the training images.",
     "new-class": (
-        "pictures of the same sort whose classes training did not have, mixed with known ones; no "
-        "answer to a new one is right."
+        "similar images of classes that are not in the training data, mixed with i.i.d. images; "
+        "every prediction for a new class is wrong."
     ),
-    "far-new-class": "the same with pictures of another sort altogether.",
+    "far-new-class": "the same with dissimilar images.",
 }
 
-#: Stands for the titles of the metrics that read a confidence as a probability.
+#: Placeholder for the titles of metrics that interpret a confidence as a probability.
 _OF_PROBABILITIES: Final = ""
 
 _LAST: Final = {
-    "× 1000": "AURC and AUGRC are printed so where the head says it, as in the literature.",
+    "× 1000": "AURC and AUGRC are multiplied by 1000 if the header says so, as in the literature.",
     _OF_PROBABILITIES: (
-        "of confidences that were calibrated by Platt scaling on validation data, since most "
-        "confidences are no probabilities."
+        "computed after Platt scaling on validation data, because most confidences are not "
+        "probabilities."
     ),
     "Settings": (
-        "of each method those that were best on validation data by the metric of the table. Rows, "
-        "and the tables of two metrics, may be of different networks."
+        "for each method, the setting that is best on validation data by the metric of the table. "
+        "Rows, and the tables of two metrics, may refer to different networks."
     ),
     "Predictions": (
-        "methods of dropout passes or of several networks are judged by the answers of the mean "
-        "probabilities, the others by those of the network itself. So their failures differ."
+        "methods with dropout passes or several networks are evaluated with the predictions of the "
+        "mean probabilities, all other methods with those of the network. Their failures differ."
     ),
     "Rank": "1 is best; methods with equal values share the mean of their ranks.",
     "†": (
-        "cannot be told from the best of its column: the paired test of both on the same samples, "
-        "adjusted for the number of pairs. It does not mean equal."
+        "not significantly different from the best of its column by the paired test on the same "
+        "samples, adjusted for the number of pairs. This does not imply equality."
     ),
-    "Interval": "where the value may lie on new data of the same kind, for the same networks.",
+    "Interval": "confidence interval of the value on new data, for the same networks.",
     "Errors on known classes": "; ".join(f"“{name}”: {said}" for name, said in ERROR_RULES.items())
     + ".",
     "Threshold": (
-        "set on validation data by selection with guaranteed risk (SGR), once for each network; "
-        "what it promises holds for data like those only."
+        "set on validation data by selection with guaranteed risk (SGR) for each network; the "
+        "guarantee refers to data from the distribution of the validation data."
     ),
 }
 
 
 def words_of(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
-    """Return the words of the whole, then the metrics, then what stands in tables."""
+    """Yield the glossary: general terms, metrics, then terms of the tables."""
     kinds = dict.fromkeys(study.kind for study in results.headline)
     known = {kind_title(kind): said for kind, said in _KINDS.items() if kind in kinds}
     yield from (doc.GlossaryEntry(title, said) for title, said in (_FIRST | known).items())
@@ -329,22 +332,22 @@ def words_of(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
 
 # ------------------------------------------------------------------------------------ costs
 _COSTS_LEAD: Final = (
-    "Seconds that the jobs of the run measured, all of them together: several at a time take less "
-    "of the clock. Pictures are made once by each process, and a network is asked once for all "
-    "scores, so that scores have no seconds of passes."
+    "Sums of the measured seconds of all jobs; parallel jobs need less wall-clock time. Each "
+    "process creates the images once, and each network is evaluated once for all scores, so the "
+    "time of scores does not include these passes."
 )
 
 
 def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
-    """Return what each stage took, and each score; nothing where nothing was run."""
+    """Yield the section with the time of each stage and score, if jobs were run."""
     if not costs:
         return
-    stages = _costs_table("What each stage took", ("Stage", "Part"), costs_by_stage(costs))
+    stages = _costs_table("Time by stage", ("Stage", "Part"), costs_by_stage(costs))
     scores = costs_by_score(costs)
-    title = "What each score took, fitted and computed"
+    title = "Time by score (fitting and computing)"
     folds = [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
     blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *folds, back(TOP))
-    yield doc.Section("costs", "What it cost", blocks, nav_title="Costs")
+    yield doc.Section("costs", "Costs", blocks, nav_title="Costs")
 
 
 def _costs_table(title: str, heads: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:

@@ -1,4 +1,4 @@
-"""Methods x studies as tables: the main ones, severities, new classes judged in four ways."""
+"""Tables of methods x studies: main tables, severities, and evaluations of new classes."""
 
 import itertools
 import math
@@ -23,16 +23,16 @@ from abstain_bench.results import MethodFacts
 from abstain_bench.runs.studies import Study
 
 _MIX: Final = (
-    "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "
-    "there are."
+    "Images of new classes count as wrong predictions, so the accuracy mostly reflects their "
+    "number."
 )
 
 _INLIERS: Final = (
-    "The same pictures, judged in four ways. Removed: wrong answers about known classes are left "
-    "out, so that only accepting a new class is a failure. Kept: both are failures. By cost: both "
-    "are, and accepting a new class costs {cost}. As outliers: only accepting a new class is one, "
-    "and answers about known classes count as right, wrong ones too, as in out-of-distribution "
-    "detection. A method that leads in one need not in the others."
+    "Four evaluations of the same images. Removed: wrong predictions of known classes are "
+    "excluded, so only accepted new classes are failures. Kept: both are failures. By cost: both "
+    "are failures, and an accepted new class costs {cost}. As outliers: only accepted new "
+    "classes are failures, and all predictions of known classes count as correct, as in "
+    "out-of-distribution detection. The best method may differ between the evaluations."
 )
 _JUDGED: Final = {
     "removed": "errors removed",
@@ -40,19 +40,19 @@ _JUDGED: Final = {
     "scod": "by cost",
     "outlier": "as outliers",
 }
-#: What FD-Shifts sets side by side, and what a reader should know of it.
+#: The two evaluations that FD-Shifts compares, and an explanation.
 _PROTOCOLS: Final = ("removed", "outlier")
 _RANKED: Final = (
-    "1 is best. With errors removed a method is not blamed for trusting a wrong answer about a "
-    "known class little; as outliers it is."
+    "1 is best. As outliers, a low confidence of a wrong prediction of a known class makes a "
+    "method worse; with errors removed, it has no effect."
 )
 
-#: Where a reader can go back to: an anchor, and its words.
+#: Link to the top: anchor and text.
 TOP: Final = ("verdict", "Back to the top")
 
 
 def back(*places: tuple[str, str]) -> doc.Prose:
-    """Return links to what a part belongs to."""
+    """Return links to the enclosing parts of the page."""
     links = [doc.Span(words, link=f"#{place}") for place, words in places]
     return doc.Prose(
         tuple(part for link in links for part in (" · ", link))[1:], "back", role="interactive"
@@ -60,7 +60,7 @@ def back(*places: tuple[str, str]) -> doc.Prose:
 
 
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
-    """Return a figure of the page, where there is something to draw."""
+    """Return a figure in a list, or an empty list without a display."""
     return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
 
 
@@ -70,7 +70,7 @@ def wide_table(
     rows: Iterable[Sequence[doc.Cell]],
     caption: str = "",
 ) -> doc.Table:
-    """Return a table of one row of heads that can be sorted."""
+    """Return a sortable table with one row of headers."""
     about = (title, caption or title)
     return doc.Table(
         tuple(columns), doc.single_group(rows), *about, layout="wide", is_sortable=True
@@ -95,10 +95,10 @@ def grid_table(
     means: Mapping[str, float] | None = None,
     paper: bool = False,
 ) -> doc.Table:
-    """Lay a grid out; mean ranks stand in the last column where they are given.
+    """Return the table of a grid, with mean ranks in the last column if `means` is passed.
 
-    In a paper the first head names the metric, rows stand by training, and the notes below; a page
-    has them by their mean ranks.
+    For a paper, the first header is the metric, rows are grouped by training objective, and the
+    notes are separate; on a page, rows are in the order of their mean ranks.
     """
     last = [doc.Column("Mean rank", "number")] if means else []
 
@@ -126,7 +126,7 @@ def grid_table(
 
 
 def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequence[MethodFacts]]]:
-    """Return the methods by their mean ranks, or by what their networks were trained by."""
+    """Return the methods in the order of their mean ranks, or grouped by training objective."""
     if not means:
         return [(arm_title(arm), own) for arm, own in grid.groups.items()]
     return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
@@ -135,7 +135,7 @@ def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequ
 def paper(
     board: Leaderboard, metric: str | None, *, intervals: bool, shades: bool = False
 ) -> tuple[doc.Table, doc.Prose]:
-    """Return the table of a metric, and the sentences under it."""
+    """Return the table of a metric for a paper, and its notes."""
     grid = board.grid(board.metric(metric))
     means = board.means(grid.metric)
 
@@ -152,7 +152,7 @@ def paper(
 def columns_of(
     board: Leaderboard, studies: Sequence[Study], heads: Sequence[str] = ()
 ) -> list[doc.Column]:
-    """Return the columns of studies, linked where a study has a part of its own."""
+    """Return the columns of studies, with links to their sections."""
     titles = heads or [study.title for study in studies]
     places = [board.places.get(study.name, "") for study in studies]
     return [
@@ -162,32 +162,32 @@ def columns_of(
 
 
 def spans_of(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
-    """Return the kinds of studies over their columns."""
+    """Return the kinds of studies with their numbers of columns."""
     kinds = itertools.groupby(studies, lambda study: study.kind)
     return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
 
 
 def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
-    """Return the name of a method, which leads to what is said of it."""
+    """Return the name of a method with a link to its description."""
     return doc.Span(method.name, link=f"#{board.place(method)}", tooltip=method.title)
 
 
 def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
-    """Return the sentences under a table."""
+    """Return the notes of a table."""
     stands = {entry.stands for method in grid.methods for entry in grid.row(method) if entry}
-    said = ["The arrow points to where better is; bold marks the best value of a column."]
+    said = ["Arrow: direction of better values. Bold: best value of a column."]
     said.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
     if "not told apart" in stands:
         alpha = format_percent(round(1 - level, 10))
         said.append(
-            f"†: cannot be told from the best at {alpha}; the level holds for all pairs of a "
-            "column together."
+            f"†: not significantly different from the best at the level {alpha}, adjusted for all "
+            "pairs of a column."
         )
     if "untested" in stands:
         rest = "Values without a mark" if "not told apart" in stands else "Differences"
         said.append(f"{rest} were not tested.")
     if ranked:
-        said.append("Mean rank: over the columns; 1 is best.")
+        said.append("Mean rank over the columns; 1 is best.")
     if grid.of_classifier and any(study.kind in NEW for study in grid.studies):
         said.append(_MIX)
     if intervals:
@@ -196,7 +196,7 @@ def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
 
 
 def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return for each metric its values and its ranks; a page shows those of one metric."""
+    """Yield the values and ranks of each metric; a page displays one metric at a time."""
     for i, metric in enumerate(board.results.comparisons):
         grid, means = board.grid(metric), board.means(metric)
         reading = reading_of(metric, grid.label)
@@ -215,13 +215,13 @@ def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
 
 
 def head_of(grid: Grid) -> str:
-    """Return the metric with its unit and where better is, for a head that is no column's."""
-    # A line break would part the arrow from what it is about.
+    """Return the metric with its unit and direction, for a heading."""
+    # The non-breaking space keeps the arrow on the line of its metric.
     return f"{grid.label.text}{grid.label.unit}\u00a0{grid.label.arrow}"
 
 
 def reading_of(metric: str, label: doc.Label) -> str:
-    """Say how a value of a metric is read; nothing for a metric of the caller."""
+    """Explain a value of a metric; empty for user-defined metrics."""
     meaning = doc.plain_text(metric_entries([metric])[0].meaning).rstrip(".")
     if not meaning:
         return ""
@@ -230,14 +230,14 @@ def reading_of(metric: str, label: doc.Label) -> str:
 
 
 def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return the studies of new classes judged in every way side by side."""
+    """Yield the tables of the studies of new classes in all evaluations."""
     new = [study for study in board.results.studies if study.kind in NEW]
     if len({study.errors for study in new}) < 2:
         return
     cost = board.results.facts.get("outlier_cost")
     said = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
     yield doc.Prose(_INLIERS.format(cost=said), "lead")
-    # Each family of three stands together, under one head that is the title of the first.
+    # The evaluations of the same images share a header with the title of the first study.
     families: dict[tuple[str, ...], list[Study]] = {}
     for study in new:
         families.setdefault(study.exposures, []).append(study)
@@ -258,7 +258,7 @@ def _side_by_side(
     families: Iterable[Sequence[Study]],
     cell: Callable[[GridEntry | None], doc.Cell] = value_of,
 ) -> tuple[Grid, doc.Table]:
-    """Return a column for each way to judge the same pictures, under the title of the first."""
+    """Return a table with a column for each evaluation of the same images."""
     whole = board.whole(metric)
     own = [(family[0].title, whole.only(family).studies) for family in families]
     grid = whole.only([study for _, studies in own for study in studies])

@@ -1,4 +1,4 @@
-"""A benchmark as its report reads it: methods x studies by each metric, and who is best there."""
+"""Results of a benchmark arranged for its report: methods x studies for each metric."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,25 +19,25 @@ from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain_bench.results.records import MEAN
 from abstain_bench.runs.studies import Study
 
-#: Sources of failures that no answer is right for.
+#: Kinds of studies with images of new classes.
 NEW: Final = frozenset({"new-class", "far-new-class"})
 
-#: Up to which share of the ranks of a column a cell has which color, the strongest first.
+#: Upper bounds of the relative rank for each color of a cell, the darkest first.
 _SHADES: Final = (0.07, 0.18, 0.32, 0.5, 0.7)
 
-#: Lines of a figure, beside that of the baseline.
+#: Number of methods in a figure, in addition to the baseline.
 _LINES: Final = 4
 
-#: The arms that have a name of their own.
+#: Titles of special groups of networks.
 _ARMS: Final = {
-    "ensemble": "The networks of all seeds together",
-    "": "Trained elsewhere",
+    "ensemble": "Ensembles of the networks of all seeds",
+    "": "Added scores",
 }
 
 
 @dataclass(frozen=True)
 class GridEntry:
-    """One method in one study by one metric; it `stands` to the best there, and has a rank."""
+    """Value of a method in a study, with its rank and its relation to the best method."""
 
     number: Number
     stands: RelationToBest
@@ -46,7 +46,7 @@ class GridEntry:
 
 @dataclass(frozen=True)
 class Grid:
-    """Methods in several studies by one metric; `entries` by the names of both."""
+    """Values of one metric; `entries` are indexed by the names of method and study."""
 
     metric: str
     label: Label
@@ -56,48 +56,48 @@ class Grid:
 
     @property
     def of_classifier(self) -> bool:
-        """Whether the metric knows only the classifier."""
+        """Whether the metric ignores the confidence."""
         metric = find_metric(self.metric)
         return metric is not None and metric.identity.ignores_confidence
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:
-        """The methods by what their networks were trained by."""
+        """The methods by training objective of their networks."""
         arms: dict[str, list[MethodFacts]] = {}
         for method in self.methods:
             arms.setdefault(method.arm, []).append(method)
         return arms
 
     def only(self, studies: Iterable[Study]) -> "Grid":
-        """Return the columns of some studies, in their order, and who has something there."""
+        """Return the grid of some studies with the methods that have values there."""
         kept = tuple(study for study in studies if study in self.studies)
         grid = replace(self, studies=kept)
         return replace(grid, methods=tuple(m for m in self.methods if any(grid.row(m))))
 
     def row(self, method: MethodFacts) -> list[GridEntry | None]:
-        """Return what a method has in each study."""
+        """Return the entries of a method in all studies."""
         return [self.entries.get((method.name, study.name)) for study in self.studies]
 
     def column(self, study: Study) -> dict[str, GridEntry]:
-        """Return what each method has in one study; nothing where it is no column."""
+        """Return the entries of a study by method; empty if the grid has no such study."""
         if study not in self.studies:
             return {}
         found = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
         return {name: entry for name, entry in found if entry}
 
     def standing(self, study: Study, footing: RelationToBest = "best") -> list[str]:
-        """Return the methods that stand so to the best of a study, the best first."""
+        """Return the methods with this relation to the best one of a study, in rank order."""
         found = {n: e.rank for n, e in self.column(study).items() if e.stands == footing}
         return sorted(found, key=lambda name: found[name])
 
     def is_tested(self, study: Study) -> bool:
-        """Tell whether the methods of a study were tested against its best."""
+        """Return True if the methods of a study were tested against its best method."""
         return bool(self.standing(study, "worse") or self.standing(study, "not told apart"))
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The results of a benchmark, with each metric laid out once, and each study looked up once."""
+    """The results of a benchmark by metric and study, computed once on first use."""
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
@@ -106,31 +106,31 @@ class Leaderboard:
     )
 
     def __post_init__(self) -> None:
-        """Refuse what is no result of a benchmark."""
+        """Check the type of the results."""
         check_result_type(self.results, BenchmarkResults, "results", "results_of")
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The metrics that rank, the first one deciding; by default the first of all."""
+        """The ranking metrics, the most important first; otherwise the first metric."""
         metrics = list(self.results.comparisons)
-        # Areas under a curve weigh every coverage.
+        # Areas under a curve depend on all coverages.
         return [
             m for m in headline_metrics(metrics) if metric_named(m).measurement.rank_weight
         ] or metrics[:1]
 
     @cached_property
     def baseline(self) -> str:
-        """The maximum softmax response, or else the first method."""
+        """The maximum softmax response, otherwise the first method."""
         names = [method.name for method in self.results.methods]
         return BASELINE if BASELINE in names or not names else names[0]
 
     @cached_property
     def places(self) -> dict[str, str]:
-        """The anchors of studies by their names: positions, never names of the caller."""
+        """Anchors of the studies by name; anchors are numbered, never derived from names."""
         return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, 1)}
 
     def metric(self, name: str | None) -> str:
-        """Return a metric of the results, by default the one that ranks first."""
+        """Return the name of a metric of the results; by default the first ranking metric."""
         if name is None:
             return self.metrics[0]
         if name not in self.results.comparisons:
@@ -139,13 +139,13 @@ class Leaderboard:
         return name
 
     def whole(self, metric: str) -> Grid:
-        """Return one metric in all studies, also those that no main table has."""
+        """Return the grid of a metric with all studies, including those outside the main tables."""
         if metric not in self._grids:
             self._grids[metric] = self._laid_out(metric)
         return self._grids[metric]
 
     def grid(self, metric: str) -> Grid:
-        """Return one metric in the studies of the main tables."""
+        """Return the grid of a metric with the studies of the main tables."""
         return self.whole(metric).only(self.results.headline)
 
     def _laid_out(self, metric: str) -> Grid:
@@ -158,13 +158,13 @@ class Leaderboard:
         }
         lower = next((e.lower_is_better for e in comparison.estimates if e.metric == metric), True)
         label = Label(short_title(metric), "lower" if lower else "higher", _scale(metric))
-        # Those whose networks were trained alike stand together.
+        # Methods are grouped by training objective.
         arms = list(dict.fromkeys(method.arm for method in results.methods))
         methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
         return Grid(metric, label, studies, tuple(methods), entries).only(studies)
 
     def found(self, metric: str, study: Study | None) -> MetricResult:
-        """Return what was found by a metric in a study, or over all."""
+        """Return the results of a metric in a study, or over all studies."""
         where = metric, study.name if study else ""
         if where not in self._places:
             data = at(study) if study else None
@@ -172,55 +172,55 @@ class Leaderboard:
         return self._places[where]
 
     def across(self, metric: str) -> MeanRanks | None:
-        """Return the ranking over all that was compared by a metric."""
+        """Return the mean ranks over all studies by a metric."""
         return self.results.comparisons[metric].mean_ranks_of(metric)
 
     def means(self, metric: str) -> dict[str, float]:
-        """Return the mean rank of each method over all that was compared by a metric."""
+        """Return the mean rank of each method over all studies by a metric."""
         across = self.across(metric)
         return dict(zip(across.methods, across.mean_ranks, strict=True)) if across else {}
 
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
-        """Return the ranks in a study, or over all, the best first."""
+        """Return the ranks in a study, or over all studies, the best first."""
         return {s.method: s.rank for s in self.found(metric, study).standings}
 
     def order(self, study: Study) -> list[str]:
-        """Return the methods of a study that have a rank, the best first."""
+        """Return the ranked methods of a study, the best first."""
         ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
         return [name for name, rank in ranks.items() if not math.isnan(rank)]
 
     def leaders(self, study: Study, most: int = _LINES) -> list[str]:
-        """Return the best methods of a study and the baseline: what a figure has room for."""
+        """Return the best methods of a study and the baseline, for a figure."""
         return _with_baseline(self.order(study), self.baseline, most)
 
     @cached_property
     def thresholds(self) -> list[ThresholdRow]:
-        """What thresholds achieve: the means over the seeds, and methods with one seed."""
+        """Results of thresholds: means over the seeds, or single results of one seed."""
         rows = self.results.thresholds
         means = {(row.study, row.method) for row in rows if row.run == MEAN}
         return [row for row in rows if row.run == MEAN or (row.study, row.method) not in means]
 
     @cached_property
     def usable(self) -> set[str]:
-        """The methods that found a threshold for the target risk with some seed."""
+        """Methods with a threshold for the target risk for at least one seed."""
         return {row.method for row in self.results.thresholds if row.verdict != "unattainable"}
 
     @cached_property
     def corrupted(self) -> list[str]:
-        """The methods by their rank under all corruptions, or under the strongest one."""
+        """Methods in the order of their rank under all corruptions, or under the strongest."""
         studies = [study for study in self.results.studies if study.kind == "corruption"]
         strongest = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
         return self.order(strongest) if strongest else []
 
     @cached_property
     def followed(self) -> list[str]:
-        """The best methods under corruption that have a threshold, and the baseline."""
+        """The best methods under corruption with a threshold, and the baseline."""
         names = [name for name in self.corrupted if name in self.usable]
         return _with_baseline(names, self.baseline)
 
     @cached_property
     def drawn(self) -> tuple[str, ...]:
-        """All methods that some figure draws, so that each keeps its color on the page."""
+        """All methods in figures, in the order that assigns the same color on the whole page."""
         names = [name for study in self.results.headline for name in self.leaders(study)]
         return tuple(dict.fromkeys([self.baseline, *names, *self.followed]))
 
@@ -234,7 +234,7 @@ def _with_baseline(names: Sequence[str], base: str, most: int = _LINES) -> list[
 
 
 def at(study: Study) -> tuple[tuple[str, str], ...]:
-    """Return a study as the comparisons name it."""
+    """Return the split of a study in the comparisons."""
     return (("study", study.name),)
 
 
@@ -251,7 +251,7 @@ def _entries(place: MetricResult) -> Iterator[tuple[str, GridEntry]]:
 
 
 def _shade(rank: float, of: int) -> int | None:
-    """Return the color of a cell: the better the rank, the stronger."""
+    """Return the color index of a cell; a better rank has a darker color."""
     if math.isnan(rank) or of < 2:
         return None
     place = (rank - 1) / (of - 1)
@@ -259,15 +259,15 @@ def _shade(rank: float, of: int) -> int | None:
 
 
 def over_seeds(rows: Iterable[ThresholdRow]) -> str:
-    """Say that values are means, where they are."""
+    """Return a note if values are means over the seeds."""
     return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 
 def arm_title(arm: str) -> str:
-    """Say what the networks of a group were trained by."""
+    """Return the title of a group of methods with the same training objective."""
     return _ARMS.get(arm) or f"Trained by {arm}"
 
 
 def kind_title(kind: str) -> str:
-    """Return the name of a source of failures that people read."""
+    """Return the title of a source of failures."""
     return "No shift" if kind == "iid" else capitalize_first(KINDS.get(kind, kind))

@@ -1,4 +1,4 @@
-"""One method of a benchmark in all studies, its settings, its calibration, and other networks."""
+"""Sections on methods, selected settings, calibration and backbones."""
 
 import itertools
 import math
@@ -33,19 +33,20 @@ from abstain_bench.results import BenchmarkResults, CalibrationRow, MethodFacts,
 from abstain_bench.results.records import MEAN
 
 _CALIBRATION: Final = (
-    "The expected calibration error (ECE) says how far confidences are from the share of right "
-    "answers: 0 is best. Before the arrow it is that of the confidences as they are, behind it "
-    "after Platt scaling on validation data; confidences that are no probabilities have the second "
-    "only. What was calibrated without a shift need not be under it. Fractions{means}."
+    "The expected calibration error (ECE) is the mean difference between confidence and "
+    "accuracy: 0 is best. Before the arrow: ECE of the confidences; after the arrow: ECE after "
+    "Platt scaling on validation data. Confidences that are not probabilities have only the "
+    "second value. Confidences that are calibrated on i.i.d. data may be miscalibrated under a "
+    "shift. Fractions{means}."
 )
 
 
 def methods_section(board: Leaderboard) -> doc.Section:
-    """Return every method, one after another, folded."""
+    """Return the section with a collapsed description of each method."""
     methods = board.results.methods
     lead = (
-        "What each confidence is, the setting that validation data chose for each metric, and its "
-        f"values in all studies with its rank among {len(methods)}."
+        "For each method: its definition, the settings selected on validation data, and its values "
+        f"in all studies with its ranks among {len(methods)} methods."
     )
     places = tuple((board.place(method), method.name) for method in methods)
     parts = (
@@ -56,7 +57,7 @@ def methods_section(board: Leaderboard) -> doc.Section:
     )
     return doc.Section(
         "methods",
-        "Method by method",
+        "Results by method",
         (doc.Prose(lead, "lead"), doc.Links(places), *parts, back(TOP)),
         nav_title="Methods",
     )
@@ -74,8 +75,8 @@ def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
 
 def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
     meaning = capitalize_first(method.meaning.rstrip("."))
-    added = "Added to these runs from a file; higher means more trusted"
-    yield doc.Prose(f"{meaning or (added if method.added else 'No description was given')}.")
+    added = "Added from a file; a higher confidence is more trusted"
+    yield doc.Prose(f"{meaning or (added if method.added else 'No description')}.")
     trained = f"{arm_title(method.arm)}."
     source = (f"{trained} Source: ", *split_links(method.source)) if method.source else trained
     yield doc.Prose(source, "source")
@@ -85,7 +86,7 @@ def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
 
 
 def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
-    """Return the values and ranks of a method in all studies that some metric has."""
+    """Yield the table of values and ranks of a method in all studies."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
     rows = [
@@ -112,16 +113,16 @@ def _with_rank(entry: GridEntry | None) -> doc.Cell:
 
 
 def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
-    """Return the setting of each metric, with the values of those that were tried."""
+    """Yield the table of selected settings by metric, with the values of all settings."""
     own = [one for one in results.chosen if one.method == name]
     if not own:
         return
-    title = f"Settings of “{name}” chosen on validation data"
+    title = f"Settings of “{name}” selected on validation data"
     several = any(one.seeds > 1 for one in own)
     over = "means over the seeds, as fractions" if several else "fractions"
     notes = dict.fromkeys(one.note for one in own if one.note)
     value = doc.number_column("On validation data")
-    columns = (doc.Column("Metric"), doc.Column("Chosen"), value, doc.Column("Tried"))
+    columns = (doc.Column("Metric"), doc.Column("Selected"), value, doc.Column("All settings"))
     rows = (
         (
             short_title(one.metric),
@@ -136,17 +137,17 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
 
 def _tried(one: SelectedSetting) -> str:
     if len(one.tried) < 2:
-        return "nothing else"
+        return "no other setting"
     return "; ".join(
-        f"{label or 'the only one'}: {'–' if math.isnan(value) else format_number(value)}"
+        f"{label or 'default'}: {'–' if math.isnan(value) else format_number(value)}"
         for label, value in one.tried.items()
     )
 
 
 def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
-    """Return ECE before and after calibration, methods x studies."""
+    """Yield the section with the ECE before and after Platt scaling, methods x studies."""
     results = board.results
-    # The mean over the seeds, or where a method has one seed, that.
+    # The mean over the seeds, or the value of the only seed.
     rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
     known = {(row.method, row.study): row for row in rows}
     studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
@@ -161,7 +162,7 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
         (method_link(board, m), *(_calibrated(known.get((m.name, s.name))) for s in studies))
         for m in methods
     )
-    table = wide_table("ECE as it is → after Platt scaling", columns, body)
+    table = wide_table("ECE before → after Platt scaling", columns, body)
     lead = _CALIBRATION.format(means=", means over the seeds" if rows[-1].run == MEAN else "")
     yield doc.Section("calibration", "Calibration", (doc.Prose(lead, "lead"), table, back(TOP)))
 
@@ -184,16 +185,16 @@ _LEAD: Final = (
     "Accuracy is shown where all classes are known."
 )
 _ABOUT: Final = "Values are fractions; the arrow points to where better is."
-_APART: Final = "These benchmarks have no study and metric in common that could be compared."
+_APART: Final = "These benchmarks have no common study and metric."
 
 
 def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iterator[doc.Section]:
-    """Return the same task with several networks, where there are several."""
+    """Yield the section that compares networks on the same task, if there are several."""
     if not beside:
         return
     display = backbones_of(board, beside)
     lead = _LEAD.format(base=board.baseline) if display else _APART
-    figures = figure(display, "backbones", "Models side by side", _ABOUT)
+    figures = figure(display, "backbones", "Comparison of models", _ABOUT)
     tables = [_table(display)] if display else []
     blocks = (doc.Prose(lead, "lead"), *figures, *tables, back(TOP))
     yield doc.Section("backbones", "Backbones", blocks)
@@ -213,7 +214,7 @@ def _table(display: BackboneDisplay) -> doc.Table:
 
 
 def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneDisplay | None:
-    """Return the models of several benchmarks side by side; None for one only."""
+    """Return the display that compares the models of several benchmarks; None for one."""
     values = tuple(
         value
         for metric in _METRICS
@@ -229,7 +230,7 @@ def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneD
 
 
 def _named(every: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
-    """Return benchmarks by the name of their networks; equal names get a number."""
+    """Return benchmarks by model name; equal names are numbered."""
     models: dict[str, Leaderboard] = {}
     for one in every:
         own = one.results.model or "model"

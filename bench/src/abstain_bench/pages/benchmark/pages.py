@@ -1,4 +1,4 @@
-"""A benchmark as several pages: the first one, the tables of all methods, and one a study."""
+"""The pages of a benchmark: first page, tables of all methods, and one page per study."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ from abstain_bench.pages.benchmark.studies import said_of, study_blocks
 from abstain_bench.results import BenchmarkResults
 from abstain_bench.runs.studies import Study
 
-#: The first page, and that of all methods.
+#: Addresses of the first page and of the page with all methods.
 HOME: Final = "benchmark.html"
 METHODS: Final = "pages/methods.html"
 
@@ -21,7 +21,7 @@ METHODS: Final = "pages/methods.html"
 def benchmark_pages(
     results: BenchmarkResults, origin: doc.ReportOptions
 ) -> dict[str, doc.Document]:
-    """Return the pages by their addresses, from the folder of the first."""
+    """Return the pages by their addresses, relative to the folder of the first page."""
     board = Leaderboard(results)
     whole = benchmark_document(results, origin)
     methods = replace(
@@ -65,17 +65,17 @@ def _of_study(
 def _front(
     board: Leaderboard, whole: doc.Document, origin: doc.ReportOptions
 ) -> Iterator[doc.Block]:
-    """Return what one screen shows, where to read on, and what to know before trusting it."""
+    """Yield the overview, links to all pages, warnings and facts."""
     yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
     places = tuple((board.places[s.name], s.title) for s in board.results.headline)
     more = (
-        " by every metric, sorted by their mean ranks, with what each of them is; and each source "
-        "of failures by itself:"
+        " by every metric, in the order of their mean ranks, with descriptions. Pages of the "
+        "sources of failures:"
     )
     words = doc.Prose((doc.Span("All methods", link="#tables"), more))
-    yield doc.Section("studies", "Read on", (words, doc.Links(places)), nav_title="Read on")
+    yield doc.Section("studies", "More", (words, doc.Links(places)), nav_title="More")
     if whole.findings:
         known = (doc.Findings(whole.findings),)
         yield doc.Section("warnings", "Before you trust the numbers", known, nav_title="Warnings")
-    yield doc.Section("facts", "What was run", (doc.Facts(whole.facts),), nav_title=None)
+    yield doc.Section("facts", "Configuration", (doc.Facts(whole.facts),), nav_title=None)
     yield doc.reproduce_section(origin.command)

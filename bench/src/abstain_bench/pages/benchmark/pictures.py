@@ -1,4 +1,4 @@
-"""The pictures that mislead most, made again from their data: small, and part of the page."""
+"""Example images of confident failures and unconfident successes, created from the data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard
 from abstain_bench.results import BenchmarkResults, Extreme
 from abstain_bench.runs.studies import Study
 
-#: Pictures of a kind that a study shows of a method.
+#: Maximum number of images of each kind for a method in a study.
 _SHOWN: Final = 6
 
 _KINDS: Final = {
@@ -23,32 +23,32 @@ _KINDS: Final = {
 def benchmark_pictures(
     results: BenchmarkResults, task: str = "", folder: str | Path | None = None
 ) -> SampleImages:
-    """Make the most confident failures and least confident successes again.
+    """Create the images of the most confident failures and least confident successes.
 
     Parameters
     ----------
     results : BenchmarkResults
-        Its `extremes` say which pictures are wanted: of each study those of its leader and of the
-        baseline.
+        Results whose `extremes` list the images: for each study, those of its best method and of
+        the baseline.
     task : str, optional
-        In `abstain_bench.runs.tasks.TASKS`; by default that of the runs.
+        A name in `abstain_bench.runs.tasks.TASKS`; by default the task of the runs.
     folder : str or Path, optional
-        Where the files of the task are, for a task that needs some; by default where they were.
+        Folder of the data set for tasks that need one; by default the folder of the run.
 
     Returns
     -------
-    Pictures
-        As the networks saw them, varied and corrupted alike; without torch or the files none,
-        and the reason.
+    SampleImages
+        The images as the networks received them, including variations and corruptions. Without
+        torch or the data, there are no images, and `reason` explains it.
 
     Raises
     ------
     InputError
-        If `results` is something else.
+        If `results` has another type.
 
     Notes
     -----
-    Each exposure that a picture comes from is made once, so this takes seconds.
+    Each test set with a required image is created once, which takes seconds.
 
     Examples
     --------
@@ -69,21 +69,21 @@ def benchmark_pictures(
         missing = (error.name or "a package").split(".")[0]
         return SampleImages(reason=f"{missing} is not installed (pip install {missing})")
     except ImportError as error:
-        # It is there and broken.
+        # The package is installed, but cannot be imported.
         return SampleImages(reason=str(error))
     except AbstainError as error:
         return SampleImages(reason=f"the data of the task cannot be read: {error}")
 
 
 def pictured(study: Study) -> tuple[str, int]:
-    """Return the exposure and the row of the picture that stands for a study."""
-    # That of new classes comes last; of severities the one in the middle.
+    """Return the exposure and the row of the example image of a study."""
+    # New classes are the last exposure; of several severities, the middle one is used.
     new = study.kind in NEW
     return study.exposures[-1 if new else len(study.exposures) // 2], 0
 
 
 def shown_extremes(board: Leaderboard) -> list[Extreme]:
-    """Return the extremes of a page: of each study those of its leader and of the baseline."""
+    """Return the displayed extremes: those of the best method and the baseline of each study."""
     return [one for study in board.results.headline for one in _of_study(board, study)]
 
 
@@ -104,7 +104,7 @@ def _made(
     from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
-    # The rows are of what was taken of the files, changed as it was.
+    # Rows refer to the subset and the variation of the images that the run used.
     data, variation = (results.asked(name) or None for name in ("data", "variation"))
     own = load_task(*where, None if data is None else Sizes(**data), variation)
     known = {exposure.key: exposure for exposure in own.task_images.exposures}
@@ -127,18 +127,18 @@ def _made(
 
 
 def shots_of(board: Leaderboard, study: Study, pictures: SampleImages | None) -> Iterator[Block]:
-    """Return the pictures that the leader of a study and the baseline are most wrong about."""
+    """Yield the example images of the best method of a study and of the baseline."""
     own = _of_study(board, study)
     if not own:
         return
-    made = pictures or SampleImages(reason="they were not asked for")
+    made = pictures or SampleImages(reason="they were not requested")
     about = (
-        "The share is of the samples of the study that the method is less sure of: high for a "
-        "failure and low for a success misleads."
+        "The percentage is the share of samples of the study with a lower confidence: it should be "
+        "low for failures and high for successes."
     )
     if not any((one.exposure, one.row) in made.sources for one in own):
-        why = made.reason or "none could be made"
-        about += f" The pictures themselves are not shown: {why.rstrip('.')}."
+        why = made.reason or "they could not be created"
+        about += f" Images are not available: {why.rstrip('.')}."
     yield Prose(about, "about")
     for method in dict.fromkeys(one.method for one in own):
         for kind, said in _KINDS.items():
@@ -152,14 +152,14 @@ def _shot(results: BenchmarkResults, one: Extreme, made: SampleImages) -> Thumbn
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
     label, taken = _class(one.label, classes), _class(one.prediction, classes)
-    share = f"{100 * one.quantile:.1f} %"
-    said = f"taken for {taken}" if one.label != one.prediction else "recognized"
+    share = f"{100 * one.quantile:.1f}%"
+    said = f"predicted as {taken}" if one.label != one.prediction else "correct"
     return Thumbnail(
         made.sources.get((one.exposure, one.row), ""),
-        f"A picture of {label}, {said}; the method is less sure of {share} of the samples",
+        f"An image of {label}, {said}; {share} of the samples have a lower confidence",
         label,
         said,
-        f"{share} less sure; {one.exposure}, picture {one.row}",
+        f"{share} lower; {one.exposure}, image {one.row}",
     )
 
 

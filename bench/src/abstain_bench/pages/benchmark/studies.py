@@ -1,4 +1,4 @@
-"""One study of a benchmark: its values, which differ by more than chance, thresholds, pictures."""
+"""A study of a benchmark: values, significant differences, thresholds, example images."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -29,26 +29,28 @@ from abstain_bench.results import MethodFacts, ThresholdRow
 from abstain_bench.runs.studies import ERROR_RULES, Study
 
 _CURVES: Final = (
-    "The share of failures among the accepted, as more and more is accepted; lower is better. The "
-    "best four methods and the baseline"
+    "Share of failures among the accepted samples against coverage; lower is better. The best four "
+    "methods and the baseline"
 )
 
-_LINES_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones stay."
+_LINES_SAID: Final = (
+    "Solid orange lines: worse rank. Dashed blue lines: better rank. Thin lines: no change."
+)
 
 
 def said_of(board: Leaderboard, study: Study) -> str:
-    """Say what counts in a study, and how many samples it has."""
+    """Describe which samples are failures in a study, and the numbers of samples."""
     counted = "" if study.kind not in NEW else ERROR_RULES[study.errors]
     missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
     reasons = [f"{short_title(metric)} is undefined here: {why}" for (metric, _), why in missing]
-    # Both numbers differ with what a method leaves out.
+    # Both numbers depend on the samples that a method excludes.
     found = [
         e
         for metric in list(board.results.comparisons)[:1]
         for e in board.found(metric, study).estimates
     ]
     samples, failures = _between([e.n for e in found]), _between([e.failures for e in found])
-    sizes = f"{samples} samples, of which {failures} are failures of a network" if found else ""
+    sizes = f"{samples} samples with {failures} failures of a network" if found else ""
     parts = [sizes, capitalize_first(counted), *reasons]
     return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
@@ -59,7 +61,7 @@ def _between(values: Sequence[int]) -> str:
 
 
 def study_table(board: Leaderboard, study: Study) -> doc.Table:
-    """Return every method of a study by every metric, with intervals and ranks."""
+    """Return the values and ranks of all methods of a study, with intervals."""
     grids = [board.grid(metric).only([study]) for metric in board.results.comparisons]
     known = [(grid, grid.column(study)) for grid in grids if grid.methods]
     columns = [doc.METHOD_COLUMN]
@@ -79,27 +81,27 @@ def study_table(board: Leaderboard, study: Study) -> doc.Table:
     methods = dict.fromkeys(method for grid, _ in known for method in grid.methods)
     title = f"Values and ranks, {study.title}"
     caption = (
-        f"{title}; below each value its {format_percent(board.results.level)} interval. Arrows "
-        "point to where better is; what is not times 1000 is a fraction. †: cannot be told from "
-        "the best."
+        f"{title}, with {format_percent(board.results.level)} intervals below the values. Arrows: "
+        "direction of better values. Values are fractions unless multiplied by 1000. †: not "
+        "significantly different from the best."
     )
     return wide_table(title, columns, (tuple(cells(method)) for method in methods), caption)
 
 
 def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
-    """Return which method is found better than which, for each metric that ranks."""
+    """Return the significance map of each ranking metric."""
     for metric in board.metrics:
         comparison = board.results.comparisons[metric]
         square = SignificanceMapDisplay.from_comparison(comparison, metric, data=at(study))
         if square.pairs:
             about = (
-                "Blue: the method of the row is found better than that of the column at "
+                "Blue: the method of the row is significantly better than that of the column at "
                 f"{format_percent(round(1 - square.level, 10))} "
                 f"({square.pairs[0].test_description}). "
-                "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
-                "of the columns are those of the rows, in the order of the ranks."
+                "Gray: not significantly different. Empty: significantly worse, or not compared. "
+                "The columns have the numbers of the rows, in the order of the ranks."
             )
-            title = f"Which differences by {short_title(metric)} are more than chance"
+            title = f"Significant differences by {short_title(metric)}"
             own = f"{title}, {study.title}"
             table = replace(map_of(square), title=own, caption=f"Pairs by {short_title(metric)}")
             yield doc.Collapsible(
@@ -113,7 +115,7 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
 def map_of(square: SignificanceMapDisplay) -> doc.Table:
     """Return the pairs of a significance map as a table of colored cells.
 
-    A drawing of 31 x 31 cells for each study makes a page too heavy to open.
+    A figure of 31 x 31 cells for each study would make the page too large.
     """
     better = {(p.better, p.second if p.better == p.first else p.first) for p in square.pairs}
     tested = {frozenset((p.first, p.second)) for p in square.pairs}
@@ -136,21 +138,21 @@ def map_of(square: SignificanceMapDisplay) -> doc.Table:
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
-    """Return what the thresholds set on validation data achieve in a study."""
+    """Return the results of the thresholds from validation data in a study."""
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
     risk, delta = format_percent(rows[0].risk), format_percent(rows[0].delta)
-    asked = f"asked for: at most {risk} failures among the accepted, but for a chance of {delta}"
+    asked = f"target: at most {risk} failures among the accepted, with probability 1 − {delta}"
     if study.errors == "removed":
-        asked += "; a threshold meets all pictures, so here wrong answers about known classes count"
-    title = f"What a threshold set on validation data achieves, {study.title}"
+        asked += "; a threshold is applied to all images, so errors on known classes count"
+    title = f"Results of thresholds from validation data, {study.title}"
     caption = f"{title}; {asked}. Fractions{over_seeds(rows)}."
     if any(row.verdict == "unattainable" for row in rows):
-        caption += " “No threshold”: none could promise that on validation data."
+        caption += " “No threshold”: the validation data cannot support the target."
     columns = (
         doc.METHOD_COLUMN,
-        *map(doc.number_column, ("Failures among the accepted", "Above the target", "Coverage")),
+        *map(doc.number_column, ("Failures among accepted", "Excess over target", "Coverage")),
         doc.Column("Verdict"),
     )
     links = {method.name: method_link(board, method) for method in board.results.methods}
@@ -174,7 +176,7 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
 
 
 def _known(number: doc.Number) -> doc.Number | None:
-    """Leave a cell empty where nothing was accepted."""
+    """Return None, an empty cell, if no sample was accepted."""
     return None if math.isnan(number.value) else number
 
 
@@ -182,12 +184,12 @@ def _verdict(row: ThresholdRow) -> str:
     if row.verdict != "differs":
         return format_verdict(row.verdict)
     n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
-    rest = "" if holds + broken == n_seeds else "; the others cannot tell"
-    return f"of {n_seeds} seeds, holds with {holds}, is broken with {broken}{rest}"
+    rest = "" if holds + broken == n_seeds else f"; undecided for {n_seeds - holds - broken}"
+    return f"of {n_seeds} seeds, holds for {holds}, broken for {broken}{rest}"
 
 
 def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:
-    """Return risk against coverage of the leaders, the baseline, and a random order."""
+    """Return the risk-coverage curves of the best methods, the baseline and a random order."""
     own = {name: board.results.curves.get((study.name, name)) for name in board.leaders(study)}
     series = tuple(
         Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
@@ -196,7 +198,7 @@ def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:
     )
     if not series:
         return None
-    # In a random order the selective risk is that of full coverage everywhere.
+    # The selective risk of a random order is the risk at full coverage.
     full = next((s for s in series if s.name == board.baseline), series[0])
     return SeriesDisplay(
         series,
@@ -211,7 +213,7 @@ def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:
 
 
 def change_of(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
-    """Return how the ranking changes from AURC to AUGRC; over all studies without one."""
+    """Return the change of ranks from AURC to AUGRC in a study, or over all studies."""
     if len(board.metrics) != 2:
         return None
     second, first = board.metrics
@@ -225,17 +227,17 @@ def change_of(board: Leaderboard, study: Study | None) -> RankingChangeDisplay |
 def change_figure(
     board: Leaderboard, study: Study | None, key: str, about: str = ""
 ) -> list[doc.Figure]:
-    """Return the figure of how the ranking changes from AURC to AUGRC."""
-    title = "From AURC to AUGRC: how the ranking changes"
+    """Return the figure of the change of ranks from AURC to AUGRC."""
+    title = "Change of ranks from AURC to AUGRC"
     return figure(change_of(board, study), key, title, f"{about}{_LINES_SAID}")
 
 
 def studies_section(board: Leaderboard, pictures: SampleImages | None) -> doc.Section:
-    """Return every study of the main tables, one after another."""
+    """Return the section with all studies of the main tables."""
     lead = (
-        f"Values with {format_percent(board.results.level)} intervals and ranks, curves of the "
-        "leaders and the baseline, which differences are more than chance, what a threshold chosen "
-        "on validation data achieves, and the pictures that mislead most."
+        f"Values with {format_percent(board.results.level)} intervals and ranks, risk-coverage "
+        "curves of the best methods and the baseline, significant differences, results of "
+        "thresholds from validation data, and example images."
     )
     studies = board.results.headline
     places = tuple((board.places[study.name], study.title) for study in studies)
@@ -252,7 +254,7 @@ def studies_section(board: Leaderboard, pictures: SampleImages | None) -> doc.Se
     )
     return doc.Section(
         "studies",
-        "Study by study",
+        "Results by study",
         (doc.Prose(lead, "lead"), doc.Links(places), *parts),
         nav_title="Studies",
     )
@@ -266,9 +268,9 @@ def _about(board: Leaderboard, study: Study, pictures: SampleImages | None) -> I
 def study_blocks(
     board: Leaderboard, study: Study, pictures: SampleImages | None, *, level: int = 3
 ) -> Iterator[doc.Block]:
-    """Return curves, values, differences, thresholds and pictures of one study.
+    """Return curves, values, differences, thresholds and example images of a study.
 
-    `level` is that of the heads in it.
+    `level` is the level of its headings.
     """
     place = board.places[study.name]
     lines = f"{_CURVES} “{board.baseline}”, of the first seed."
@@ -285,6 +287,6 @@ def study_blocks(
     shots = tuple(shots_of(board, study, pictures))
     if shots:
         yield doc.Section(
-            f"{place}-shots", "Pictures that mislead most", shots, level=level, role="interactive"
+            f"{place}-shots", "Example images", shots, level=level, role="interactive"
         )
     yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)

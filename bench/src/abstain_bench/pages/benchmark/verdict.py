@@ -1,4 +1,4 @@
-"""What a benchmark found, in plain sentences: who leads where, and where a baseline is enough."""
+"""The conclusions of a benchmark: best methods, and results of the baseline."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard
 from abstain_bench.runs.studies import Study
 
-#: How a kind of study is said in a sentence.
+#: Phrases for the kinds of studies.
 _ON: Final = {
     "iid": "on i.i.d. data",
     "corruption": "under corruption",
@@ -22,21 +22,21 @@ _ON: Final = {
 
 
 def verdict_of(board: Leaderboard) -> tuple[str, ...]:
-    """Say who leads on which source of failures, and where the baseline is not beaten."""
+    """Describe the best methods for each source of failures and the results of the baseline."""
     if not board.metrics:
         return ("No metric was computed.",)
     grid = board.grid(board.metrics[0])
     if len(grid.methods) < 2:
-        return (f"Only {len(grid.methods)} method was compared, so nothing leads.",)
+        return (f"Only {len(grid.methods)} method was evaluated, so there is no comparison.",)
     return (*_overall(board), leads_of(grid), *baseline_of(grid, board.baseline))
 
 
 def leads_of(grid: Grid) -> str:
-    """Say for each kind of study who is best."""
+    """Describe the best methods for each kind of study."""
     kinds = dict.fromkeys(study.kind for study in grid.studies)
     clauses = [clause for kind in kinds if (clause := _of_kind(grid, kind))]
     if not clauses:
-        return f"No method leads: {grid.label.text} tells none from another."
+        return f"No method is best: {grid.label.text} is equal for all methods."
     return f"By {grid.label.text}, {'; '.join(clauses)}."
 
 
@@ -48,7 +48,7 @@ def _of_kind(grid: Grid, kind: str) -> str:
         return ""
     most = max(wins.values())
     names = [name for name, count in wins.items() if count == most]
-    lead = f"{on} {join_quoted(names)} {'leads' if len(names) == 1 else 'lead'}"
+    lead = f"{on} {join_quoted(names)} {'is' if len(names) == 1 else 'are'} best"
     if len(studies) == 1:
         return f"{lead}{_alike(grid, studies[0])}"
     each = " each" if len(names) > 1 else ""
@@ -56,7 +56,7 @@ def _of_kind(grid: Grid, kind: str) -> str:
 
 
 def _alone(grid: Grid, studies: Sequence[Study]) -> str:
-    """Say in how many studies the lead is more than chance."""
+    """State in how many studies the best method is significantly better than all others."""
     if not any(map(grid.is_tested, studies)):
         return " (not tested)"
     shared: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
@@ -64,7 +64,7 @@ def _alone(grid: Grid, studies: Sequence[Study]) -> str:
         len(grid.standing(study)) == 1 and not any(grid.standing(study, how) for how in shared)
         for study in studies
     )
-    return f" (the best can be told from all others in {alone or 'none'} of them)"
+    return f" (significantly better than all others in {alone or 'none'} of them)"
 
 
 def _alike(grid: Grid, study: Study) -> str:
@@ -75,12 +75,12 @@ def _alike(grid: Grid, study: Study) -> str:
         return ""
     others = len(grid.column(study)) - len(grid.standing(study))
     if len(alike) == others:
-        return f" (none of {others} others can be told from it)"
-    return f" ({len(alike)} of {others} others cannot be told from it)"
+        return f" (none of {others} others is significantly different)"
+    return f" ({len(alike)} of {others} others are not significantly different)"
 
 
 def baseline_of(grid: Grid, name: str) -> list[str]:
-    """Say where the baseline is best, and where it is not told from the best."""
+    """Describe where the baseline is best or not significantly different from the best."""
     columns = [(study, grid.column(study).get(name)) for study in grid.studies]
     known = [(study, entry) for study, entry in columns if entry and entry.stands != "undefined"]
     if not known:
@@ -95,9 +95,9 @@ def baseline_of(grid: Grid, name: str) -> list[str]:
     if len(best) == len(known):
         return [f"{said}."]
     if alike:
-        return [f"{said} and cannot be told from the best {_in(alike, len(known))}."]
-    where = "wherever else" if best else "wherever"
-    return [f"{said} and worse than the best {where} that was tested."]
+        return [f"{said} and not significantly different from the best {_in(alike, len(known))}."]
+    where = "all other tested studies" if best else "all tested studies"
+    return [f"{said} and significantly worse than the best in {where}."]
 
 
 def _in(studies: Sequence[Study], of: int) -> str:
@@ -109,7 +109,7 @@ def _in(studies: Sequence[Study], of: int) -> str:
 
 
 def _overall(board: Leaderboard) -> list[str]:
-    """Say who has the best mean rank by each metric, and whether that may be chance."""
+    """Describe the best mean rank by each metric and its significance."""
     by: dict[str, list[str]] = {}
     for metric in board.metrics:
         means = board.means(metric)
@@ -129,11 +129,11 @@ def _overall(board: Leaderboard) -> list[str]:
 
 
 def _near(across: MeanRanks) -> str:
-    """Say how many methods the test over all studies does not tell from the first."""
+    """State how many methods are not significantly different from the first over all studies."""
     means = dict(zip(across.methods, across.mean_ranks, strict=True))
     first = min(means, key=lambda name: means[name], default="")
     near = {name for clique in across.cliques if first in clique for name in clique} - {first}
     if not near:
         return ""
-    others = f"{len(near)} of {len(means) - 1} others cannot be told from it"
+    others = f"{len(near)} of {len(means) - 1} others are not significantly different"
     return f"; {others} by {short_title(across.metric)} (Nemenyi's test)"
