@@ -20,9 +20,9 @@ from abstain_bench.pages.benchmark.front import front_blocks, front_curve
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
-    head_of,
-    inlier_tables,
     main_tables,
+    metric_heading,
+    new_class_tables,
     wide_table,
 )
 from abstain_bench.pages.benchmark.leaderboard import (
@@ -44,7 +44,7 @@ from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.studies import ERROR_RULES
 
 #: Maximum number of rows of the table of ranks in a terminal; the files contain all.
-_MOST: Final = 8
+_MAX_ROWS: Final = 8
 
 _LEAD: Final = (
     (
@@ -80,10 +80,10 @@ def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Blo
     """Yield all sections of a single page: overview, tables, and every study."""
     glance = tuple(front_blocks(board, origin.images))
     yield doc.Section("glance", "At a glance", glance, role="interactive")
-    yield from compared(board, origin, (studies_section(board, origin.images),))
+    yield from method_sections(board, origin, (studies_section(board, origin.images),))
 
 
-def compared(
+def method_sections(
     board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
     """Yield the sections about all methods; `between` precedes the descriptions of methods."""
@@ -94,7 +94,7 @@ def compared(
     yield doc.Section("tables", "Rankings", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
     yield from published_section(results)
     yield from corruption_section(board)
-    inliers = tuple(inlier_tables(board))
+    inliers = tuple(new_class_tables(board))
     if inliers:
         title = "New classes: definitions of a failure"
         yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav_title="New classes")
@@ -107,14 +107,14 @@ def compared(
         entries = tuple(doc.GlossaryEntry(name, why) for name, why in results.left_out.items())
         title = "Excluded methods"
         yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Excluded")
-    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
+    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(glossary_entries(results))),))
     yield doc.reproduce_section(origin.command)
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
-    heads = (head_of(board.grid(metric)) for metric in board.results.comparisons)
-    studies = tuple((board.places[study.name], study.title) for study in board.results.headline)
-    methods = tuple((board.place(method), method.name) for method in board.results.methods)
+    heads = (metric_heading(board.grid(metric)) for metric in board.results.comparisons)
+    studies = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
+    methods = tuple((board.method_anchor(method), method.name) for method in board.results.methods)
     return doc.Controls(
         (
             doc.Choice(
@@ -136,7 +136,7 @@ def _summary(board: Leaderboard) -> Iterator[doc.Block]:
     if board.metrics:
         grid = board.grid(board.metrics[0])
         yield _leaders(grid, board.baseline)
-        if board.means(grid.metric):
+        if board.mean_rank_by_method(grid.metric):
             yield from _overall(board, grid)
         alpha = format_percent(round(1 - results.level, 10))
         yield doc.Prose(
@@ -157,16 +157,20 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
     """Return a table with the best method of each study, similar methods, and the baseline."""
     rows: list[tuple[doc.Cell, ...]] = []
     for study in grid.studies:
-        best, known = grid.standing(study), grid.column(study)
-        plain = {n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in known.items()}
-        alike = doc.Number(len(grid.standing(study, "not told apart")), number_format="count")
+        best, entries = grid.methods_with_relation(study), grid.column(study)
+        values = {
+            n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in entries.items()
+        }
+        n_similar = doc.Number(
+            len(grid.methods_with_relation(study, "not told apart")), number_format="count"
+        )
         rows.append(
             (
                 study.title,
                 doc.Span(", ".join(best), "best") if best else None,
-                replace(plain[best[0]], mark="") if best else None,
-                alike if grid.is_tested(study) else None,
-                plain.get(base),
+                replace(values[best[0]], mark="") if best else None,
+                n_similar if grid.is_tested(study) else None,
+                values.get(base),
             )
         )
     columns = (
@@ -174,32 +178,34 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
         doc.Column("Best"),
         *map(doc.number_column, ("Value", "Similar", "Baseline")),
     )
-    return doc.Table(columns, doc.single_group(rows), title=head_of(grid))
+    return doc.Table(columns, doc.single_group(rows), title=metric_heading(grid))
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
     """Yield the methods with the best mean ranks, and how often each is the best method."""
-    means = {metric: board.means(metric) for metric in board.metrics}
-    stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
+    means = {metric: board.mean_rank_by_method(metric) for metric in board.metrics}
+    relations = {
+        m.name: [entry.relation_to_best for entry in grid.row(m) if entry] for m in grid.methods
+    }
     rows: list[tuple[doc.Cell, ...]] = [
         (
             name,
             *(
-                doc.Number(own.get(name, doc.NAN), number_format="two_decimals")
-                for own in means.values()
+                doc.Number(ranks.get(name, doc.NAN), number_format="two_decimals")
+                for ranks in means.values()
             ),
-            doc.Number(stands[name].count("best"), number_format="count"),
-            doc.Number(stands[name].count("not told apart"), number_format="count"),
+            doc.Number(relations[name].count("best"), number_format="count"),
+            doc.Number(relations[name].count("not told apart"), number_format="count"),
         )
         for name in means[grid.metric]
     ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
     yield doc.Table(
         (doc.Column("Method"), *map(doc.number_column, heads)),
-        doc.single_group(rows[:_MOST]),
+        doc.single_group(rows[:_MAX_ROWS]),
         title="Best mean ranks over all studies",
     )
-    if (n_more := len(rows) - _MOST) > 0:
+    if (n_more := len(rows) - _MAX_ROWS) > 0:
         yield doc.SeeAlso(f"{format_count(n_more)} more methods ", "in the report", "in the report")
 
 
@@ -208,7 +214,7 @@ def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
 _PACKAGES: Final = ("abstain", "torch", "numpy")
 
 #: Facts of the run folder that are displayed unchanged.
-_SHOWN: Final = {
+_DISPLAYED_FACTS: Final = {
     "python": "Python",
     "device": "Device",
     "precision": "Precision of training",
@@ -218,25 +224,25 @@ _SHOWN: Final = {
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
     """Return the configuration of the benchmark; unknown values are empty."""
-    own = results.facts
+    facts = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
-    numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
-    known = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
-    told = own.get("versions")
-    versions: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    numbers = {name: facts.get(name) for name in ("train", "validation", "seconds")}
+    counts = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
+    raw_versions = facts.get("versions")
+    versions: Mapping[str, Any] = raw_versions if isinstance(raw_versions, Mapping) else {}
     return (
         ("Task", results.task),
         ("Model", results.model),
-        ("Seeds", _seeds(own.get("seeds") or results.asked("seeds"))),
+        ("Seeds", _seeds(facts.get("seeds") or results.asked("seeds"))),
         ("Training objectives", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
-        ("Training images", format_count(known["train"]) if "train" in known else ""),
-        ("Validation images", format_count(known["validation"]) if "validation" in known else ""),
-        *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
+        ("Training images", format_count(counts["train"]) if "train" in counts else ""),
+        ("Validation images", format_count(counts["validation"]) if "validation" in counts else ""),
+        *((title, str(facts.get(name) or "")) for name, title in _DISPLAYED_FACTS.items()),
         ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
-        ("Time of all jobs", format_duration(known["seconds"]) if known.get("seconds") else ""),
+        ("Time of all jobs", format_duration(counts["seconds"]) if counts.get("seconds") else ""),
     )
 
 
@@ -251,14 +257,14 @@ def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[d
     """Return the findings, with the titles of studies, and the notes."""
     titles = {study.name: study.title for study in results.studies}
 
-    def where(finding: Note) -> str:
-        places = (titles.get(value, value) for _, value in finding.split)
-        return ", ".join(part for part in (finding.score, *places) if part)
+    def describe_split(finding: Note) -> str:
+        titles_of_split = (titles.get(value, value) for _, value in finding.split)
+        return ", ".join(text for text in (finding.score, *titles_of_split) if text)
 
-    return build_remarks(results.findings, notes, where)
+    return build_remarks(results.findings, notes, describe_split)
 
 
-_FIRST: Final = {
+_GENERAL_TERMS: Final = {
     "Method": (
         "a confidence score: a number for each image that should be low if the prediction is "
         "wrong. Predictions below a threshold are rejected."
@@ -271,7 +277,7 @@ _FIRST: Final = {
     "Study": "one source of failures and its test images: a column of the tables.",
 }
 
-_KINDS: Final = {
+_STUDY_TERMS: Final = {
     "iid": "test images from the distribution of the training images (i.i.d.).",
     "corruption": (
         "the i.i.d. images with noise, blur, fog and similar corruptions; severity 5 is the worst. "
@@ -287,11 +293,11 @@ _KINDS: Final = {
 }
 
 #: Placeholder for the titles of metrics that interpret a confidence as a probability.
-_OF_PROBABILITIES: Final = ""
+_PROBABILITY_METRICS: Final = ""
 
-_LAST: Final = {
+_TABLE_TERMS: Final = {
     "× 1000": "AURC and AUGRC are multiplied by 1000 if the header says so, as in the literature.",
-    _OF_PROBABILITIES: (
+    _PROBABILITY_METRICS: (
         "computed after Platt scaling on validation data, because most confidences are not "
         "probabilities."
     ),
@@ -318,16 +324,22 @@ _LAST: Final = {
 }
 
 
-def words_of(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
+def glossary_entries(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
     """Yield the glossary: general terms, metrics, then terms of the tables."""
     kinds = dict.fromkeys(study.kind for study in results.headline)
-    known = {kind_title(kind): said for kind, said in _KINDS.items() if kind in kinds}
-    yield from (doc.GlossaryEntry(title, said) for title, said in (_FIRST | known).items())
+    study_terms = {
+        kind_title(kind): meaning for kind, meaning in _STUDY_TERMS.items() if kind in kinds
+    }
+    yield from (
+        doc.GlossaryEntry(title, said) for title, said in (_GENERAL_TERMS | study_terms).items()
+    )
     yield from metric_entries(list(results.comparisons))
     metrics = filter(None, map(find_metric, results.comparisons))
     titles = [short_title(m.name) for m in metrics if needs_probabilities(m)]
-    for title, said in _LAST.items():
-        yield from (doc.GlossaryEntry(own, said) for own in ([title] if title else titles))
+    for title, said in _TABLE_TERMS.items():
+        yield from (
+            doc.GlossaryEntry(entry_title, said) for entry_title in ([title] if title else titles)
+        )
 
 
 # ------------------------------------------------------------------------------------ costs
@@ -345,13 +357,15 @@ def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
     stages = _costs_table("Time by stage", ("Stage", "Part"), costs_by_stage(costs))
     scores = costs_by_score(costs)
     title = "Time by score (fitting and computing)"
-    folds = [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
-    blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *folds, back(TOP))
+    collapsed = (
+        [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
+    )
+    blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *collapsed, back(TOP))
     yield doc.Section("costs", "Costs", blocks, nav_title="Costs")
 
 
-def _costs_table(title: str, heads: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
-    columns = (*map(doc.Column, heads), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
+def _costs_table(title: str, headers: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
+    columns = (*map(doc.Column, headers), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [
             *row.labels,

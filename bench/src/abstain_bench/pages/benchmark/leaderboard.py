@@ -20,16 +20,16 @@ from abstain_bench.results.records import MEAN
 from abstain_bench.runs.studies import Study
 
 #: Kinds of studies with images of new classes.
-NEW: Final = frozenset({"new-class", "far-new-class"})
+NEW_CLASS_KINDS: Final = frozenset({"new-class", "far-new-class"})
 
 #: Upper bounds of the relative rank for each color of a cell, the darkest first.
 _SHADES: Final = (0.07, 0.18, 0.32, 0.5, 0.7)
 
 #: Number of methods in a figure, in addition to the baseline.
-_LINES: Final = 4
+_N_LINES: Final = 4
 
 #: Titles of special groups of networks.
-_ARMS: Final = {
+_ARM_TITLES: Final = {
     "ensemble": "Ensembles of the networks of all seeds",
     "": "Added scores",
 }
@@ -40,7 +40,7 @@ class GridEntry:
     """Value of a method in a study, with its rank and its relation to the best method."""
 
     number: Number
-    stands: RelationToBest
+    relation_to_best: RelationToBest
     rank: float = NAN
 
 
@@ -55,7 +55,7 @@ class Grid:
     entries: Mapping[tuple[str, str], GridEntry]
 
     @property
-    def of_classifier(self) -> bool:
+    def ignores_confidence(self) -> bool:
         """Whether the metric ignores the confidence."""
         metric = find_metric(self.metric)
         return metric is not None and metric.identity.ignores_confidence
@@ -68,10 +68,10 @@ class Grid:
             arms.setdefault(method.arm, []).append(method)
         return arms
 
-    def only(self, studies: Iterable[Study]) -> "Grid":
+    def select(self, studies: Iterable[Study]) -> "Grid":
         """Return the grid of some studies with the methods that have values there."""
-        kept = tuple(study for study in studies if study in self.studies)
-        grid = replace(self, studies=kept)
+        selected = tuple(study for study in studies if study in self.studies)
+        grid = replace(self, studies=selected)
         return replace(grid, methods=tuple(m for m in self.methods if any(grid.row(m))))
 
     def row(self, method: MethodFacts) -> list[GridEntry | None]:
@@ -82,17 +82,20 @@ class Grid:
         """Return the entries of a study by method; empty if the grid has no such study."""
         if study not in self.studies:
             return {}
-        found = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
-        return {name: entry for name, entry in found if entry}
+        entries = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
+        return {name: entry for name, entry in entries if entry}
 
-    def standing(self, study: Study, footing: RelationToBest = "best") -> list[str]:
+    def methods_with_relation(self, study: Study, relation: RelationToBest = "best") -> list[str]:
         """Return the methods with this relation to the best one of a study, in rank order."""
-        found = {n: e.rank for n, e in self.column(study).items() if e.stands == footing}
-        return sorted(found, key=lambda name: found[name])
+        ranks = {n: e.rank for n, e in self.column(study).items() if e.relation_to_best == relation}
+        return sorted(ranks, key=lambda name: ranks[name])
 
     def is_tested(self, study: Study) -> bool:
         """Return True if the methods of a study were tested against its best method."""
-        return bool(self.standing(study, "worse") or self.standing(study, "not told apart"))
+        return bool(
+            self.methods_with_relation(study, "worse")
+            or self.methods_with_relation(study, "not told apart")
+        )
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Leaderboard:
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
-    _places: dict[tuple[str, str], MetricResult] = field(
+    _metric_results: dict[tuple[str, str], MetricResult] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -125,7 +128,7 @@ class Leaderboard:
         return BASELINE if BASELINE in names or not names else names[0]
 
     @cached_property
-    def places(self) -> dict[str, str]:
+    def anchors(self) -> dict[str, str]:
         """Anchors of the studies by name; anchors are numbered, never derived from names."""
         return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, 1)}
 
@@ -138,60 +141,60 @@ class Leaderboard:
             raise UnknownNameError(f"`metric`: the benchmark has no metric {name!r}.{hint}")
         return name
 
-    def whole(self, metric: str) -> Grid:
+    def full_grid(self, metric: str) -> Grid:
         """Return the grid of a metric with all studies, including those outside the main tables."""
         if metric not in self._grids:
-            self._grids[metric] = self._laid_out(metric)
+            self._grids[metric] = self._build_grid(metric)
         return self._grids[metric]
 
     def grid(self, metric: str) -> Grid:
         """Return the grid of a metric with the studies of the main tables."""
-        return self.whole(metric).only(self.results.headline)
+        return self.full_grid(metric).select(self.results.headline)
 
-    def _laid_out(self, metric: str) -> Grid:
+    def _build_grid(self, metric: str) -> Grid:
         comparison, results = self.results.comparisons[metric], self.results
-        studies = tuple(study for study in results.studies if at(study) in comparison.data)
+        studies = tuple(study for study in results.studies if study_split(study) in comparison.data)
         entries = {
             (name, study.name): entry
             for study in studies
-            for name, entry in _entries(self.found(metric, study))
+            for name, entry in _entries(self.metric_result(metric, study))
         }
         lower = next((e.lower_is_better for e in comparison.estimates if e.metric == metric), True)
         label = Label(short_title(metric), "lower" if lower else "higher", _scale(metric))
         # Methods are grouped by training objective.
         arms = list(dict.fromkeys(method.arm for method in results.methods))
         methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
-        return Grid(metric, label, studies, tuple(methods), entries).only(studies)
+        return Grid(metric, label, studies, tuple(methods), entries).select(studies)
 
-    def found(self, metric: str, study: Study | None) -> MetricResult:
+    def metric_result(self, metric: str, study: Study | None) -> MetricResult:
         """Return the results of a metric in a study, or over all studies."""
-        where = metric, study.name if study else ""
-        if where not in self._places:
-            data = at(study) if study else None
-            self._places[where] = MetricResult(self.results.comparisons[metric], metric, data)
-        return self._places[where]
+        key = metric, study.name if study else ""
+        if key not in self._metric_results:
+            data = study_split(study) if study else None
+            self._metric_results[key] = MetricResult(self.results.comparisons[metric], metric, data)
+        return self._metric_results[key]
 
-    def across(self, metric: str) -> MeanRanks | None:
+    def mean_ranks(self, metric: str) -> MeanRanks | None:
         """Return the mean ranks over all studies by a metric."""
         return self.results.comparisons[metric].mean_ranks_of(metric)
 
-    def means(self, metric: str) -> dict[str, float]:
+    def mean_rank_by_method(self, metric: str) -> dict[str, float]:
         """Return the mean rank of each method over all studies by a metric."""
-        across = self.across(metric)
+        across = self.mean_ranks(metric)
         return dict(zip(across.methods, across.mean_ranks, strict=True)) if across else {}
 
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
         """Return the ranks in a study, or over all studies, the best first."""
-        return {s.method: s.rank for s in self.found(metric, study).standings}
+        return {s.method: s.rank for s in self.metric_result(metric, study).standings}
 
     def order(self, study: Study) -> list[str]:
         """Return the ranked methods of a study, the best first."""
         ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
         return [name for name, rank in ranks.items() if not math.isnan(rank)]
 
-    def leaders(self, study: Study, most: int = _LINES) -> list[str]:
+    def leaders(self, study: Study, max_methods: int = _N_LINES) -> list[str]:
         """Return the best methods of a study and the baseline, for a figure."""
-        return _with_baseline(self.order(study), self.baseline, most)
+        return _with_baseline(self.order(study), self.baseline, max_methods)
 
     @cached_property
     def thresholds(self) -> list[ThresholdRow]:
@@ -201,39 +204,41 @@ class Leaderboard:
         return [row for row in rows if row.run == MEAN or (row.study, row.method) not in means]
 
     @cached_property
-    def usable(self) -> set[str]:
+    def methods_with_threshold(self) -> set[str]:
         """Methods with a threshold for the target risk for at least one seed."""
         return {row.method for row in self.results.thresholds if row.verdict != "unattainable"}
 
     @cached_property
-    def corrupted(self) -> list[str]:
+    def order_under_corruption(self) -> list[str]:
         """Methods in the order of their rank under all corruptions, or under the strongest."""
         studies = [study for study in self.results.studies if study.kind == "corruption"]
         strongest = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
         return self.order(strongest) if strongest else []
 
     @cached_property
-    def followed(self) -> list[str]:
+    def threshold_methods(self) -> list[str]:
         """The best methods under corruption with a threshold, and the baseline."""
-        names = [name for name in self.corrupted if name in self.usable]
+        names = [
+            name for name in self.order_under_corruption if name in self.methods_with_threshold
+        ]
         return _with_baseline(names, self.baseline)
 
     @cached_property
-    def drawn(self) -> tuple[str, ...]:
+    def plotted_methods(self) -> tuple[str, ...]:
         """All methods in figures, in the order that assigns the same color on the whole page."""
         names = [name for study in self.results.headline for name in self.leaders(study)]
-        return tuple(dict.fromkeys([self.baseline, *names, *self.followed]))
+        return tuple(dict.fromkeys([self.baseline, *names, *self.threshold_methods]))
 
-    def place(self, method: MethodFacts) -> str:
+    def method_anchor(self, method: MethodFacts) -> str:
         """Return the anchor of a method."""
         return f"method-{self.results.methods.index(method) + 1}"
 
 
-def _with_baseline(names: Sequence[str], base: str, most: int = _LINES) -> list[str]:
-    return list(dict.fromkeys([*names[:most], *([base] if base in names else [])]))
+def _with_baseline(names: Sequence[str], base: str, max_methods: int = _N_LINES) -> list[str]:
+    return list(dict.fromkeys([*names[:max_methods], *([base] if base in names else [])]))
 
 
-def at(study: Study) -> tuple[tuple[str, str], ...]:
+def study_split(study: Study) -> tuple[tuple[str, str], ...]:
     """Return the split of a study in the comparisons."""
     return (("study", study.name),)
 
@@ -242,30 +247,32 @@ def _scale(metric: str) -> int:
     return 1000 if is_printed_x1000(metric) else 1
 
 
-def _entries(place: MetricResult) -> Iterator[tuple[str, GridEntry]]:
-    ranks = {s.method: s.rank for s in place.standings if not math.isnan(s.rank)}
-    for name, number in place.numbers.items():
+def _entries(metric_result: MetricResult) -> Iterator[tuple[str, GridEntry]]:
+    ranks = {s.method: s.rank for s in metric_result.standings if not math.isnan(s.rank)}
+    for name, number in metric_result.numbers.items():
         rank = ranks.get(name, NAN)
-        shown = replace(number, scale=_scale(place.metric), shade=_shade(rank, len(ranks)))
-        yield name, GridEntry(shown, place.comparison_with_best[name], rank)
+        displayed = replace(
+            number, scale=_scale(metric_result.metric), shade=_shade(rank, len(ranks))
+        )
+        yield name, GridEntry(displayed, metric_result.comparison_with_best[name], rank)
 
 
-def _shade(rank: float, of: int) -> int | None:
+def _shade(rank: float, n_ranks: int) -> int | None:
     """Return the color index of a cell; a better rank has a darker color."""
-    if math.isnan(rank) or of < 2:
+    if math.isnan(rank) or n_ranks < 2:
         return None
-    place = (rank - 1) / (of - 1)
-    return next((i for i, most in enumerate(_SHADES) if place <= most), None)
+    relative_rank = (rank - 1) / (n_ranks - 1)
+    return next((i for i, bound in enumerate(_SHADES) if relative_rank <= bound), None)
 
 
-def over_seeds(rows: Iterable[ThresholdRow]) -> str:
+def seeds_note(rows: Iterable[ThresholdRow]) -> str:
     """Return a note if values are means over the seeds."""
     return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 
 def arm_title(arm: str) -> str:
     """Return the title of a group of methods with the same training objective."""
-    return _ARMS.get(arm) or f"Trained by {arm}"
+    return _ARM_TITLES.get(arm) or f"Trained by {arm}"
 
 
 def kind_title(kind: str) -> str:

@@ -17,14 +17,14 @@ from abstain.report.formatting import format_number, format_value, short_title, 
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
-    columns_of,
     figure,
+    kind_spans,
     method_link,
-    spans_of,
+    study_columns,
     wide_table,
 )
 from abstain_bench.pages.benchmark.leaderboard import (
-    NEW,
+    NEW_CLASS_KINDS,
     GridEntry,
     Leaderboard,
     arm_title,
@@ -48,17 +48,20 @@ def methods_section(board: Leaderboard) -> doc.Section:
         "For each method: its definition, the settings selected on validation data, and its values "
         f"in all studies with its ranks among {len(methods)} methods."
     )
-    places = tuple((board.place(method), method.name) for method in methods)
-    parts = (
+    links = tuple((board.method_anchor(method), method.name) for method in methods)
+    collapsed = (
         doc.Collapsible(
-            _summary(board, one), tuple(_about(board, one)), anchor=board.place(one), style="part"
+            _summary(board, method),
+            tuple(_method_blocks(board, method)),
+            anchor=board.method_anchor(method),
+            style="part",
         )
-        for one in methods
+        for method in methods
     )
     return doc.Section(
         "methods",
         "Results by method",
-        (doc.Prose(lead, "lead"), doc.Links(places), *parts, back(TOP)),
+        (doc.Prose(lead, "lead"), doc.Links(links), *collapsed, back(TOP)),
         nav_title="Methods",
     )
 
@@ -67,25 +70,25 @@ def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
     ranks = [
         f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
         for metric in board.metrics
-        if method.name in (means := board.means(metric))
+        if method.name in (means := board.mean_rank_by_method(metric))
     ]
-    said = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
-    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *said)
+    rank_text = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
+    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *rank_text)
 
 
-def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
+def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
     meaning = capitalize_first(method.meaning.rstrip("."))
     added = "Added from a file; a higher confidence is more trusted"
     yield doc.Prose(f"{meaning or (added if method.added else 'No description')}.")
     trained = f"{arm_title(method.arm)}."
     source = (f"{trained} Source: ", *split_links(method.source)) if method.source else trained
     yield doc.Prose(source, "source")
-    yield from _across(board, method)
-    yield from _chosen(board.results, method.name)
+    yield from _values_table(board, method)
+    yield from _settings_table(board.results, method.name)
     yield back(("methods", "All methods"), ("tables", "Main tables"))
 
 
-def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
+def _values_table(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
     """Yield the table of values and ranks of a method in all studies."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
@@ -96,12 +99,12 @@ def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
     ]
     if studies:
         yield doc.Table(
-            (doc.Column("Metric", "name"), *columns_of(board, studies)),
+            (doc.Column("Metric", "name"), *study_columns(board, studies)),
             doc.single_group(rows),
             title=f"{method.name} in all studies",
             caption=f"“{method.name}” in all studies: value and rank",
             layout="grid",
-            column_groups=spans_of(studies),
+            column_groups=kind_spans(studies),
         )
 
 
@@ -112,15 +115,15 @@ def _with_rank(entry: GridEntry | None) -> doc.Cell:
     return replace(entry.number, low=doc.NAN, high=doc.NAN, tooltip="", small_text=f"rank {rank}")
 
 
-def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
+def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
     """Yield the table of selected settings by metric, with the values of all settings."""
-    own = [one for one in results.chosen if one.method == name]
-    if not own:
+    settings = [setting for setting in results.chosen if setting.method == name]
+    if not settings:
         return
     title = f"Settings of “{name}” selected on validation data"
-    several = any(one.seeds > 1 for one in own)
-    over = "means over the seeds, as fractions" if several else "fractions"
-    notes = dict.fromkeys(one.note for one in own if one.note)
+    has_several_seeds = any(one.seeds > 1 for one in settings)
+    unit = "means over the seeds, as fractions" if has_several_seeds else "fractions"
+    notes = dict.fromkeys(one.note for one in settings if one.note)
     value = doc.number_column("On validation data")
     columns = (doc.Column("Metric"), doc.Column("Selected"), value, doc.Column("All settings"))
     rows = (
@@ -128,19 +131,19 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
             short_title(one.metric),
             f"{one.arm}, {one.setting}" if one.setting else one.arm,
             doc.Number(one.value),
-            _tried(one),
+            _all_settings_text(one),
         )
-        for one in own
+        for one in settings
     )
-    yield wide_table(title, columns, rows, " ".join([f"{title}: {over}.", *notes]))
+    yield wide_table(title, columns, rows, " ".join([f"{title}: {unit}.", *notes]))
 
 
-def _tried(one: SelectedSetting) -> str:
-    if len(one.tried) < 2:
+def _all_settings_text(setting: SelectedSetting) -> str:
+    if len(setting.tried) < 2:
         return "no other setting"
     return "; ".join(
         f"{label or 'default'}: {'–' if math.isnan(value) else format_number(value)}"
-        for label, value in one.tried.items()
+        for label, value in setting.tried.items()
     )
 
 
@@ -149,7 +152,7 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
     results = board.results
     # The mean over the seeds, or the value of the only seed.
     rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
-    known = {(row.method, row.study): row for row in rows}
+    rows_by_key = {(row.method, row.study): row for row in rows}
     studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
     methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
     if not studies or not methods:
@@ -159,7 +162,10 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
         *(doc.Column(study.title, "number") for study in studies),
     )
     body = (
-        (method_link(board, m), *(_calibrated(known.get((m.name, s.name))) for s in studies))
+        (
+            method_link(board, m),
+            *(_calibration_cell(rows_by_key.get((m.name, s.name))) for s in studies),
+        )
         for m in methods
     )
     table = wide_table("ECE before → after Platt scaling", columns, body)
@@ -167,7 +173,7 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
     yield doc.Section("calibration", "Calibration", (doc.Prose(lead, "lead"), table, back(TOP)))
 
 
-def _calibrated(row: CalibrationRow | None) -> doc.Cell:
+def _calibration_cell(row: CalibrationRow | None) -> doc.Cell:
     if row is None or math.isnan(row.platt):
         return None
     if row.raw is None or math.isnan(row.raw):
@@ -185,15 +191,17 @@ _LEAD: Final = (
     "Accuracy is shown where all classes are known."
 )
 _ABOUT: Final = "Values are fractions; the arrow points to where better is."
-_APART: Final = "These benchmarks have no common study and metric."
+_NOTHING_COMMON: Final = "These benchmarks have no common study and metric."
 
 
-def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iterator[doc.Section]:
+def backbones_section(
+    board: Leaderboard, other_boards: Sequence[Leaderboard]
+) -> Iterator[doc.Section]:
     """Yield the section that compares networks on the same task, if there are several."""
-    if not beside:
+    if not other_boards:
         return
-    display = backbones_of(board, beside)
-    lead = _LEAD.format(base=board.baseline) if display else _APART
+    display = backbone_display(board, other_boards)
+    lead = _LEAD.format(base=board.baseline) if display else _NOTHING_COMMON
     figures = figure(display, "backbones", "Comparison of models", _ABOUT)
     tables = [_table(display)] if display else []
     blocks = (doc.Prose(lead, "lead"), *figures, *tables, back(TOP))
@@ -213,29 +221,31 @@ def _table(display: BackboneDisplay) -> doc.Table:
     return wide_table("Baseline and best method of each model, fractions", columns, rows)
 
 
-def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneDisplay | None:
+def backbone_display(
+    board: Leaderboard, other_boards: Sequence[Leaderboard]
+) -> BackboneDisplay | None:
     """Return the display that compares the models of several benchmarks; None for one."""
     values = tuple(
         value
         for metric in _METRICS
         for study in board.results.headline
-        if not (metric_named(metric).identity.ignores_confidence and study.kind in NEW)
-        for model, one in _named([board, *beside]).items()
-        if metric in one.results.comparisons
-        for value in _backbone(one, metric, study.name, model, board.baseline)
+        if not (metric_named(metric).identity.ignores_confidence and study.kind in NEW_CLASS_KINDS)
+        for model, model_board in _boards_by_model([board, *other_boards]).items()
+        if metric in model_board.results.comparisons
+        for value in _backbone(model_board, metric, study.name, model, board.baseline)
     )
-    if not beside or not values:
+    if not other_boards or not values:
         return None
     return BackboneDisplay(values, f"{board.baseline} (baseline)", "Backbones")
 
 
-def _named(every: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
+def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
     """Return benchmarks by model name; equal names are numbered."""
     models: dict[str, Leaderboard] = {}
-    for one in every:
-        own = one.results.model or "model"
-        names = (own if i == 1 else f"{own} ({i})" for i in itertools.count(1))
-        models[next(name for name in names if name not in models)] = one
+    for board in boards:
+        model_name = board.results.model or "model"
+        names = (model_name if i == 1 else f"{model_name} ({i})" for i in itertools.count(1))
+        models[next(name for name in names if name not in models)] = board
     return models
 
 
@@ -244,10 +254,14 @@ def _backbone(
 ) -> list[BackboneValue]:
     grid = board.grid(metric)
     study = next((study for study in grid.studies if study.name == name), None)
-    own = grid.column(study) if study else {}
-    if study is None or base not in own or math.isnan(own[base].number.value):
+    entries = grid.column(study) if study else {}
+    if study is None or base not in entries or math.isnan(entries[base].number.value):
         return []
-    best = grid.standing(study)
-    top, first = (own[best[0]].number.value, best[0]) if best else (doc.NAN, "")
+    best = grid.methods_with_relation(study)
+    best_value, best_method = (entries[best[0]].number.value, best[0]) if best else (doc.NAN, "")
     title = f"{grid.label.text}\u00a0{grid.label.arrow}"
-    return [BackboneValue(model, study.title, title, own[base].number.value, top, first)]
+    return [
+        BackboneValue(
+            model, study.title, title, entries[base].number.value, best_value, best_method
+        )
+    ]

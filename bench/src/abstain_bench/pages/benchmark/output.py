@@ -30,7 +30,7 @@ benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
 benchmark_terminal = BENCHMARK.terminal
 
 #: Maximum number of columns of a table on an upright page.
-_WIDE: Final = 8
+_MAX_COLUMNS: Final = 8
 
 #: Tables of the results by the name of their file.
 _TABLES: Final = {
@@ -140,10 +140,12 @@ def _latex(
 ) -> str:
     table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
     needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
-    head = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
-    if len(table.columns) > _WIDE:
-        head += "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
-    return latex.latex_blocks((table, notes), header=head)
+    header = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
+    if len(table.columns) > _MAX_COLUMNS:
+        header += (
+            "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
+        )
+    return latex.latex_blocks((table, notes), header=header)
 
 
 def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> list[Path]:
@@ -176,20 +178,20 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    content, place = table_files(results), Path(folder)
-    make_folder(place)
-    for name, held in content.items():
-        write_atomically(place / name, held)
-    return [place / name for name in content]
+    content, target = table_files(results), Path(folder)
+    make_folder(target)
+    for name, data in content.items():
+        write_atomically(target / name, data)
+    return [target / name for name in content]
 
 
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
     """Return the contents of the files of `write_tables` by name."""
     board = Leaderboard(results)
-    known = board.results
+    results_ = board.results
     files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
-        frame = known.frame(table)
+        frame = results_.frame(table)
         if frame.height and name == "curves":
             # A hundred thousand points would be ten times as large in a text file.
             points = io.BytesIO()
@@ -197,7 +199,7 @@ def table_files(results: BenchmarkResults) -> dict[str, bytes]:
             files[f"{name}.parquet"] = points.getvalue()
         elif frame.height:
             files |= result_files(frame, name)
-    for metric in known.comparisons:
+    for metric in results_.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
         files[f"table-{name}.tex"] = _latex(board, metric).encode()
         files[f"table-{name}.md"] = _markdown(board, metric).encode()

@@ -18,18 +18,18 @@ _LEAD: Final = (
 )
 
 #: Maximum number of rows of the numbers in a terminal.
-_MOST: Final = 12
+_MAX_ROWS: Final = 12
 
 
 def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
     """Yield the section with the published numbers, if there are any."""
     if not results.published:
         return
-    first, *others = numbers_tables(results)
-    folds = [doc.Collapsible(table.title, (table,)) for table in others]
-    shown = doc.Section("published-first", first.title, (first,), level=3)
+    first, *other_tables = numbers_tables(results)
+    collapsed = [doc.Collapsible(table.title, (table,)) for table in other_tables]
+    first_section = doc.Section("published-first", first.title, (first,), level=3)
     orders = [orders_table(results)] if results.published_orders else []
-    blocks = (doc.Prose(_LEAD, "lead"), *orders, shown, *folds, back(TOP))
+    blocks = (doc.Prose(_LEAD, "lead"), *orders, first_section, *collapsed, back(TOP))
     yield doc.Section(
         "published", "Comparison with published numbers", blocks, nav_title="Published"
     )
@@ -42,8 +42,8 @@ def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
     if results.published:
         first = numbers_tables(results)[0]
         rows = first.rows
-        yield replace(first, groups=doc.single_group(rows[:_MOST]))
-        if (n_more := len(rows) - _MOST) > 0:
+        yield replace(first, groups=doc.single_group(rows[:_MAX_ROWS]))
+        if (n_more := len(rows) - _MAX_ROWS) > 0:
             yield doc.SeeAlso(f"{format_count(n_more)} more ", "in the report", "in the report")
 
 
@@ -66,8 +66,8 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
             titles.get(order.study, order.study),
             doc.Number(order.methods, number_format="count"),
             doc.Number(order.tau, number_format="two_decimals"),
-            _listed(order.best),
-            _listed(order.published_best),
+            _join(order.best),
+            _join(order.published_best),
             order.source,
         )
         for order in results.published_orders
@@ -78,16 +78,16 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
 def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
     """Return one table per metric with a row for each study and method."""
     titles = _titles(results)
-    by = itertools.groupby(results.published, key=lambda number: number.metric)
-    return [_numbers(metric, tuple(own), titles) for metric, own in by]
+    by_metric = itertools.groupby(results.published, key=lambda number: number.metric)
+    return [_numbers_table(metric, tuple(numbers), titles) for metric, numbers in by_metric]
 
 
-def _numbers(
+def _numbers_table(
     metric: str, numbers: Sequence[PublishedNumber], titles: Mapping[str, str]
 ) -> doc.Table:
     scale = 1000 if is_printed_x1000(metric) else 1
-    known = find_metric(metric)
-    lower = known is None or known.lower_is_better
+    known_metric = find_metric(metric)
+    lower = known_metric is None or known_metric.lower_is_better
     label = doc.Label(short_title(metric), "lower" if lower else "higher", scale)
     columns = (
         doc.Column("Study", "name", blank_repeats=True),
@@ -108,13 +108,13 @@ def _numbers(
     ]
     title = f"{label.text}{label.unit}\u00a0{label.arrow}: this run and published"
     source = " and ".join(dict.fromkeys(number.source for number in numbers))
-    about = f"{title} ({source}). Ranks among the common methods."
-    return wide_table(title, columns, rows, about)
+    caption = f"{title} ({source}). Ranks among the common methods."
+    return wide_table(title, columns, rows, caption)
 
 
 def _titles(results: BenchmarkResults) -> dict[str, str]:
     return {study.name: study.title for study in results.studies}
 
 
-def _listed(methods: Iterable[str]) -> str:
+def _join(methods: Iterable[str]) -> str:
     return ", ".join(methods)
