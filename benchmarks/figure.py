@@ -7,7 +7,7 @@ from benchmarks.cases.entry import Race, told
 from benchmarks.growth import Line, lines
 from benchmarks.results import Results
 
-from abstain.plots.style import MUTED, finish, line_style
+from abstain.plots.style import MUTED, line_style, style_axes
 
 #: Panels beside each other, and the inches of one.
 ACROSS, WIDTH, HEIGHT = 2, 4.2, 3.1
@@ -56,5 +56,5 @@ def _panel(ax, grows: str, own: Mapping[str, Line]) -> None:
     ax.set_title(f"With more {grows}", loc="left", fontsize="medium")
     ax.set_xlabel(grows.capitalize(), color=MUTED)
     ax.set_ylabel("Microseconds for each", color=MUTED)
-    finish(ax)
+    style_axes(ax)
     ax.legend(frameon=False, fontsize="x-small", loc="upper right")

@@ -16,7 +16,7 @@ import abstain as ab
 from abstain.inference.exchangeability import rank_blocks, rank_p_value
 from abstain.inference.prediction_powered_mean import prediction_powered_mean
 from abstain.inference.wager import unallocated_share, update_money, wager
-from abstain.monitoring.plan import EVEN
+from abstain.monitoring.plan import UNIFORM_SHARE
 from abstain.monitoring.reference import spread_of
 from abstain.monitoring.starting import coverage_limits
 
@@ -53,7 +53,7 @@ class Ranks:
     """The watch of the confidences, for many streams."""
 
     def __init__(self, blocks):
-        self.blocks, self.counts = blocks, np.stack([b.gaps for b in blocks])
+        self.blocks, self.counts = blocks, np.stack([b.n_gaps for b in blocks])
         one = wager(0.5, 0.5, streams=(len(blocks), 2))
         self.claims, self.edges, self.held = one.claims, one.stakes, one.money
         self.most, self.step = np.ones(len(blocks)), 0
@@ -152,7 +152,9 @@ def chances(way, spread, mean):
     """The chance that each label is asked for, and the least there is."""
     if not way.leans:
         return np.full(spread.shape, way.share), way.share
-    return np.minimum(way.share * (EVEN + (1 - EVEN) * spread / mean), 1.0), way.share * EVEN
+    return np.minimum(
+        way.share * (UNIFORM_SHARE + (1 - UNIFORM_SHARE) * spread / mean), 1.0
+    ), way.share * UNIFORM_SHARE
 
 
 def delays(way, promise, quiet, streams=400, most=60_000, seed=0):

@@ -34,7 +34,7 @@ def begin(label_share: float | None) -> RunningMonitor:
     keys = np.random.default_rng(1).integers(0, 2**63, N_REMEMBERED, dtype=np.uint64)
     flags = np.full(N_REMEMBERED, LABELED, np.uint8)
     ledger = Ledger(keys, flags, np.zeros(N_REMEMBERED, np.uint64))
-    return RunningMonitor(monitor.plan, replace(monitor.seen, ledger=ledger))
+    return RunningMonitor(monitor.plan, replace(monitor.state, ledger=ledger))
 
 
 def take(course: RunningMonitor, texts: list[str]) -> float:
@@ -62,7 +62,9 @@ def measure() -> Iterator[tuple[str, int, float]]:
     returned: set[str] = set()
     for i in range(0, N_SAMPLES, 200):
         seconds += take(course, predictions[i : i + 200])
-        requested = [item.name for item in course.items if item.waits and item.name not in returned]
+        requested = [
+            item.name for item in course.items if item.is_waiting and item.name not in returned
+        ]
         returned |= set(requested)
         answers = [json.dumps({"id": name, "correct": True}) for name in requested]
         seconds += take(course, answers)

@@ -154,7 +154,7 @@ def scores_table() -> str:
             s.title,
             f"`{s.function}`",
             s.unit,
-            "yes" if s.tempered else "",
+            "yes" if s.compute_at_temperature else "",
             _needs(s.needs),
             linked(s.source),
         )

@@ -24,7 +24,7 @@ from tests.tables.test_saved import texts
 import abstain as ab
 from abstain._foundation.toml import read_toml
 from abstain.cli.options import Columns
-from abstain.cli.predictions import read_named
+from abstain.cli.predictions import read_by_name
 from abstain.errors import AbstainError
 from abstain.tables import load, read_predictions, save
 from abstain_bench.runs.store import Additions, Store
@@ -97,7 +97,7 @@ def folder(path: Path) -> None:
 
 
 def study(path: Path) -> None:
-    data, _ = read_named((path,), Columns())
+    data, _ = read_by_name((path,), Columns())
     StudyRequest(data).sources(())
 
 

@@ -110,7 +110,7 @@ def test_a_score_that_ranks_the_wrong_way_is_not_turned():
         confidence={"entropy": -score("pe", p).values}, loss=(~p.correct).astype(float)
     )
     calibrated = calibrate("entropy", wrong)
-    assert "wrong way" in calibrated.note
+    assert "not more often correct" in calibrated.note
     auroc = METRICS["failure_auroc"]
     before, after = score("entropy", wrong), calibrated.score(wrong)
     losses = wrong.loss
@@ -119,7 +119,7 @@ def test_a_score_that_ranks_the_wrong_way_is_not_turned():
         Scored(before.values, losses)
     )
     assert ece(after.probability, losses) < 0.05
-    assert "wrong way" in str(calibration_check(calibrated, wrong))
+    assert "not more often correct" in str(calibration_check(calibrated, wrong))
 
 
 def test_a_probability_column_is_fitted_on_its_log_odds():
@@ -216,7 +216,7 @@ def test_what_cannot_be_is_refused(arguments, error, words):
 
 @pytest.mark.parametrize("given", [5, None, ["msr"], ab.CalibratedScore])
 def test_other_things_than_scores_are_refused(given):
-    with pytest.raises(InputError, match="a score must be given by name or as a fitted state"):
+    with pytest.raises(InputError, match="a score must be a name or a fitted score"):
         calibrate(given, predictions())
     with pytest.raises(InputError, match="`calibrated` must be what `calibrate` returned"):
         calibration_check(given, predictions())

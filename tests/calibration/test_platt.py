@@ -132,7 +132,7 @@ def test_separable_data_stay_finite_or_are_refused(x, loss):
     assert np.isfinite([state.slope, state.intercept]).all()
     p = state.apply(x)
     assert ((p > 0) & (p < 1)).all()
-    with pytest.raises(DomainError, match=r"no finite logistic curve .* `smooth=True`"):
+    with pytest.raises(DomainError, match=r"no finite logistic map .* `smooth=True`"):
         fit_platt(x, loss, smooth=False)
 
 
@@ -157,7 +157,7 @@ def test_a_score_that_ranks_the_wrong_way_is_said_and_not_turned():
     x, loss = draw(5)
     state = fit_platt(-x, loss)
     assert state.slope < 0
-    assert "wrong way" in state.note
+    assert "not more often correct" in state.note
     assert "negate" in state.note
     assert fit_platt(x, loss).note == ""
     assert fit_platt(x, loss).slope == pytest.approx(-state.slope, rel=1e-9)

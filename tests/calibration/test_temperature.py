@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from abstain.calibration import Temperature, fit_temperature
-from abstain.calibration.temperature import temperature_of
+from abstain.calibration.temperature import fit_temperature_of_scores
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.metrics import nll
 from abstain.predictions.outputs import ClassScores
@@ -137,7 +137,7 @@ def test_without_an_error_the_temperature_is_bounded_and_said():
     labels = z.argmax(axis=1)
     state = fit_temperature(z, labels)
     assert 0 < state.temperature < 1
-    assert "no sample is wrong" in state.note
+    assert "there are no failures" in state.note
     reached = state.apply(z)[np.arange(50), labels].mean()
     assert reached == pytest.approx(51 / 52, abs=1e-9)
     assert state.nll_after < state.nll_before
@@ -154,7 +154,7 @@ def test_when_all_is_wrong_the_temperature_is_bounded_and_said():
     z = np.random.default_rng(0).normal(size=(50, 4))
     state = fit_temperature(z, z.argmin(axis=1))
     assert 100 < state.temperature < 1e5
-    assert "no better than guessing" in state.note
+    assert "not better than chance" in state.note
     np.testing.assert_allclose(state.apply(z), 0.25, atol=0.01)
     np.testing.assert_array_equal(state.apply(z).argmax(axis=1), z.argmax(axis=1))
     assert np.log(4) < state.nll_after < state.nll_before
@@ -163,7 +163,7 @@ def test_when_all_is_wrong_the_temperature_is_bounded_and_said():
 def test_equal_logits_leave_it_at_one():
     state = fit_temperature([[2.0, 2.0], [-1.0, -1.0]], [0, 1])
     assert state.temperature == 1
-    assert "no temperature matters" in state.note
+    assert "temperature has no effect" in state.note
 
 
 def test_an_error_among_many_keeps_the_minimum_inside():
@@ -273,7 +273,7 @@ def test_next_to_no_minimum_the_bound_is_the_same():
     z = np.array([[0.3, 0.0], [0.3, 0.0]])
     guessing = fit_temperature(z, [0, 1], weight=[1.0, 1.0])
     hair = fit_temperature(z, [0, 1], weight=[1.0 + 1e-9, 1.0])
-    assert "no better than guessing" in hair.note
+    assert "not better than chance" in hair.note
     assert hair.temperature == pytest.approx(guessing.temperature)
 
 
@@ -299,8 +299,8 @@ def test_classes_of_probability_zero_stay_impossible():
     p = rng.dirichlet(np.ones(3), 200)
     labels = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
     padded = np.column_stack([p**3 / (p**3).sum(axis=1, keepdims=True), np.zeros(200)])
-    with_zero = temperature_of(ClassScores(padded, are_logits=False), labels)
-    without = temperature_of(ClassScores(padded[:, :3], are_logits=False), labels)
+    with_zero = fit_temperature_of_scores(ClassScores(padded, are_logits=False), labels)
+    without = fit_temperature_of_scores(ClassScores(padded[:, :3], are_logits=False), labels)
     assert with_zero.temperature == pytest.approx(without.temperature, rel=1e-9)
     assert with_zero.nll_after == pytest.approx(without.nll_after, rel=1e-12)
     assert without.temperature == pytest.approx(3, abs=0.8)

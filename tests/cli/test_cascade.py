@@ -99,7 +99,7 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
     apart = ["--stage", "small=small.csv", "--stage", "large=large.csv", "--id", "id"]
     capsys.readouterr()
     assert run(["cascade", *apart[:4], *ASKED]) == 0
-    assert "taken to be in the same order. --id" in words(capsys.readouterr().out)
+    assert "assumed to be in the same order. Pass --id" in words(capsys.readouterr().out)
     assert run(["cascade", *apart, *ASKED, "--save", "three.json"]) == 0
     long = [pl.read_csv(f"{n}.csv").with_columns(model=pl.lit(n)) for n in ("small", "large")]
     pl.concat(long).write_parquet("long.parquet")
@@ -114,7 +114,7 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
     pl.concat(ordered).drop("id").write_parquet("long.parquet")
     capsys.readouterr()
     assert run(["cascade", "long.parquet", *rows[:4], *ASKED, "--save", "five.json"]) == 0
-    assert "taken to be in the same order. --id" in words(capsys.readouterr().out)
+    assert "assumed to be in the same order. Pass --id" in words(capsys.readouterr().out)
     assert (
         run(
             ["cascade", "long.parquet", "--rule", "five.json", *rows[:4], "--apply", "long.parquet"]
@@ -170,16 +170,16 @@ def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
         (["val.parquet", "--stage", "small", *ASKED], "NAME=CONFIDENCE,CORRECT"),
         (["val.parquet", *STAGES, "--max-risk", "0.1", "--cost", "small"], "NAME=COST"),
         (["val.parquet", *STAGES, "--max-risk", "0.1", "--cost", "small=1"], "person"),
-        (["val.parquet", *STAGES, *ASKED, "--apply", "id=s1"], "samples that chose it"),
+        (["val.parquet", *STAGES, *ASKED, "--apply", "id=s1"], "contains calibration samples"),
         (["val.parquet", *STAGES, *ASKED, "--capacity", "40"], "--per-day"),
         (["val.parquet", *STAGES, *ASKED, "--capacity", "40", "--per-day", "20"], "--capacity"),
         (["val.parquet", "--stage", "person=conf_small,right_small", *ASKED], "'person'"),
-        (["val.parquet", *STAGES, *STAGES, *ASKED], "'small' is there twice"),
+        (["val.parquet", *STAGES, *STAGES, *ASKED], "'small' occurs twice"),
         (["val.parquet", "--stage", "small=conf_small,rigth_small", *ASKED], "'rigth_small'"),
-        (["--rule", "val.parquet", *ASKED], "--rule brings its own"),
+        (["--rule", "val.parquet", *ASKED], "--rule has"),
         (["val.parquet", *STAGES, *ASKED, "--group", "label"], "drop --group"),
         (["val.parquet", *STAGES, *ASKED, "--level", "0.9"], "--level"),
-        (["val.parquet", *STAGES, *ASKED, "--overflow", "0.1"], "--overflow is about days"),
+        (["val.parquet", *STAGES, *ASKED, "--overflow", "0.1"], "--overflow is a share of days"),
         (["val.parquet", *STAGES, *ASKED, "--ordered-by", "1.5"], "`ordered_by`"),
     ],
 )
@@ -187,4 +187,4 @@ def test_refuses_with_a_plain_line(folder, capsys, arguments, said):
     assert run(["cascade", *arguments]) == 2
     told = capsys.readouterr().err
     assert said in told
-    assert "not foreseen" not in told
+    assert "unexpected error" not in told

@@ -171,15 +171,15 @@ def test_weights_and_a_bootstrap_of_every_metric(table: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["evaluate", "--bootstrap", "50"], "--bootstrap: without effect with --interval analytic"),
-        (["evaluate", "--interval", "none", "--level", "0.9"], "--level: without effect"),
-        (["evaluate", "--interval", "none", "--clustered", "--group", "site"], "--clustered: with"),
+        (["evaluate", "--bootstrap", "50"], "--bootstrap has no effect with --interval analytic"),
+        (["evaluate", "--interval", "none", "--level", "0.9"], "--level has no effect"),
+        (["evaluate", "--interval", "none", "--clustered", "--group", "site"], "--clustered has"),
         (["evaluate", "--interval", "none", "--bootstrap", "9", "--level", "0.9"], "drop them"),
-        (["evaluate", "--group", "site"], "--group: shown on the page of --out"),
-        (["compare", *SCORES, "--group", "site"], "--group: without effect but with --clustered"),
-        (["compare", *SCORES, "--methods-from", "filename"], "needs a file for each method"),
+        (["evaluate", "--group", "site"], "--group has no effect without --out"),
+        (["compare", *SCORES, "--group", "site"], "--group has no effect without --clustered"),
+        (["compare", *SCORES, "--methods-from", "filename"], "requires one file per method"),
         (["compare", *SCORES, "--figures", "svg"], "--out"),
-        (["compare", *SCORES, "--reference", "msr"], "go together"),
+        (["compare", *SCORES, "--reference", "msr"], "must be passed together"),
     ],
 )
 def test_an_option_without_effect_is_refused(

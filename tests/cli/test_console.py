@@ -8,10 +8,10 @@ import sys
 import pytest
 
 SAID = """
-from abstain.cli.console import console, moving, progress, working
-with working("Evaluating"):
+from abstain.cli.console import console, interactive_stderr, progress_bar, show_status
+with show_status("Evaluating"):
     pass
-print(console().width, moving() is not None, hasattr(progress(), "add_task"))
+print(console().width, interactive_stderr() is not None, hasattr(progress_bar(), "add_task"))
 """
 
 

@@ -79,12 +79,12 @@ def test_other_metrics_read_nothing_again(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--resume", "x"], "--resume: without effect with --engine memory"),
-        (["--skip-bad"], "--skip-bad: without effect with --engine memory"),
-        (["--memory", "2"], "--memory: without effect with --engine memory"),
+        (["--resume", "x"], "--resume has no effect with --engine memory"),
+        (["--skip-bad"], "--skip-bad has no effect with --engine memory"),
+        (["--memory", "2"], "--memory has no effect with --engine memory"),
         (["--engine", "stream", "--memory", "-1"], "--memory must be a number of GiB above 0"),
-        (["--engine", "stream", "--scheduler", "tcp://x"], "take --engine dask"),
-        (["--engine", "dask", "--resume", "x"], "--resume: without effect with --engine dask"),
+        (["--engine", "stream", "--scheduler", "tcp://x"], "add --engine dask"),
+        (["--engine", "dask", "--resume", "x"], "--resume has no effect with --engine dask"),
         (["--engine", "stream", "--interval", "bootstrap"], "--interval bootstrap draws from all"),
         (["--engine", "stream", "--missing", "reject"], "--missing drop"),
     ],

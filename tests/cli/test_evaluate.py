@@ -126,7 +126,7 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
     assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
     assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2
-    assert "shown on the page of --out" in capsys.readouterr().err
+    assert "adds images to the report of --out" in capsys.readouterr().err
 
 
 def test_several_confidences_scores_and_metrics(

@@ -243,8 +243,8 @@ def test_a_terminal_is_asked(tmp_path, capsys, monkeypatch, answer, runs):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"a": [0.5, 0.6], "confidence": [0.1, 0.2]}, "nothing says which rows are right"),
-        ({"label": [0, 1], "pred": [0, 1]}, "nothing looks like a confidence"),
+        ({"a": [0.5, 0.6], "confidence": [0.1, 0.2]}, "no column seems to define correctness"),
+        ({"label": [0, 1], "pred": [0, 1]}, "no column seems to be a confidence"),
     ],
 )
 def test_what_is_lacking_is_named(tmp_path, capsys, columns, said):
@@ -252,7 +252,7 @@ def test_what_is_lacking_is_named(tmp_path, capsys, columns, said):
     assert run(["inspect", str(path)]) == 2
     captured = capsys.readouterr()
     assert said in captured.err
-    assert f"There are: {', '.join(columns)}" in captured.err
+    assert f"The columns are: {', '.join(columns)}" in captured.err
 
 
 def test_a_folder_and_no_file_are_refused(tmp_path, capsys):
@@ -287,7 +287,7 @@ def test_files_of_the_same_columns_are_parts(tmp_path, capsys):
         assert shlex.split(last) == ["abstain", "evaluate", *options, *given]
     other = CASES["splits"][0](tmp_path / "other")
     assert run(["inspect", files[0], str(other)]) == 2
-    assert "other.csv has no column 'p_0', and a.csv has" in capsys.readouterr().err
+    assert "other.csv has no column 'p_0', but a.csv has" in capsys.readouterr().err
 
 
 def test_what_is_no_file_is_said(capsys):
@@ -346,7 +346,7 @@ def test_it_is_inspected_and_run_once(capsys, monkeypatch):
 def test_nothing_piped_in_is_said(capsys, monkeypatch):
     piped(monkeypatch, b"")
     assert run(["evaluate", "-"]) == 2
-    assert "standard input is empty" in capsys.readouterr().err
+    assert "standard input, which the argument `-` reads, is empty" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", None)
     assert run(["evaluate", "-"]) == 2
     assert "nothing is piped in" in capsys.readouterr().err

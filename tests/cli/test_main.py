@@ -24,7 +24,7 @@ def failing(monkeypatch):
         def read(*_):
             raise error
 
-        monkeypatch.setattr(evaluate, "read", read)
+        monkeypatch.setattr(evaluate, "read_files", read)
 
     return let_fail
 
@@ -32,12 +32,27 @@ def failing(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (KeyError("x"), "KeyError: 'x' (not foreseen; --traceback shows where)"),
-        (ValueError("one\ntwo"), "ValueError: one (not foreseen; --traceback shows where)"),
-        (AssertionError(), "AssertionError (not foreseen; --traceback shows where)"),
-        (RecursionError("deep"), "RecursionError: deep (not foreseen; --traceback shows where)"),
-        (Panic("at \x1b[31m"), r"Panic: at \x1b[31m (not foreseen; --traceback shows where)"),
-        (MemoryError(), "there is not enough memory for this; --traceback shows where it ran out"),
+        (
+            KeyError("x"),
+            "KeyError: 'x' (unexpected error; pass --traceback to see where it occurred)",
+        ),
+        (
+            ValueError("one\ntwo"),
+            "ValueError: one (unexpected error; pass --traceback to see where it occurred)",
+        ),
+        (
+            AssertionError(),
+            "AssertionError (unexpected error; pass --traceback to see where it occurred)",
+        ),
+        (
+            RecursionError("deep"),
+            "RecursionError: deep (unexpected error; pass --traceback to see where it occurred)",
+        ),
+        (
+            Panic("at \x1b[31m"),
+            r"Panic: at \x1b[31m (unexpected error; pass --traceback to see where it occurred)",
+        ),
+        (MemoryError(), "there is not enough memory; pass --traceback to see where it ran out"),
         (OSError(28, "No space left"), "[Errno 28] No space left"),
         (InputError("a name\nin two lines"), r"a name\nin two lines"),
     ],
@@ -142,4 +157,4 @@ def test_a_closed_stream_is_an_empty_one(table, command, status, closed):
         check=False,
     )  # fmt: skip
     assert done.returncode == status, done.stderr
-    assert "not foreseen" not in done.stderr
+    assert "unexpected error" not in done.stderr

@@ -35,5 +35,5 @@ def faults(first: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told")
 def test_a_command_keeps_the_memory_that_it_frees():
-    kept = faults("from abstain.cli.memory import keep_freed; keep_freed()")
+    kept = faults("from abstain.cli.memory import retain_freed_memory; retain_freed_memory()")
     assert faults("") > 100_000 > 1000 > kept

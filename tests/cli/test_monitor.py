@@ -54,14 +54,12 @@ def test_quiet_in_a_pipe_and_an_alarm_is_one_line(place, monkeypatch, capsys):
     worse = lines("b", 1500, seed=2, worse=3.0)
     assert monitored(worse, place, monkeypatch, "--state", "s.npz") == 3
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(
-        "ALARM risk: the selective risk has risen above the 0.1 that is promised"
-    )
+    assert line.startswith("ALARM risk: the selective risk is above the maximum of 0.1")
     # The alarm stands, and is not said again; the same lines are not counted again.
     assert monitored(worse, place, monkeypatch, "--state", "s.npz", calibration=False) == 3
     assert capsys.readouterr().out == ""
     found = ab.load("s.npz")
-    assert (found.predictions, found.seen.counts.replayed) == (2300, 1500)
+    assert (found.predictions, found.state.counts.replayed) == (2300, 1500)
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--reset") == 0
 
 
@@ -108,10 +106,10 @@ def test_a_class_for_a_prediction_without_one_is_a_bad_line(place, monkeypatch, 
 def test_a_state_is_of_one_rule_and_one_promise(place, monkeypatch, capsys):
     assert monitored("", place, monkeypatch, "--state", "s.npz") == 0
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--delta", "0.01") == 2
-    assert "begun with delta = 0.05; got 0.01" in capsys.readouterr().err
+    assert "created with delta = 0.05; got 0.01" in capsys.readouterr().err
     ab.save(ab.thresholds.DecisionRule("given", 0.3), "rule.json")
     assert monitored("", place, monkeypatch, "--state", "s.npz", calibration=False) == 2
-    assert "the state is that of another rule" in capsys.readouterr().err
+    assert "the state belongs to another rule" in capsys.readouterr().err
     assert monitored("", place, monkeypatch, "--reset", calibration=False) == 2
     assert "--reset has no effect without --state" in capsys.readouterr().err
 
@@ -122,7 +120,7 @@ def test_a_folder_is_read_on_from_where_it_was_left(place, capsys):
     watch = ["monitor", "rule.json", "--watch", "stream", "--once", "--state", "s.npz"]
     (stream / "1.jsonl").write_text('{"id": "a", "confidence": 0.9}\n{"id": "b", "conf')
     assert run(watch) == 0
-    assert [position[:3] for position in ab.load("s.npz").read] == [("1.jsonl", 31, 1)]
+    assert [position[:3] for position in ab.load("s.npz").read_positions] == [("1.jsonl", 31, 1)]
     with (stream / "1.jsonl").open("a") as file:
         file.write('idence": 0.5}\nno\n')
     assert run(watch) == 2
@@ -165,11 +163,11 @@ def test_a_state_that_another_run_keeps_is_not_overwritten(place, monkeypatch, c
 
     def take_while_another_run_saves(self, batch):
         take(self, batch)
-        ab.load("s.npz").update(["other"], [0.99]).keep("s.npz")
+        ab.load("s.npz").update(["other"], [0.99]).save("s.npz")
 
     monkeypatch.setattr(Session, "_take", take_while_another_run_saves)
     assert monitored(lines("a", 5, seed=1), place, monkeypatch, "--state", "s.npz") == 2
-    assert "s.npz was written by another run since" in capsys.readouterr().err
+    assert "s.npz was changed by another run after" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 1
 
 
@@ -180,7 +178,7 @@ def test_what_a_folder_does_not_give_is_said(place, capsys):
         '{"id": 1, "confidence": 0.9}\n{"id": 2, "confidence": 0.9}'
     )
     assert run([*watch, "in"]) == 0
-    assert "the last line of a.jsonl has no end of line" in capsys.readouterr().err
+    assert "the last line of a.jsonl does not end with a line end" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 1
     assert run([*watch, "in/a.jsonl"]) == 2
     assert "a.jsonl is a file: give the folder that it lies in" in capsys.readouterr().err

@@ -33,7 +33,7 @@ def text_of(prefix, n):
 
 def counts():
     monitor = ab.load("s.npz")
-    return monitor.predictions, monitor.seen.counts.replayed
+    return monitor.predictions, monitor.state.counts.replayed
 
 
 def run_with_input(text, monkeypatch, *more):
@@ -118,7 +118,7 @@ def test_a_deleted_file_is_forgotten(stream):
     assert run(WATCH) == 0
     (stream / "1.jsonl").unlink()
     assert run(WATCH) == 0
-    assert ab.load("s.npz").read == ()
+    assert ab.load("s.npz").read_positions == ()
 
 
 # ------------------------------------------------------------------------------------ bad lines
@@ -186,16 +186,16 @@ def test_a_line_that_is_too_long_is_a_bad_line(stream, monkeypatch, capsys):
     path.write_bytes(text)
     assert run([*WATCH, "--skip-bad"]) == 0
     assert counts() == (7, 0)
-    assert ab.load("s.npz").read[0].lines == 8
+    assert ab.load("s.npz").read_positions[0].lines == 8
 
 
 # ------------------------------------------------------------------------------------ states
 def test_a_state_of_the_previous_version_is_read_on(stream):
     """Written by the version before the one that records inodes and hashes of files."""
     shutil.copy(Path(__file__).parents[1] / "monitoring" / "state_form_2.npz", "s.npz")
-    assert ab.load("s.npz").read == (("1.jsonl", 720, 20, 0, ""),)
+    assert ab.load("s.npz").read_positions == (("1.jsonl", 720, 20, 0, ""),)
     (stream / "1.jsonl").write_text(text_of("a", 20) + text_of("b", 5))
     assert run([*WATCH, "--ask", "ask.jsonl"]) == 0
     assert counts() == (25, 0)
-    (position,) = ab.load("s.npz").read
+    (position,) = ab.load("s.npz").read_positions
     assert (position.lines, position.inode > 0, len(position.digest)) == (25, True, 32)

@@ -95,7 +95,7 @@ def test_labels_are_requested_through_an_open_pipe_and_sigterm_loses_no_line(fol
     assert status == 128 + signal.SIGTERM
     assert "the last line was not complete" in message
     found = ab.load("s.npz")
-    assert (found.predictions, found.seen.requests.labeled >= len(requested)) == (1200, True)
+    assert (found.predictions, found.state.requests.labeled >= len(requested)) == (1200, True)
 
 
 def test_ctrl_c_takes_what_has_arrived_and_a_kill_loses_two_seconds_at_most(folder, start):
@@ -111,7 +111,7 @@ def test_ctrl_c_takes_what_has_arrived_and_a_kill_loses_two_seconds_at_most(fold
     send(again, predictions_text("c", 3000))
     again.send_signal(signal.SIGINT)
     assert ended(again)[0] == 130
-    assert (saved_predictions(), ab.load("s.npz").seen.counts.replayed) == (3250, 200)
+    assert (saved_predictions(), ab.load("s.npz").state.counts.replayed) == (3250, 200)
 
 
 def test_a_folder_is_followed_through_a_rotation_and_a_replacement(folder, start):
@@ -134,7 +134,7 @@ def test_a_folder_is_followed_through_a_rotation_and_a_replacement(folder, start
     status, _, message = ended(process)
     assert status == 128 + signal.SIGTERM
     assert message.count("log.jsonl is not the file that was read before") == 1
-    assert ab.load("s.npz").seen.counts.replayed == 0
+    assert ab.load("s.npz").state.counts.replayed == 0
 
 
 def test_a_pipe_that_does_not_block_is_read_to_its_end(folder):

@@ -125,8 +125,8 @@ def test_a_file_that_changes_while_it_is_read_has_no_hash(folder, capsys, monkey
             file.write("1,1,0.5,0.5\n")
         return found
 
-    read = evaluate.read
-    monkeypatch.setattr(evaluate, "read", changing)
+    read = evaluate.read_files
+    monkeypatch.setattr(evaluate, "read_files", changing)
     assert run([*EVALUATE, *named("evaluate")]) == 0
     receipt = json.loads((folder / "out" / "receipt.json").read_text())
     assert receipt["inputs"] == [{"name": "p.csv", "sha256": None}]

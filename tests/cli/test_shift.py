@@ -64,7 +64,7 @@ def test_a_part_of_the_calibration_file_says_for_whom(elsewhere, plain, capsys):
     assert rules[0] == rules[1]
     capsys.readouterr()
     assert run([*asked, "--shifted-to", "part=val"]) == 2
-    assert "has samples that chose the rule" in words(capsys.readouterr().err)
+    assert "contains calibration samples" in words(capsys.readouterr().err)
 
 
 def test_known_ratios_come_from_a_column(elsewhere, plain, capsys):
@@ -100,18 +100,18 @@ def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
     asked = ["threshold", "probabilities.parquet", "--probabilities", "p_*", "--max-risk", "0.25"]
     assert run([*asked, "--apply", "scores.parquet", "--shifted-to", "scores.parquet"]) == 0
     said = words(capsys.readouterr().out)
-    assert "scores.parquet: no column says what is right" in said
+    assert "scores.parquet: no column defines correctness" in said
     assert "scores.parquet: the data have no labels" in said
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--shift", "label"], "--shift is about --shifted-to"),
-        (["--max-ratio", "3"], "--max-ratio is about --ratio"),
-        (["--clip", "3"], "--clip is about --shifted-to and --ratio"),
+        (["--shift", "label"], "--shift has no effect without --shifted-to"),
+        (["--max-ratio", "3"], "--max-ratio has no effect without --ratio"),
+        (["--clip", "3"], "--clip has no effect without --shifted-to or --ratio"),
         (["--ratio", "r", "--shifted-to", "new.csv"], "drop one of them"),
-        (["--ratio", "r", "--weight", "w"], "no guarantee takes both"),
+        (["--ratio", "r", "--weight", "w"], "no guarantee supports both"),
         (["--method", "risk", "--shifted-to", "new.csv"], "takes no --ratio"),
     ],
 )

@@ -228,30 +228,42 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
         (["val.parquet", *ASKED, "--apply", "test.csv", "--apply", "./test.csv"], "twice"),
         (["val.parquet", *ASKED, "--apply", "test.csv", "--by", "site"], "no column 'site'"),
         (["val.parquet", *ASKED, "--level", "95", "--apply", "test.csv"], "level"),
-        (["val.parquet", *ASKED, "--level", "0.9"], "--level: about the data of --apply"),
-        (["val.parquet", *ASKED, "--group", "study"], "--group: about the data of --apply"),
+        (
+            ["val.parquet", *ASKED, "--level", "0.9"],
+            "--level has no effect without the test data of --apply",
+        ),
+        (
+            ["val.parquet", *ASKED, "--group", "study"],
+            "--group has no effect without the test data of --apply",
+        ),
         (
             ["val.parquet", *ASKED, "--by", "study"],
-            "To choose on one part of the file and check on another: --calibrate study=VALUE",
+            "To choose the rule on one subset of the file and check it on another: --calibrate study=VALUE",
         ),
-        (["--rule", "rule.json", "--loss", "0/1", "--label", "label"], "--loss, --label: about"),
+        (
+            ["--rule", "rule.json", "--loss", "0/1", "--label", "label"],
+            "--loss, --label have no effect without",
+        ),
         (["--rule", "rule.json", "--calibrate", "study=noise_1"], "drop --calibrate"),
         (["val.parquet", *ASKED, "--calibrate", "noise_1"], "takes COLUMN=VALUE"),
         (["val.parquet", *ASKED, "--calibrate", "study=a", "--calibrate", "study=b"], "one value"),
         (
             ["val.parquet", *ASKED, "--calibrate", "study=noise1"],
-            "no row has 'study=noise1'; 'study' has 'noise_1', 'noise_2'. Did you mean 'noise_1'?",
+            "no row has 'study=noise1'; the values of 'study' are 'noise_1', 'noise_2'. Did you mean 'noise_1'?",
         ),
         (["val.parquet", *ASKED, "--calibrate", "site=a"], "no column 'site'"),
         (
             ["val.parquet", *ASKED, "--apply", "study=noise_2"],
-            "has samples that chose the rule (all of",
+            "contains calibration samples (all of",
         ),
         (
             ["val.parquet", *ASKED, "--calibrate", "study=noise_1", "--apply", "study=noise_1"],
-            "has samples that chose the rule (--calibrate study=noise_1)",
+            "contains calibration samples (--calibrate study=noise_1)",
         ),
-        (["--rule", "rule.json", "--apply", "study=noise_2"], "there is none; name a file"),
+        (
+            ["--rule", "rule.json", "--apply", "study=noise_2"],
+            "no calibration file was passed; name a file",
+        ),
         (["val.parquet", *ASKED, "--scale", "log-odds", "--score", "pe"], "no score 'pe'"),
         (["val.parquet", "--rule", "rule.json"], "drop the calibration file"),
         (["--rule", "rule.json", "--delta", "0.1"], "drop --delta"),
@@ -259,7 +271,7 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
         (["--rule", "broken.json"], "broken.json cannot be loaded"),
         (["--rule", "edited.json"], "`delta`"),
         (["--rule", "val.parquet"], "val.parquet cannot be loaded"),
-        (["--rule", "platt.json"], "holds no decision rule but a Platt"),
+        (["--rule", "platt.json"], "contains a Platt, not a decision rule"),
         (["val.parquet", *ASKED, "--save", "rule.txt"], "must end in '.json'"),
     ],
 )
@@ -328,7 +340,7 @@ def test_calibration_and_test_data_from_one_file(folder, capsys):
 def test_what_the_rule_was_chosen_on_together_is_told(folder, capsys):
     asked = ["threshold", "val.parquet", *ASKED, "--by", "study", "--apply", "shifted.parquet"]
     assert run(asked) == 0
-    said = "chosen on all 2 values of 'study' together; --calibrate study=VALUE chooses on one"
+    said = "chosen on all 2 values of 'study' together; pass --calibrate study=VALUE to choose it on one"
     assert said in words(capsys.readouterr().out)
     assert run([*asked, "--calibrate", "study=noise_1"]) == 0
     assert "together; --calibrate" not in words(capsys.readouterr().out)

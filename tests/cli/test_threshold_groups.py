@@ -69,7 +69,10 @@ def test_a_threshold_for_each_value_of_a_column(capsys):
     frame(2).drop("site").write_parquet("bare.parquet")
     assert "'site'" in refused(capsys, "--rule", "rule.json", "--apply", "bare.parquet")
     both = ["--rule", "rule.json", "--apply", "test.parquet", "--group", "label"]
-    assert "--group label: the rule has a threshold for each 'site'" in refused(capsys, *both)
+    assert (
+        "--group label has no effect, because the rule has one threshold for each 'site'"
+        in refused(capsys, *both)
+    )
 
 
 def test_a_threshold_for_each_predicted_class(capsys):
@@ -79,7 +82,7 @@ def test_a_threshold_for_each_predicted_class(capsys):
     named = ["--per", "label", *ASKED]
     assert "the true class is unknown" in refused(capsys, "val.parquet", *named)
     said = refused(capsys, "val.parquet", *named, "--label", "label")
-    assert "Take --per prediction" in said
+    assert "Use --per prediction" in said
     assert "--joint requires groups" in refused(capsys, "val.parquet", *ASKED, "--joint")
 
 
@@ -97,7 +100,7 @@ def test_several_limits(capsys):
     }  # fmt: skip
     checked = printed(capsys, "--rule", "rule.json", "--apply", "test.parquet", "--group", "site")
     assert "label:cat" in checked
-    assert "WHAT=RISK" in refused(capsys, "val.parquet", "--limit", "label")
+    assert "SUBSET=RISK" in refused(capsys, "val.parquet", "--limit", "label")
     assert "drop --per" in refused(
         capsys, "val.parquet", "--limit", "label=0.1", "--per", "prediction"
     )
@@ -107,7 +110,7 @@ def test_several_limits(capsys):
     ("arguments", "said"),
     [
         (["--limit", "overall=0.2", "--max-risk", "0.1"], "--max-risk is the limit 'overall'"),
-        (["--limit", "overall=0.1", "--limit", "overall=0.2"], "overall is given twice"),
+        (["--limit", "overall=0.1", "--limit", "overall=0.2"], "overall occurs twice"),
         (["--limit", "overall=0.1", "--delta", "0"], "`delta` must lie strictly"),
         (
             ["--limit", "overall=0.1", "--method", "sgr"],

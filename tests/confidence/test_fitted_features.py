@@ -96,7 +96,7 @@ def test_too_few_samples_of_a_class_are_refused():
     odd = Predictions(
         features=np.eye(3), prediction=[0] * 3, labels=[0, 0, -1], classes=[0], unknown_label=-1
     )
-    with pytest.raises(InputError, match="1 are of none: leave them out with `subset`"):
+    with pytest.raises(InputError, match="1 samples have no known class: leave them out"):
         fit("mahalanobis", odd)
     assert unknown.n_classes == 2
 
@@ -189,9 +189,9 @@ def test_vim_ranks_as_the_probability_of_the_virtual_class():
 
 
 def test_vim_takes_the_authors_dimensions():
-    from abstain.confidence.energies import _dimension
+    from abstain.confidence.energies import _subspace_dimension
 
-    assert [_dimension(None, d) for d in (2, 9, 512, 768, 2047, 2048)] == [
+    assert [_subspace_dimension(None, d) for d in (2, 9, 512, 768, 2047, 2048)] == [
         1,
         4,
         256,
@@ -258,7 +258,7 @@ def test_last_layers_are_checked():
         ((WEIGHT, BIAS[:2]), "got shapes"),
         ((WEIGHT * np.nan, BIAS), "must be finite"),
         ((WEIGHT.astype(str), BIAS), "array of numbers"),
-        ((-WEIGHT, BIAS), "does not give the logits of these predictions"),
+        ((-WEIGHT, BIAS), "does not compute the logits of these predictions"),
         ((np.vstack([WEIGHT, WEIGHT]), np.tile(BIAS, 2)), "has 6 classes, the predictions 3"),
     ]
     for layer, message in wrong:

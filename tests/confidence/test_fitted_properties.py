@@ -166,7 +166,7 @@ def test_renaming(i, name, options):
 
 @every
 def test_a_temperature_beside_a_state_is_refused(i, name, options):
-    with pytest.raises(InputError, match="has its own parameters; drop `temperature`"):
+    with pytest.raises(InputError, match="has no option `temperature`; drop it"):
         score(states()[i], NEW, temperature=2.0)
 
 
@@ -230,7 +230,7 @@ def test_weights_are_used_or_refused():
         if entry.weighted:
             fitted(name, {}, weighted(weight))
         else:
-            with pytest.raises(InputError, match="these have weights"):
+            with pytest.raises(InputError, match="with unequal weights"):
                 fitted(name, {}, weighted(weight))
 
 
@@ -249,7 +249,7 @@ def test_names_without_a_state_are_refused_with_the_way_out():
         fit("react", TRAIN)
     with pytest.raises(InputError, match="'knn' searches nothing; drop `criterion`"):
         fit("knn", TRAIN, criterion=max)
-    with pytest.raises(InputError, match="by name or as a fitted state; got 3"):
+    with pytest.raises(InputError, match="a name or a fitted score; got 3"):
         score(3, NEW)
     # What the catalogues share is told apart by whether it was fitted.
     assert {"pnorm"} == set(FITTED) & set(SCORES)

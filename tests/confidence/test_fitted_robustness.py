@@ -47,7 +47,7 @@ def test_a_last_layer_is_compared_with_huge_logits():
         logits = 1e100 * (x @ WEIGHT.T)
         p = Predictions(features=x, logits=logits, labels=[0, 1, 2, 0])
         fit("react", p, last_layer=(1e100 * WEIGHT, 0 * BIAS))
-        with pytest.raises(InputError, match="does not give the logits"):
+        with pytest.raises(InputError, match="does not compute the logits"):
             fit("react", p, last_layer=(2e100 * WEIGHT, 0 * BIAS))
 
 

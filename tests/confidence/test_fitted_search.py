@@ -14,6 +14,7 @@ from abstain.confidence import (
     FITTED,
     SCORES,
     fit,
+    from_arrays,
     max_softmax_response,
     normalized_max_logit,
     score,
@@ -187,8 +188,8 @@ def test_places_are_the_empirical_distribution():
         confidence={"mine": [3.0, 1.0, 7.0, 9.0]}, loss=np.zeros(4), weight=[3, 2, 1, 0]
     )
     again = fit("rank", weighted, score="mine")
-    np.testing.assert_allclose(again.places, state.places)
-    np.testing.assert_allclose(again.steps, state.steps)
+    np.testing.assert_allclose(again.ranks, state.ranks)
+    np.testing.assert_allclose(again.fitted_values, state.fitted_values)
 
 
 def test_places_keep_the_order_everywhere():
@@ -196,24 +197,33 @@ def test_places_keep_the_order_everywhere():
     p = Predictions(confidence={"mine": rng.normal(size=50)}, loss=np.zeros(50))
     state = fit("rank", p, score="mine")
     far = np.unique(np.concatenate([rng.normal(size=300) * s for s in (1, 100, 1e6)]))
-    placed = state.placed(far)
+    placed = state.rank(far)
     assert (np.diff(placed) > 0).all()
     assert placed[0] > 0
     assert placed[-1] < 1
     one = Predictions(confidence={"mine": [2.0, 2.0]}, loss=[0, 0])
     alone = fit("rank", one, score="mine")
-    assert alone.placed(np.array([1.0, 2.0, 3.0])).tolist() == [0.25, 0.5, 0.75]
+    assert alone.rank(np.array([1.0, 2.0, 3.0])).tolist() == [0.25, 0.5, 0.75]
 
 
-def test_places_that_were_changed_by_hand_are_refused():
+def test_ranks_in_files_of_earlier_versions_are_restored():
+    state = fit("rank", HELD, score="msr")
+    plain, arrays = state.to_arrays()
+    old_names = {"fitted_values": "steps", "ranks": "places"}
+    again = from_arrays(plain, {old_names[name]: array for name, array in arrays.items()})
+    np.testing.assert_array_equal(again.fitted_values, state.fitted_values)
+    np.testing.assert_array_equal(again.ranks, state.ranks)
+
+
+def test_ranks_that_were_changed_by_hand_are_refused():
     from dataclasses import replace
 
     state = fit("rank", HELD, score="msr")
     with pytest.raises(InputError, match="must ascend"):
-        replace(state, steps=state.steps[::-1])
-    with pytest.raises(InputError, match="`places` must lie between 0 and 1"):
-        replace(state, places=state.places + 0.9)
-    with pytest.raises(InputError, match="`parts` must hold one score"):
+        replace(state, fitted_values=state.fitted_values[::-1])
+    with pytest.raises(InputError, match="`ranks` must lie between 0 and 1"):
+        replace(state, ranks=state.ranks + 0.9)
+    with pytest.raises(InputError, match="`parts` must contain one score"):
         replace(state, parts=("msr", "pe"))
 
 
@@ -248,7 +258,7 @@ def test_probabilities_are_combined_as_they_are():
     np.testing.assert_allclose(product.values, p * q, rtol=1e-14)
     assert product.probability is None
     asked = fit("combine", HELD, scores=("msr", warm), scale="rank")
-    assert (asked.scale, asked.reason[:9]) == ("rank", "asked for")
+    assert (asked.scale, asked.reason[:9]) == ("rank", "requested")
     with pytest.raises(InputError, match="'energy' is no probability here; use `scale='rank'`"):
         score(fit("combine", HELD, scores=("msr", "energy"), scale="probability"), NEW)
 

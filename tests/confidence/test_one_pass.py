@@ -35,7 +35,7 @@ def blocks(monkeypatch):
 def test_each_is_what_it_is_by_itself(kind):
     p = many(kind)
     asked = [*applicable(p), "msr@T=2", "pe"]
-    for name, found in zip(asked, registry.several(asked, p), strict=True):
+    for name, found in zip(asked, registry.score_many(asked, p), strict=True):
         alone = score(name, p)
         assert found.name == alone.name
         assert np.array_equal(found.values, alone.values)
@@ -48,32 +48,32 @@ def test_many_classes_are_passed_over_once(blocks):
     p = many("probabilities")
     asked = [name for name in applicable(p) if name not in p.confidence]
     assert len(asked) == 5
-    list(registry.several(asked, p))
+    list(registry.score_many(asked, p))
     assert sum(rows.stop - rows.start for rows in blocks) == p.n
 
 
 def test_what_the_top_class_tells_is_found_once(monkeypatch):
-    p, split, whole = many("probabilities"), kernels.split, []
+    p, split, whole = many("probabilities"), kernels.split_top_class, []
 
-    def counted(xp, z, *, logs=False):
+    def counted(xp, z, *, needs_logs=False):
         whole.append(len(z))
-        return split(xp, z, logs=logs)
+        return split(xp, z, needs_logs=needs_logs)
 
-    monkeypatch.setattr(kernels, "split", counted)
-    list(registry.several(["msr", "pe", "margin", "logit_margin", "gini"], p))
+    monkeypatch.setattr(kernels, "split_top_class", counted)
+    list(registry.score_many(["msr", "pe", "margin", "logit_margin", "gini"], p))
     assert sum(whole) == p.n
 
 
 def test_few_classes_are_not_held_by_all_scores_at_once(blocks):
     p = many("probabilities", classes=3)
-    found = registry.several(["msr", "pe", "margin"], p)
+    found = registry.score_many(["msr", "pe", "margin"], p)
     next(found)
     assert sum(rows.stop - rows.start for rows in blocks) == p.n
 
 
 def test_a_score_that_lacks_something_is_refused_in_its_turn():
     p = many("probabilities")
-    found = registry.several(["msr", "energy"], p)
+    found = registry.score_many(["msr", "energy"], p)
     assert next(found).name == "msr"
     with pytest.raises(Exception, match="energy"):
         next(found)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from abstain import confidence
-from abstain.confidence import SCORES, applicable, find, score
+from abstain.confidence import SCORES, applicable, find_score, score
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
 from abstain.predictions import Predictions, softmax
 
@@ -147,7 +147,7 @@ def test_temperatures(name):
     cooled = score(name, Predictions(logits=Z / 2.5, labels=LABELS)).values
     np.testing.assert_allclose(given.values, factor * cooled, rtol=1e-12)
     assert np.array_equal(score(f"{name}@T=1", p).values, score(name, p).values)
-    assert pickle.loads(pickle.dumps(find(f"{name}@T=2.5"))).name == f"{name}@T=2.5"
+    assert pickle.loads(pickle.dumps(find_score(f"{name}@T=2.5"))).name == f"{name}@T=2.5"
 
 
 def test_refusals():
@@ -164,7 +164,7 @@ def test_refusals():
         score("msr", Predictions(prediction=[0], labels=[0]))
     with pytest.raises(InputError, match="'mls' has no temperature"):
         score("mls@T=2", everything())
-    with pytest.raises(InputError, match="given twice: by the name 'msr@T=2' and as 3"):
+    with pytest.raises(InputError, match="set twice: by the name 'msr@T=2' and as 3"):
         score("msr@T=2", p, temperature=3)
     with pytest.raises(InputError, match="`temperature` must be a number; got 'hot'"):
         score("msr@T=hot", p)

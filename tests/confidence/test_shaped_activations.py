@@ -55,7 +55,7 @@ def test_one_sample_is_what_pytorch_ood_makes_of_it(variant):
     options = {} if variant == "scale" else {"variant": variant}
     kind = "scale" if variant == "scale" else "ash"
     state = fit(kind, p, last_layer=layer, percentile=65, **options)
-    np.testing.assert_allclose(state.shaped(FEATURES[None])[0], THEIRS[variant], rtol=1e-12)
+    np.testing.assert_allclose(state.reshape(FEATURES[None])[0], THEIRS[variant], rtol=1e-12)
 
 
 @pytest.mark.parametrize("percentile", [0, 35, 65, 80])
@@ -98,9 +98,9 @@ def test_features_without_anything_positive_are_left():
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(InputError, match="must leave one of the 6 features"):
+    with pytest.raises(InputError, match="must keep at least one of the 6 features"):
         fit("ash", TRAIN, **LAYER, percentile=100)
-    with pytest.raises(InputError, match="must leave one of the 6 features"):
+    with pytest.raises(InputError, match="must keep at least one of the 6 features"):
         fit("scale", TRAIN, **LAYER, percentile=95)
     with pytest.raises(InputError, match="`variant` must be"):
         fit("ash", TRAIN, **LAYER, variant="s")

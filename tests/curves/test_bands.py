@@ -5,7 +5,7 @@ import pytest
 
 from abstain import simulate
 from abstain._foundation.scored import Scored, validate_samples
-from abstain.curves._accepted_parts import accepted
+from abstain.curves._working_points import working_points_on_grid
 from abstain.curves.bands import as_generalized, risk_coverage_band
 from abstain.curves.risk_coverage import generalized_risk_coverage_curve, risk_coverage_curve
 from abstain.errors import DomainError, InputError, ShapeError
@@ -56,8 +56,8 @@ def influences(confidence, loss, at, weight):
             above = weight[confidence > confidence[i]].sum()
             own = weight[confidence == confidence[i]].sum()
             a = np.clip((c * total - above) / own, 0, 1)
-            center = at.generalized[j] - at.slope[j] * c
-            out[i, j] = a * (loss[i] - at.slope[j]) - center
+            center = at.generalized_risk[j] - at.threshold_loss[j] * c
+            out[i, j] = a * (loss[i] - at.threshold_loss[j]) - center
     return out
 
 
@@ -69,15 +69,15 @@ def test_the_covariance_is_that_of_the_influences(weighted, graded, round_to):
     loss = loss * np.random.default_rng(1).random(60) if graded else loss.astype(float)
     weight = weight if weighted else None
     s = validate_samples(confidence, loss, weight)
-    at = accepted(s, np.array([0.05, 0.31, 0.32, 0.6, 1.0]), None)
+    at = working_points_on_grid(s, np.array([0.05, 0.31, 0.32, 0.6, 1.0]), None)
     w = np.ones(60) if weight is None else weight
     table = influences(confidence, loss, at, w) * w[:, None] / w.sum()
     assert np.abs(table.sum(axis=0)).max() < 1e-12
     np.testing.assert_allclose(at.covariance, table.T @ table * 60 / 59, atol=1e-14)
     # Each sample is its own cluster.
-    alone = accepted(s, at.coverage, np.arange(60))
+    alone = working_points_on_grid(s, at.coverage, np.arange(60))
     np.testing.assert_allclose(alone.covariance, at.covariance, atol=1e-14)
-    np.testing.assert_allclose(alone.effective, at.effective, rtol=1e-12)
+    np.testing.assert_allclose(alone.effective_size, at.effective_size, rtol=1e-12)
 
 
 def test_the_covariance_of_clusters_sums_within_them(monkeypatch):
@@ -85,15 +85,19 @@ def test_the_covariance_of_clusters_sums_within_them(monkeypatch):
     weight[:5] = 0.0
     s = Scored(confidence, loss, weight)
     grid = np.array([0.1, 0.5, 1.0])
-    at = accepted(s, grid, cluster)
+    at = working_points_on_grid(s, grid, cluster)
     w = weight[5:]
     table = influences(confidence[5:], loss[5:], at, w) * w[:, None] / w.sum()
     names = np.unique(cluster[5:])
     sums = np.array([table[cluster[5:] == name].sum(axis=0) for name in names])
     expected = sums.T @ sums * names.size / (names.size - 1)
     np.testing.assert_allclose(at.covariance, expected, atol=1e-14)
-    monkeypatch.setattr("abstain.curves._accepted_parts._MEMORY", 30)  # some clusters at a time
-    np.testing.assert_allclose(accepted(s, grid, cluster).covariance, expected, atol=1e-14)
+    monkeypatch.setattr(
+        "abstain.curves._working_points._MAX_TABLE_SIZE", 30
+    )  # some clusters at a time
+    np.testing.assert_allclose(
+        working_points_on_grid(s, grid, cluster).covariance, expected, atol=1e-14
+    )
 
 
 def test_the_standard_error_at_full_coverage_is_that_of_a_mean():

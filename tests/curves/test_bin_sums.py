@@ -6,7 +6,7 @@ import pytest
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import equal_mass_bins
 from abstain.curves import bin_sums as module
-from abstain.curves.bin_sums import bin_sums, mass_edges
+from abstain.curves.bin_sums import bin_sums, equal_mass_edges
 from abstain.metrics import METRICS
 from abstain.metrics.calibration import compute_ece_right_open
 
@@ -53,7 +53,7 @@ def test_edges_of_equal_mass_are_those_of_the_groups(bins, seed):
     if seed % 3 == 0:
         s = Scored(np.ones(n, np.float32), s.loss, None, np.ones(n, np.float32))
     expected = equal_mass_bins(s.probability_groups, bins)[1]
-    np.testing.assert_array_equal(mass_edges(s, bins), expected)
+    np.testing.assert_array_equal(equal_mass_edges(s, bins), expected)
 
 
 @pytest.mark.parametrize("name", ["ece", "ece_equal_mass", "mce"])

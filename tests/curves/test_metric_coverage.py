@@ -68,7 +68,7 @@ def test_order_and_repetition_do_not_matter():
 
 
 def test_nothing_accepted():
-    with pytest.warns(UndefinedMetricWarning, match="accepts no sample"):
+    with pytest.warns(UndefinedMetricWarning, match="thresholds that accept no sample"):
         curve = metric_coverage_curve([0.1, 0.2], [0, 1], thresholds=[0.5, 0.1])
     assert curve.coverage.tolist() == [0.0, 1.0]
     assert np.isnan(curve.value[0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain.curves.bands import band_of, risk_coverage_band
+from abstain.curves.bands import compute_band, risk_coverage_band
 from abstain.errors import DomainError, InputError, UnknownNameError
 from abstain.plots import RiskCoverageBandDisplay
 
@@ -589,9 +589,9 @@ def test_a_band_is_computed_when_it_is_looked_at(monkeypatch):
 
     def counted(s, kind, **options):
         made.append(s)
-        return band_of(s, kind, **options)
+        return compute_band(s, kind, **options)
 
-    monkeypatch.setattr("abstain.evaluation.comparison.estimates.band_of", counted)
+    monkeypatch.setattr("abstain.evaluation.comparison.estimates.compute_band", counted)
     rng = np.random.default_rng(0)
     right = rng.random(200) < 0.8
     confidence = {f"m{i:02}": right + (1 + 0.1 * i) * rng.normal(size=200) for i in range(20)}

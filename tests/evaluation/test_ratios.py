@@ -88,7 +88,7 @@ def test_unlabeled_predictions_choose_no_threshold_but_by_coverage():
     assert rule.coverage >= 0.5
     with pytest.raises(InputError, match="`unlabeled` predictions have no `labels`"):
         ab.Predictions(confidence=[0.5], loss=[0], unlabeled=True)
-    with pytest.raises(MissingInputError, match="hold no labels"):
+    with pytest.raises(MissingInputError, match="have no labels"):
         ab.evaluate(there)
 
 
@@ -97,7 +97,7 @@ def test_groups_and_limits_take_ratios():
     sure, group = rng.random(800), np.repeat(["a", "b"], 400)
     known = ab.Predictions(
         confidence=sure, loss=rng.random(800) < 0.2 * (1 - sure), group=group
-    ).weighted(2 - sure)
+    ).with_weight(2 - sure)
     asked = {"delta": 0.1, "ratio": 2 - sure, "weight": None, "max_risk": 0.2}
     by_group = set_threshold(known, method="learn_then_test", per="group", **asked)
     limited = set_threshold(known, limits={"group:b": 0.25}, **asked)
@@ -139,7 +139,7 @@ def test_ratios_as_weights_add_the_reweighted_estimate():
     ratios = estimate_ratios(known, there, score="msr").ratios
     asked = {"score": "msr", "method": "learn_then_test", "max_risk": 0.15, "delta": 0.1}
     rule = set_threshold(known, ratio=ratios, **asked)
-    weighed = known.weighted(ratios.values)
+    weighed = known.with_weight(ratios.values)
     (found,) = check_rule(rule, {"new": there}, calibration=weighed).estimates
     assert found.reweighted == pytest.approx(rule.risk)
     assert found.reweighted == pytest.approx(

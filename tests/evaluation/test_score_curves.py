@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 import abstain as ab
 from abstain._foundation.scored import validate_samples
-from abstain.curves.bands import band_of
+from abstain.curves.bands import compute_band
 from abstain.curves.risk_coverage import thin
 from abstain.evaluation import collector, notes
 from abstain.evaluation.scored_split import MAX_SAMPLES
@@ -29,7 +29,7 @@ def test_a_case_has_the_band_of_its_samples(interval):
     p = made_up(400)
     found = band(p, interval=interval, level=0.9, bootstrap=50)
     s = validate_samples(p.confidence["confidence"], p.loss)
-    known = band_of(s, "selective", level=0.9, coverage=found.coverage, rng=0)
+    known = compute_band(s, "selective", level=0.9, coverage=found.coverage, rng=0)
     assert found.level == 0.9
     for name in ("risk", "low", "high", "low_all", "high_all"):
         assert np.array_equal(getattr(found, name), getattr(known, name))
@@ -52,7 +52,7 @@ def test_clusters_are_those_of_the_evaluation():
     s = validate_samples(p.confidence["confidence"], p.loss)
     found = band(p, clustered=True)
     codes = np.unique(p.group, return_inverse=True)[1]
-    known = band_of(s, "selective", coverage=found.coverage, cluster=codes)
+    known = compute_band(s, "selective", coverage=found.coverage, cluster=codes)
     assert np.allclose(found.high, known.high)
     assert not np.allclose(found.high, band(p).high)
 

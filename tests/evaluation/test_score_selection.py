@@ -266,7 +266,7 @@ def test_two_scores_of_one_name_are_refused():
     with pytest.raises(InputError, match="'knn' has the name of a confidence column"):
         ab.evaluate(own, scores=[one])
     assert ab.evaluate(own, scores=["knn"], metrics=["augrc"]).curves[0].is_column
-    with pytest.raises(InputError, match="by name or as a fitted state; got 3"):
+    with pytest.raises(InputError, match="a name or a fitted score; got 3"):
         ab.evaluate(TEST, scores=[3])
     with pytest.raises(InputError, match="must be fitted first"):
         ab.evaluate(TEST, scores=["knn"])

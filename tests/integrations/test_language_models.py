@@ -21,7 +21,7 @@ from abstain.integrations.language_models import (
     inspect_metric,
     inspect_scorer,
 )
-from abstain.integrations.trackers import DEFAULTS, spelled
+from abstain.integrations.trackers import DEFAULT_METRICS, tracker_name
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_refusals_are_tied_with_the_least_confident():
 
 def test_a_choice():
     assert choice_confidence([-1.0, -1.0]) == 0.5
-    with pytest.raises(MissingInputError, match="two answers or more"):
+    with pytest.raises(MissingInputError, match="at least two entries"):
         choice_confidence([-1.0])
 
 
@@ -101,7 +101,7 @@ def test_a_metric_of_inspect():
     assert (made.name, made.given) == ("augrc", {"confidence": "confidence"})
     scores = [sample("C", confidence=0.9), sample("N"), sample(0.5, confidence=0.4)]
     assert made.call(scores) == ab.augrc([0.9, 0.4, 0.4], [0, 1, 0.5])
-    with pytest.raises(MissingInputError, match=r"no 'confidence' in its metadata.*logprobs=True"):
+    with pytest.raises(MissingInputError, match=r"have no 'confidence', which .*logprobs=True"):
         made.call([sample("C")])
     assert inspect_metric("augrc", confidence="p").call([sample("I", p=1), sample("C", p=0)]) == (
         ab.augrc([1, 0], [1, 0])
@@ -112,7 +112,10 @@ def test_inspect_is_told_what_needs_a_confidence_and_a_grade(inspect_ai):
     register()
     inspect_ai = dict(inspect_ai)
     confident = inspect_ai.pop("confident")
-    assert [m.name for m in confident["metrics"]] == ["accuracy", *map(spelled, DEFAULTS)]
+    assert [m.name for m in confident["metrics"]] == [
+        "accuracy",
+        *map(tracker_name, DEFAULT_METRICS),
+    ]
     assert {"augrc", "selective_risk_at_80cov", "cwsa_at_0_5", "ece"} <= set(inspect_ai)
     # What needs classes, or several samples of a kind that a log does not tell.
     assert not {"accuracy", "brier", "aurc_ba", "oscr"} & set(inspect_ai)

@@ -105,7 +105,7 @@ def test_it_is_searched_and_cloned():
         ({"per": "site"}, InputError, "a column of X"),
         ({"per": lambda X: X[:5, 0]}, ShapeError, "one group for each"),
         ({"joint": True}, InputError, "`joint`"),
-        ({"per": "prediction", "rule": None, "rule_params": None}, InputError, "`per` needs"),
+        ({"per": "prediction", "rule": None, "rule_params": None}, InputError, "`per` requires"),
     ],
 )
 def test_refusals(options, error, said):

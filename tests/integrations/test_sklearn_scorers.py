@@ -135,7 +135,7 @@ def test_scorers_at_the_rule():
     assert own.coverage_scorer(none, X, y) == 0
     with pytest.warns(UndefinedMetricWarning, match="selective_risk"):
         assert np.isnan(own.selective_risk_scorer(none, X, y))
-    with pytest.raises(InputError, match="needs a SelectiveClassifier"):
+    with pytest.raises(InputError, match="requires a SelectiveClassifier"):
         own.coverage_scorer(GaussianNB().fit(X, y), X, y)
 
 

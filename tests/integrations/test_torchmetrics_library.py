@@ -47,7 +47,7 @@ def test_a_broken_torchvision(tmp_path, monkeypatch):
         "torchvision": "raise RuntimeError('operator torchvision::nms does not exist')",
     }
     message = refusal(tmp_path, monkeypatch, modules)
-    assert message.startswith("torchmetrics imports torchvision where it is installed")
+    assert message.startswith("torchmetrics imports torchvision if it is installed")
     assert "pip uninstall torchvision" in message
     assert "torchvision::nms does not exist" in message
 

@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")
 
 from abstain.integrations import torchmetrics as tm  # noqa: E402
-from abstain.integrations.torchmetrics._state import MOST_BLOCKS  # noqa: E402
+from abstain.integrations.torchmetrics._state import MAX_BLOCKS  # noqa: E402
 
 BOTH = pytest.mark.parametrize("bins", [None, 4096])
-ARRAYS = ("count", "weight", "loss", "least", "most")
+ARRAYS = ("count", "weight", "loss", "min_confidence", "max_confidence")
 
 
 def data(n=200, seed=0, dtype=torch.float32):
@@ -39,9 +39,9 @@ def test_many_small_updates_stay_compact():
     for one, wrong in zip(c.split(1), x.split(1), strict=True):
         metric.update(one, wrong)
         most = max(most, len(metric.samples_confidence))
-    assert most <= MOST_BLOCKS
+    assert most <= MAX_BLOCKS
     tensors, size = held(metric)
-    assert tensors <= 3 * MOST_BLOCKS
+    assert tensors <= 3 * MAX_BLOCKS
     # float32 confidence, a byte for a 0/1 loss, a byte for "no weights".
     assert size == 6 * 20_000
     assert metric.compute().item() == ab.augrc(c, x)
@@ -54,7 +54,7 @@ def test_batches_of_all_sizes_stay_compact(sizes):
     for k in range(2000):
         rows = torch.arange(sizes[k % len(sizes)]) % 64
         metric.update(c[rows], x[rows])
-        assert len(metric.samples_confidence) <= MOST_BLOCKS
+        assert len(metric.samples_confidence) <= MAX_BLOCKS
     assert len(metric.samples_loss) == len(metric.samples_confidence)
 
 

@@ -94,5 +94,23 @@ def test_a_position_that_cannot_be_is_refused():
 def test_the_largest_inode_of_a_file_system_is_loaded(tmp_path):
     monitor = ab.monitoring.start(ab.thresholds.DecisionRule("given", 0.5), max_risk=0.5)
     read = (FilePosition("1.jsonl", 1, 1, 2**64 - 1, ""),)
-    path = ab.save(monitor.at(read), tmp_path / "s.npz")
-    assert ab.load(path).read == read
+    path = ab.save(monitor.with_read_positions(read), tmp_path / "s.npz")
+    assert ab.load(path).read_positions == read
+
+
+def test_the_keys_of_files_are_those_of_released_versions():
+    """Earlier versions wrote these keys, whatever the attributes are named now."""
+    monitor = ab.monitoring.start(
+        ab.thresholds.DecisionRule("given", 0.5), coverage=(0.7, 0.9), max_risk=0.1
+    )
+    plain, _ = monitor.to_arrays()
+    assert set(plain["plan"]) == {
+        "delta", "scale", "coverage", "uncertain", "max_risk", "kind", "label_share", "patience",
+        "remember", "seed",
+    }  # fmt: skip
+    assert set(plain["watches"][0]) == {"n", "total", "recent", "alarmed", "since", "steps"}
+    assert set(plain["counts"]) == {"replayed", "repeated", "abstained", "unasked"}
+    monitor = monitor.update([f"row {i}" for i in range(400)], [0.1] * 400)
+    plain, arrays = monitor.to_arrays()
+    assert set(plain["alarms"][0]) == {"watch", "at", "reason", "acknowledged"}
+    assert ab.monitoring.Monitor.from_arrays(plain, arrays).alarms == monitor.alarms

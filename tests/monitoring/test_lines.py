@@ -3,14 +3,14 @@
 import pytest
 
 from abstain.errors import FileFormatError
-from abstain.monitoring.lines import line_of, parse_lines
+from abstain.monitoring.lines import parse_line, parse_lines
 
 
 def test_a_line_is_a_prediction_a_label_or_both():
-    both = line_of('{"id": 3, "confidence": 0.5, "prediction": "cat", "label": "dog"}', "line 1")
+    both = parse_line('{"id": 3, "confidence": 0.5, "prediction": "cat", "label": "dog"}', "line 1")
     assert (both.id, both.confidence, both.prediction, both.label) == ("3", 0.5, "cat", "dog")
-    assert line_of('{"id": "a", "loss": 0.25}', "line 2").loss == 0.25
-    assert line_of('{"id": "a", "correct": 1, "more": []}', "line 2").loss == 0.0
+    assert parse_line('{"id": "a", "loss": 0.25}', "line 2").loss == 0.25
+    assert parse_line('{"id": "a", "correct": 1, "more": []}', "line 2").loss == 0.0
 
 
 BAD = {
@@ -32,7 +32,7 @@ BAD = {
 @pytest.mark.parametrize(("text", "said"), BAD.items())
 def test_a_bad_line_is_named_by_its_place_and_the_rule(text, said):
     with pytest.raises(FileFormatError, match=f"line 7: .*{said}"):
-        line_of(text, "line 7", scale="probability")
+        parse_line(text, "line 7", scale="probability")
     skipped = []
     texts = [("line 7", text), ("line 8", " ")]
 

@@ -10,9 +10,9 @@ from tests.monitoring.streams import calibrated, drawn, names, same
 import abstain as ab
 from abstain.errors import DomainError, InputError
 from abstain.monitoring.ledger import Ledger
-from abstain.monitoring.lines import line_of
+from abstain.monitoring.lines import parse_line
 from abstain.monitoring.running import RunningMonitor
-from abstain.monitoring.starting import refuse_other
+from abstain.monitoring.starting import check_matches_state
 
 RULE, DATA = calibrated()
 
@@ -24,13 +24,17 @@ def begun(**options):
 def test_what_is_watched_and_how_the_chance_is_shared():
     plan = begun(delta=0.06).plan
     assert plan.watched == ("coverage", "confidence", "risk")
-    assert [plan.chance(name) for name in plan.watched] == pytest.approx([0.01, 0.02, 0.02])
+    assert [plan.false_alarm_probability(name) for name in plan.watched] == pytest.approx(
+        [0.01, 0.02, 0.02]
+    )
     assert plan.max_risk == RULE.target
     low, high = plan.coverage
     reach = np.sqrt(np.log(2 / 0.01) / (2 * RULE.n))
     assert (low, high) == pytest.approx((RULE.coverage - reach, RULE.coverage + reach))
     given = ab.monitoring.start(RULE, coverage=(0.6, 0.8), delta=0.06).plan
-    assert [given.chance(name) for name in given.watched] == pytest.approx([0.03, 0.03])
+    assert [given.false_alarm_probability(name) for name in given.watched] == pytest.approx(
+        [0.03, 0.03]
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"label_share": 0.3, "patience": 150}])
@@ -55,7 +59,7 @@ def test_what_is_sent_again_is_not_counted_again():
     ids = names("a", 300)
     once = begun().update(ids, confidence).labels(ids, loss)
     again = once.update(ids[:50] * 2, np.tile(confidence[:50], 2)).labels(ids[100:], loss[100:])
-    assert (again.seen.counts.replayed, again.seen.counts.repeated) == (100, 200)
+    assert (again.state.counts.replayed, again.state.counts.repeated) == (100, 200)
     assert again.rows() == once.rows() or np.array_equal(
         once.frame().select(ab_columns := ["n", "value", "capital"]).to_numpy(),
         again.frame().select(ab_columns).to_numpy(),
@@ -81,7 +85,7 @@ def test_the_risk_is_that_of_the_answers():
     answered = RULE.apply(confidence)
     row = found.frame().row(2, named=True)
     assert (row["n"], row["value"]) == (answered.sum(), pytest.approx(loss[answered].mean()))
-    assert found.seen.counts.abstained == (~answered).sum()
+    assert found.state.counts.abstained == (~answered).sum()
     assert found.frame().row(0, named=True)["value"] == pytest.approx(answered.mean())
 
 
@@ -92,13 +96,13 @@ def test_a_change_is_found_said_once_and_can_be_acknowledged():
         confidence, loss = drawn(rng, 1500, worse=worse)
         found = found.update(names(part, 1500), confidence).labels(names(part, 1500), loss)
         assert [a.watch for a in found.alarms] == (["risk"] if worse > 1 else [])
-    (alarm,) = found.standing
-    assert alarm.line.startswith("ALARM risk: the selective risk has risen above the 0.1")
+    (alarm,) = found.active_alarms
+    assert alarm.line.startswith("ALARM risk: the selective risk is above the maximum of 0.1")
     confidence, loss = drawn(rng, 500, worse=2.5)
     more = found.update(names("c", 500), confidence).labels(names("c", 500), loss)
     assert more.alarms == found.alarms
     quiet = found.reset()
-    assert not quiet.standing
+    assert not quiet.active_alarms
     assert quiet.watches[2].capital == pytest.approx(1)
     assert quiet.watches[0].tally == found.watches[0].tally
     again = quiet.update(names("c", 500), confidence).labels(names("c", 500), loss)
@@ -158,8 +162,8 @@ def test_what_cannot_be_watched():
 def test_the_last_predictions_alone_are_remembered():
     found = begun(remember=100).update(names("a", 300), drawn(np.random.default_rng(8), 300)[0])
     again = found.update(names("a", 300)[-100:], np.full(100, 0.5))
-    assert again.seen.counts.replayed == 100
-    assert found.labels(["a0"], [1.0]).seen.early
+    assert again.state.counts.replayed == 100
+    assert found.labels(["a0"], [1.0]).state.early
     assert found.update(["a0"], [0.5]).predictions == 301
 
 
@@ -169,11 +173,11 @@ def test_what_is_awaited_is_remembered():
         begun(label_share=0.5, remember=99, patience=100)
     confidence, loss = drawn(np.random.default_rng(9), 150)
     found = begun(label_share=0.5, remember=100, patience=100).update(names("a", 150), confidence)
-    wanted = found.to_label
+    wanted = found.requested_ids
     late = found.labels(wanted, [loss[int(name[1:])] for name in wanted])
-    assert late.seen.requests.waiting == 0
-    assert not late.seen.early
-    assert late.seen.requests.labeled == len(wanted)
+    assert late.state.requests.n_waiting == 0
+    assert not late.state.early
+    assert late.state.requests.labeled == len(wanted)
 
 
 @pytest.mark.parametrize("name", [1.0, None, float("nan"), True, np.float32(2), ""])
@@ -208,15 +212,15 @@ def test_an_option_that_cannot_be_is_named_at_the_start(given):
 def test_other_calibration_data_of_the_same_ties_are_refused():
     rule = ab.thresholds.DecisionRule("given", 0.5)
     watching = ab.monitoring.start(rule, calibration=np.ones(100))
-    refuse_other(watching, rule, np.ones(100))
+    check_matches_state(watching, rule, np.ones(100))
     with pytest.raises(InputError, match="other calibration data"):
-        refuse_other(watching, rule, np.ones(300))
+        check_matches_state(watching, rule, np.ones(300))
 
 
 def test_lines_in_any_order_cost_no_more_with_many_remembered_ids():
     """The index of the ids was built anew for each line: 170 lines a second with a million ids."""
     lines = [
-        line_of(text, "")
+        parse_line(text, "")
         for i in range(500)
         for text in (f'{{"id": "a{i}", "confidence": 0.9}}', f'{{"id": "a{i}", "correct": true}}')
     ]
@@ -225,7 +229,7 @@ def test_lines_in_any_order_cost_no_more_with_many_remembered_ids():
         found = begun()
         keys = np.random.default_rng(0).integers(0, 2**63, n, dtype=np.uint64)
         ledger = Ledger(keys, np.zeros(n, np.uint8), np.zeros(n, np.uint64))
-        course = RunningMonitor(found.plan, replace(found.seen, ledger=ledger))
+        course = RunningMonitor(found.plan, replace(found.state, ledger=ledger))
         course.take_lines(lines[:10], lambda *_: False)
         start = time.process_time()
         for i in range(10, len(lines), 90):
@@ -237,7 +241,7 @@ def test_lines_in_any_order_cost_no_more_with_many_remembered_ids():
 
 def test_a_label_beside_a_prediction_that_is_sent_twice_in_a_batch_counts():
     """It was dropped if the first one came in the same batch."""
-    first, second = (line_of(t, "") for t in (
+    first, second = (parse_line(t, "") for t in (
         '{"id": "a", "confidence": 0.99}', '{"id": "a", "confidence": 0.99, "correct": false}'
     ))  # fmt: skip
     at_once, one_by_one = begun().take([first, second]), begun().take([first]).take([second])

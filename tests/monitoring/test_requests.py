@@ -17,14 +17,14 @@ def test_so_many_are_asked_for_and_more_where_failures_are_likely():
     confidence, _ = drawn(np.random.default_rng(1), 20_000)
     found = begun(patience=20_000).update(names("a", 20_000), confidence)
     answered = RULE.apply(confidence)
-    place = np.array([int(name[1:]) for name in found.to_label])
+    place = np.array([int(name[1:]) for name in found.requested_ids])
     assert answered[place].all()
     assert place.size / answered.sum() == pytest.approx(0.05, rel=0.15)
     assert confidence[place].mean() < confidence[answered].mean() - 0.005
-    chances = found.plan.chances(
-        found.plan.predicted(confidence, found.plan.homes(confidence, confidence))
+    chances = found.plan.label_probabilities(
+        found.plan.predicted(confidence, found.plan.calibration_blocks(confidence, confidence))
     )
-    assert chances.min() >= found.plan.least_chance == 0.025
+    assert chances.min() >= found.plan.min_label_probability == 0.025
 
 
 def test_the_estimates_are_unbiased_and_the_risk_watch_is_their_labels():
@@ -33,9 +33,9 @@ def test_the_estimates_are_unbiased_and_the_risk_watch_is_their_labels():
         confidence, loss = drawn(rng, 1500)
         ids = names(f"r{run}-", 1500)
         found = begun(seed=run).update(ids, confidence)
-        wanted = found.to_label
+        wanted = found.requested_ids
         found = found.labels(wanted, [loss[int(n.split("-")[1])] for n in wanted])
-        assert found.seen.requests.waiting == 0
+        assert found.state.requests.n_waiting == 0
         known = found.estimate()
         assert known.labels_only == pytest.approx(found.rows()[2]["value"])
         answered = RULE.apply(confidence)
@@ -49,23 +49,23 @@ def test_the_estimates_are_unbiased_and_the_risk_watch_is_their_labels():
 def test_answers_are_settled_in_their_order_whichever_label_comes_first():
     confidence, loss = drawn(np.random.default_rng(3), 1000)
     found = begun().update(names("a", 1000), confidence)
-    first, *rest = found.to_label
+    first, *rest = found.requested_ids
     some = found.labels(rest, [loss[int(n[1:])] for n in rest])
-    assert some.seen.requests.n == found.seen.requests.n
+    assert some.state.requests.n == found.state.requests.n
     whole = some.labels([first], [loss[int(first[1:])]])
-    assert whole.seen.requests.n == RULE.apply(confidence).sum()
+    assert whole.state.requests.n == RULE.apply(confidence).sum()
     assert (
-        whole.labels(["a0"], [1.0]).seen.counts.unasked
-        + whole.labels(["a0"], [1.0]).seen.counts.repeated
+        whole.labels(["a0"], [1.0]).state.counts.unasked
+        + whole.labels(["a0"], [1.0]).state.counts.repeated
     )
 
 
 def test_a_label_that_never_comes_is_given_up_and_counts_as_right():
     confidence, _ = drawn(np.random.default_rng(4), 1000)
     found = begun(patience=100).update(names("a", 1000), confidence)
-    assert found.seen.requests.missing > 10
+    assert found.state.requests.missing > 10
     assert found.watches[2].tally.total == 0
-    assert all(int(name[1:]) >= 1000 - 101 for name in found.to_label)
+    assert all(int(name[1:]) >= 1000 - 101 for name in found.requested_ids)
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_labels_that_never_come_at_random_bend_no_estimate():
         found = ab.monitoring.start(
             RULE, calibration=DATA, label_share=0.3, patience=1000, seed=run
         ).update(ids, confidence)
-        wanted = [name for name in found.to_label if rng.random() < 0.5]
+        wanted = [name for name in found.requested_ids if rng.random() < 0.5]
         found = found.labels(wanted, [loss[int(n.split("-")[1])] for n in wanted])
         # All that is left is given up.
         found = found.update(names(f"later{run}-", 1001), np.zeros(1001))
@@ -95,7 +95,7 @@ def test_labels_that_never_come_at_random_bend_no_estimate():
 def test_a_doubled_risk_is_found_by_the_labels_that_were_asked_for():
     confidence, loss = drawn(np.random.default_rng(5), 20_000, worse=2.5)
     found = begun().update(names("a", 20_000), confidence)
-    wanted = found.to_label
+    wanted = found.requested_ids
     found = found.labels(wanted, [loss[int(n[1:])] for n in wanted])
     assert "risk" in {a.watch for a in found.alarms}
 
@@ -104,5 +104,5 @@ def test_without_calibration_labels_are_asked_for_evenly():
     even = ab.monitoring.start(RULE, label_share=0.2)
     confidence, _ = drawn(np.random.default_rng(6), 500)
     found = even.update(names("a", 500), confidence)
-    assert {item.chance for item in found.seen.requests.each()} == {0.2}
-    assert even.plan.least_chance == 0.2
+    assert {item.probability for item in found.state.requests.iter_items()} == {0.2}
+    assert even.plan.min_label_probability == 0.2

@@ -27,30 +27,30 @@ def checks():
 def test_the_table_has_what_is_drawn(checks):
     rows = CascadeDisplay.from_checks(checks).frame()
     f = checks.frontier
-    chosen = rows.filter(rows["what"] == "chosen")
-    assert chosen["risk"].to_list() == [checks.cascade.risk]
-    assert chosen["cost"].to_list() == [checks.cascade.cost]
-    certified = rows.filter(rows["what"] == "certified")
+    selected = rows.filter(rows["kind"] == "selected")
+    assert selected["risk"].to_list() == [checks.cascade.risk]
+    assert selected["cost"].to_list() == [checks.cascade.cost]
+    certified = rows.filter(rows["kind"] == "certified")
     assert certified["risk"].to_list() == f.risk[f.certified].tolist()
-    assert chosen["cost"][0] == certified["cost"].min()
+    assert selected["cost"][0] == certified["cost"].min()
     # What one model reaches without the other: nothing of it is beaten by more of the same.
     for place, name in enumerate(("small", "large")):
-        alone = rows.filter((rows["what"] == "alone") & (rows["name"] == name))
+        alone = rows.filter((rows["kind"] == "alone") & (rows["name"] == name))
         assert np.all(np.diff(alone["risk"]) > 0)
         assert np.all(np.diff(alone["cost"]) < 0)
-        whole = checks.frontier.everything(place)
+        whole = checks.frontier.answer_all_choice(place)
         risk = said(2000)[name][1].mean()
         assert f.risk[whole] == pytest.approx(risk)
         assert f.reviews[whole] == 0
-    person = f.everything(-1)
+    person = f.answer_all_choice(-1)
     assert (f.risk[person], f.reviews[person], f.cost[person]) == (0, 1, 100)
-    data = rows.filter(rows["what"] == "data")
+    data = rows.filter(rows["kind"] == "data")
     assert data["name"].to_list() == ["<later>"]
 
 
 def test_dots_that_would_lie_on_each_other_are_drawn_once(checks):
-    tried = CascadeDisplay.from_checks(checks).frame().filter(what="tried")
-    assert 100 < tried.height < 3000 < checks.frontier.risk.size
+    candidates = CascadeDisplay.from_checks(checks).frame().filter(kind="candidate")
+    assert 100 < candidates.height < 3000 < checks.frontier.risk.size
 
 
 def test_draws_the_chosen_point_and_names_it(checks):
@@ -60,23 +60,23 @@ def test_draws_the_chosen_point_and_names_it(checks):
         "certified",
         "small and the person alone",
         "large and the person alone",
-        "everything to the person",
-        "largest risk 0.06",
-        "chosen",
+        "all samples to the person",
+        "maximum risk 0.06",
+        "selected",
         "<later>",
     ]
     points = [line.get_xydata().tolist() for line in ax.get_lines() if line.get_marker() == "D"]
     assert points == [[[checks.cascade.risk, checks.cascade.cost]]]
-    assert ax.get_ylabel() == "Mean cost of a sample"
+    assert ax.get_ylabel() == "Mean cost per sample"
 
 
 def test_a_cascade_of_nothing_and_free_models_have_a_picture_too():
     cascade = ab.set_cascade(said(300), max_risk=0.001)
     checks = ab.check_cascade(cascade, {}, calibration=said(300))
     display = CascadeDisplay.from_checks(checks).plot()
-    assert display.title.startswith("No thresholds are certified")
-    assert display.ax_.get_ylabel() == "Share of the samples sent to the person"
-    assert "chosen" not in display.frame()["what"].to_list()
+    assert display.title.endswith("none is certified")
+    assert display.ax_.get_ylabel() == "Share of samples forwarded to the person"
+    assert "selected" not in display.frame()["kind"].to_list()
 
 
 def test_the_page_says_it_in_every_format(checks):

@@ -17,7 +17,7 @@ from abstain.plots import (
     RiskCoverageBandDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.texts import Texts
+from abstain.plots.text_artist import TextArtist
 
 IID = DATA[0]
 
@@ -75,11 +75,11 @@ def test_a_band_of_the_whole_curve_that_speaks_late_is_not_drawn():
     late, partly = (replace(plain, simultaneous_from=start) for start in (0.9, 0.5))
     display = RiskCoverageBandDisplay.from_curve({"a": late}).plot()
     assert len(display.ax_.collections) == 1
-    assert "too few samples for one of the whole curve" in display.title
+    assert "too few samples for simultaneous bands" in display.title
     display = RiskCoverageBandDisplay.from_curve({"a": partly}).plot()
     outer = display.ax_.collections[0].get_paths()[0].vertices
     assert outer[:, 0].min() == pytest.approx(0.5)
-    assert "outer for the whole curve" in display.title
+    assert "outer simultaneous" in display.title
 
 
 @pytest.mark.parametrize("scale", [1e-5, 0.01, 1.0, 3e4])
@@ -134,7 +134,7 @@ def test_what_is_over_all_says_of_what(plain):
 
 
 def lettering(display):
-    return [part for part in display.ax_.get_children() if isinstance(part, Texts)]
+    return [part for part in display.ax_.get_children() if isinstance(part, TextArtist)]
 
 
 def test_names_of_many_methods_beside_a_map_do_not_overlap():
@@ -173,7 +173,7 @@ def test_names_of_many_methods_stand_where_labels_of_ticks_do(kind, monkeypatch)
     display = kind.from_comparison(made_up(methods, ("augrc", "aurc"), DATA[:1]))
     many = written(display)
     assert lettering(display)
-    monkeypatch.setattr("abstain.plots.labels._FEW", 56)
+    monkeypatch.setattr("abstain.plots.labels._MAX_SEPARATE_LABELS", 56)
     few = written(display)
     assert not lettering(display)
     assert [text for text, _ in many] == [text for text, _ in few]
@@ -194,6 +194,6 @@ def test_each_of_many_names_is_measured_once(monkeypatch):
     monkeypatch.setattr(Text, "_get_layout", counted)
     methods = tuple(f"method {i:02}" for i in range(40))
     display = SignificanceMapDisplay.from_comparison(made_up(methods, data=DATA[:1]))
-    display.image(".svg", letters=True)
+    display.image(".svg", keep_text=True)
     # Beside the columns and the rows, and again when it is drawn.
     assert {measured[name] for name in methods} == {4}

@@ -34,7 +34,7 @@ from abstain.plots import (
     RiskCoverageDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.labels import labels
+from abstain.plots.labels import unique_labels
 from abstain.plots.style import LIGHT
 
 IID = DATA[0]
@@ -118,7 +118,7 @@ def test_curves_can_be_saved_as_well(tmp_path):
 
 def test_other_formats_are_refused(plain, tmp_path):
     display = ForestDisplay.from_comparison(plain)
-    with pytest.raises(InputError, match=r"must end in \.svg, \.pdf or \.png; got '\.jpg'"):
+    with pytest.raises(InputError, match=r"must be \.svg, \.pdf or \.png; got '\.jpg'"):
         display.save(tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 
@@ -136,7 +136,7 @@ def test_unknown_names_are_refused(plain):
 
 def test_labels_are_short_and_distinct():
     names = [f"{'long ' * 20}{i}{' end' * 20}" for i in range(5)]
-    written = labels(names)
+    written = unique_labels(names)
     assert len(set(written.values())) == 5
     assert max(map(len, written.values())) <= 30
 
@@ -290,7 +290,7 @@ def test_ranking_change_keeps_the_ranks(plain):
 def test_tied_ranks_stand_apart():
     ranks = {"a": (1.5, 2.0), "b": (1.5, 1.0), "c": (3.0, 3.0), "d": (math.nan, math.nan)}
     display = RankingChangeDisplay("augrc", "aurc", ranks, (), None).plot()
-    left, right = display._slots()
+    left, right = display._positions()
     assert left == {"b": 0, "a": 1, "c": 2}
     assert right == {"b": 0, "a": 1, "c": 2}
 

@@ -89,5 +89,5 @@ def test_from_estimator_asks_for_acceptance():
 
 def test_hostile_names_are_text():
     display = SelectiveConfusionDisplay.from_predictions(["$\\frac{$", "b"], ["b", "b"], [1, 1])
-    image = display.image(".svg", letters=True)
+    image = display.image(".svg", keep_text=True)
     assert b"frac" in image

@@ -6,8 +6,8 @@ import pytest
 from abstain.errors import InputError, ShapeError
 from abstain.evaluation.comparison import PairedDifference
 from abstain.plots import (
-    Picture,
-    PicturesDisplay,
+    ImageGridDisplay,
+    LabeledImage,
     RankChange,
     RankChangesDisplay,
     RankingChangeDisplay,
@@ -73,16 +73,16 @@ def test_rankings_have_a_panel_each():
 def test_pictures_stand_in_rows_with_their_words():
     gray, color = np.zeros((4, 6), np.uint8), np.full((4, 4, 3), 200, np.uint8)
     pictures = (
-        Picture("iid 1", "an A, taken for B", gray, "first"),
-        Picture("iid 2", "$x$", color, "second"),
-        Picture("iid 3", "a C", gray, "second"),
+        LabeledImage("iid 1", "an A, taken for B", gray, "first"),
+        LabeledImage("iid 2", "$x$", color, "second"),
+        LabeledImage("iid 3", "a C", gray, "second"),
     )
-    display = PicturesDisplay(pictures, "Failures").plot()
+    display = ImageGridDisplay(pictures, "Failures").plot()
     shown = [ax.images[0].get_array().shape for ax in display.figure_.axes if ax.images]
     assert shown == [(4, 6), (4, 4, 3), (4, 6)]
     assert texts(display) == ["first", "second"]
     assert "$x$" in [ax.get_xlabel() for ax in display.figure_.axes]
-    with pytest.raises(InputError, match="`pictures` must hold"):
-        PicturesDisplay((), "")
-    with pytest.raises(ShapeError, match="the picture 'x' must be"):
-        PicturesDisplay((Picture("x", "", np.zeros(3, np.uint8)),), "")
+    with pytest.raises(InputError, match="`images` must contain"):
+        ImageGridDisplay((), "")
+    with pytest.raises(ShapeError, match="image 'x' must have shape"):
+        ImageGridDisplay((LabeledImage("x", "", np.zeros(3, np.uint8)),), "")

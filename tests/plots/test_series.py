@@ -10,8 +10,8 @@ import pytest
 
 from abstain.errors import InputError, ShapeError
 from abstain.plots import AgreementDisplay, Pair, Series, SeriesDisplay, SurfaceDisplay
-from abstain.plots._panels import grid
-from abstain.plots.style import CURVE, LIGHT
+from abstain.plots._panels import grid_shape
+from abstain.plots.style import CURVE_ID, LIGHT
 
 N = (8.0, 16.0, 32.0)
 
@@ -26,7 +26,7 @@ def lines(panels=("a", "b", "c"), names=("plug-in", "log"), **options):
 
 
 def curves(ax):
-    return [line for line in ax.get_lines() if line.get_gid() == CURVE]
+    return [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
 
 
 def test_the_table_has_every_point():
@@ -51,7 +51,7 @@ def test_one_panel_each_with_its_lines(count):
             (0.2, 0.2, 0.1),
         ]
     # The names of the axes stand at the left and below only.
-    _, columns = grid(count)
+    _, columns = grid_shape(count)
     assert [bool(ax.get_ylabel()) for ax in axes] == [i % columns == 0 for i in range(count)]
     assert [bool(ax.get_xlabel()) for ax in axes] == [i + columns >= count for i in range(count)]
 
@@ -95,7 +95,7 @@ def test_panels_take_the_place_of_axes():
 
 def test_nothing_of_the_caller_is_read_as_a_formula():
     display = lines(["$x^2$ \x1b[31m"], ["$_a$"])
-    svg = display.image(".svg", letters=True).decode()
+    svg = display.image(".svg", keep_text=True).decode()
     assert "$x^2$" in svg
     assert "$_a$" in svg
     assert "\x1b" not in svg
@@ -136,7 +136,7 @@ def test_agreement_and_difference():
     dots = [d for ax in display.figure_.axes for d in ax.collections]
     drawn = sorted(tuple(point) for d in dots for point in d.get_offsets().tolist())
     assert drawn == sorted((p.x, p.y) for p in pairs)
-    apart = AgreementDisplay(pairs, "Difference", "p", "share", difference=True).plot()
+    apart = AgreementDisplay(pairs, "Difference", "p", "share", is_relative_difference=True).plot()
     shares = [y for ax in apart.figure_.axes for d in ax.collections for _, y in d.get_offsets()]
     np.testing.assert_allclose(shares, 0.01)
 
@@ -188,7 +188,7 @@ def test_surfaces_of_nothing_are_refused():
 
 def test_a_share_of_nothing_is_left_out():
     pairs = (Pair("n", "g", 0.0, 0.1), Pair("m", "g", 1.0, 2.0))
-    AgreementDisplay(pairs, "t", "x", "y", difference=True).plot()
+    AgreementDisplay(pairs, "t", "x", "y", is_relative_difference=True).plot()
 
 
 @pytest.mark.parametrize(

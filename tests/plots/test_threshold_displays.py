@@ -12,7 +12,7 @@ import abstain as ab
 from abstain.errors import InputError
 from abstain.evaluation import check_rule, set_threshold
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots.verdicts import MARKS, families, short_names
+from abstain.plots.verdicts import MARK_BY_VERDICT, group_severities, shorten_names
 
 
 def made(seed: int, n: int = 800, *, hard: float = 0.0) -> ab.Predictions:
@@ -67,7 +67,7 @@ def overlapping(boxes) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("kind", [DecisionRuleDisplay, RiskExcessDisplay])
 def test_no_words_lie_over_others(found, kind):
     display = kind.from_checks(found)
-    display._draw_alone({})
+    display._plot_on_own_figure({})
     axes, figure = display.ax_, display.figure_
     figure.draw_without_rendering()
     legend = axes.get_legend()
@@ -86,14 +86,14 @@ def test_the_table_of_the_rule_has_what_is_drawn():
     found = checks()
     display = DecisionRuleDisplay.from_checks(found).plot()
     table = display.frame()
-    first = table.filter(what="calibration").row(0, named=True)
+    first = table.filter(kind="calibration").row(0, named=True)
     assert (first["coverage"], first["risk"]) == (found.rule.coverage, found.rule.risk)
     assert first["threshold"] == found.rule.threshold
-    data = table.filter(what="data")
+    data = table.filter(kind="data")
     assert data["name"].to_list() == [c.name for c in found.checks]
     assert data["risk"].to_list() == [c.selective_risk for c in found.checks]
     assert data["risk_high"].to_list() == [c.selective_risk_interval.high for c in found.checks]
-    curve = table.filter(what="curve")
+    curve = table.filter(kind="curve")
     assert curve["risk"][-1] == pytest.approx((CALIBRATION.loss).mean())
     drawn = [line.get_xydata().tolist() for line in display.ax_.get_lines()]
     assert [[first["coverage"], first["risk"]]] in drawn
@@ -106,10 +106,10 @@ def test_the_table_of_the_rule_has_what_is_drawn():
 def test_the_curve_is_of_the_risk_that_is_guaranteed():
     found = checks(method="conformal_risk_control", max_risk=0.05)
     display = DecisionRuleDisplay.from_checks(found)
-    assert display.number == "generalized_risk"
-    data = display.frame().filter(what="data")
+    assert display.risk_name == "generalized_risk"
+    data = display.frame().filter(kind="data")
     assert data["risk"].to_list() == [c.generalized_risk for c in found.checks]
-    point = display.frame().filter(what="calibration")["risk"][0]
+    point = display.frame().filter(kind="calibration")["risk"][0]
     assert point == pytest.approx(found.rule.risk * found.rule.coverage)
 
 
@@ -143,9 +143,12 @@ def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
         if line.get_marker() not in {"None", None} and len(line.get_xydata()) == 1
     }
     for y, c in enumerate(found.checks):
-        assert marks[c.excess, y] == MARKS[c.verdict]["marker"]
+        assert marks[c.excess, y] == MARK_BY_VERDICT[c.verdict]["marker"]
     # Without color too: filled, crossed or hollow.
-    assert len({(m["marker"], m["markerfacecolor"] == "#ffffff") for m in MARKS.values()}) == 3
+    assert (
+        len({(m["marker"], m["markerfacecolor"] == "#ffffff") for m in MARK_BY_VERDICT.values()})
+        == 3
+    )
 
 
 def test_without_labels_the_row_says_so():
@@ -155,10 +158,10 @@ def test_without_labels_the_row_says_so():
 
 
 def test_neighbors_of_one_shift_are_joined():
-    assert families(["noise_1", "noise_2", "blur_1", "b", "c"]) == [[0, 1], [2], [3], [4]]
-    assert families(["v1.5", "v2.5", "12", "13"]) == [[0, 1], [2], [3]]
-    assert families(["a_1", "a.2", "a 3.5"]) == [[0, 1, 2]]
-    assert families([]) == []
+    assert group_severities(["noise_1", "noise_2", "blur_1", "b", "c"]) == [[0, 1], [2], [3], [4]]
+    assert group_severities(["v1.5", "v2.5", "12", "13"]) == [[0, 1], [2], [3]]
+    assert group_severities(["a_1", "a.2", "a 3.5"]) == [[0, 1, 2]]
+    assert group_severities([]) == []
     names = DecisionRuleDisplay.from_checks(checks()).plot().ax_.get_legend().get_texts()
     assert "noise_1 to noise_3" in [text.get_text() for text in names]
 
@@ -166,19 +169,23 @@ def test_neighbors_of_one_shift_are_joined():
 def test_families_of_long_names_are_found_at_once():
     # A regular expression took 5 s for 10,000 digits.
     start = time.perf_counter()
-    assert families(["1" * 100_000 + "x", "1." * 50_000, " " * 100_000 + "x"]) == [[0], [1], [2]]
+    assert group_severities(["1" * 100_000 + "x", "1." * 50_000, " " * 100_000 + "x"]) == [
+        [0],
+        [1],
+        [2],
+    ]
     assert time.perf_counter() - start < 1
 
 
 def test_long_names_keep_what_differs():
     names = [f"{'x' * 60} hospital {i} {'y' * 60}" for i in range(12)]
-    written = short_names(names)
+    written = shorten_names(names)
     assert [re.search(r"\d+", w)[0] for w in written.values()] == [str(i) for i in range(12)]
     assert max(map(len, written.values())) <= 26
     same = ["a" * 40, "a" * 40 + "b"]
-    assert len(set(short_names(same).values())) == 2
-    assert short_names(["short", "names"]) == {"short": "short", "names": "names"}
-    assert short_names([]) == {}
+    assert len(set(shorten_names(same).values())) == 2
+    assert shorten_names(["short", "names"]) == {"short": "short", "names": "names"}
+    assert shorten_names([]) == {}
 
 
 def test_files_are_the_same_each_time(tmp_path):

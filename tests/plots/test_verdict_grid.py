@@ -26,7 +26,7 @@ def test_the_table_has_the_cells_in_order():
 
 
 def test_every_cell_is_a_mark_at_its_place():
-    drawn = display(elsewhere=("R1 paper",)).plot()
+    drawn = display(hollow_columns=("R1 paper",)).plot()
     marks = [line for line in drawn.ax_.lines if line.get_linestyle() == "None"]
     places = {(x, y): line for line in marks for x, y in zip(*line.get_data(), strict=True)}
     assert set(places) == {(0, 0), (1, 0), (2, 0), (0, 1), (2, 1)}
@@ -39,7 +39,7 @@ def test_every_cell_is_a_mark_at_its_place():
 
 
 def test_marks_of_nobody_else_are_not_in_the_legend():
-    alone, both = (display(elsewhere=said).plot() for said in ((), ("R1 paper",)))
+    alone, both = (display(hollow_columns=said).plot() for said in ((), ("R1 paper",)))
     count = [len(d.figure_.legends[0].get_texts()) for d in (alone, both)]
     assert count == [3, 4]
 

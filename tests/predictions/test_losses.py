@@ -31,7 +31,7 @@ def test_own_loss_comes_first():
     assert np.array_equal(per_sample_loss(p, "zero_one"), ~p.correct)
     other = RNG.random(200)
     assert np.array_equal(per_sample_loss(p, other), other)
-    with pytest.raises(MissingInputError, match="'own' needs predictions that were given a `loss`"):
+    with pytest.raises(MissingInputError, match="'own' needs predictions with a `loss`"):
         per_sample_loss(predictions(), "own")
 
 
@@ -96,7 +96,7 @@ def test_cost_matrix():
     assert np.array_equal(per_sample_loss(p, "cost_matrix", cost_matrix=costs), expected)
     with pytest.raises(MissingInputError, match=r"pass `cost_matrix=` of shape \(4, 4\)"):
         per_sample_loss(p, "cost_matrix")
-    with pytest.raises(InputError, match="`cost_matrix` goes with"):
+    with pytest.raises(InputError, match="`cost_matrix` is used with"):
         per_sample_loss(p, "brier", cost_matrix=costs)
     with pytest.raises(ShapeError, match="one row for each of the 4 classes; got 2"):
         per_sample_loss(p, CostMatrix(np.eye(2)))
@@ -135,7 +135,7 @@ def test_cost_matrix_copies():
 
 @pytest.mark.parametrize("name", ["cross_entropy", "brier"])
 def test_probability_losses_need_classes_and_scores(name):
-    with pytest.raises(MissingInputError, match="needs class scores; give `logits`"):
+    with pytest.raises(MissingInputError, match="needs class scores; pass `logits`"):
         per_sample_loss(Predictions(prediction=[0, 1], labels=[0, 1]), name)
     unknown = Predictions(logits=LOGITS, labels=np.where(LABELS == 0, -1, LABELS), unknown_label=-1)
     with pytest.raises(DomainError, match=r"no value for samples of no known class; .*'zero_one'"):

@@ -49,7 +49,7 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
     for array in (logits, labels, weight, own["mine"]):
         array.flags.writeable = False
     p = Predictions(logits=logits, labels=labels, weight=weight, confidence=own)
-    assert p.view().log_probabilities is not None
+    assert p.class_view().log_probabilities is not None
     p.subset([1, 2])
     assert np.array_equal(logits, LOGITS)
     assert own.keys() == {"mine"}
@@ -133,7 +133,7 @@ def test_samples_alone_give_the_mean_softmax():
         assert p.has_samples
         assert p.has_class_scores
         assert not p.has_logits
-        np.testing.assert_allclose(p.view().probabilities, mean, rtol=1e-12)
+        np.testing.assert_allclose(p.class_view().probabilities, mean, rtol=1e-12)
         assert p.prediction_codes.tolist() == mean.argmax(1).tolist()
 
 
@@ -146,8 +146,8 @@ def test_with_both_the_deterministic_output_predicts():
 
 def test_view_is_lazy_and_exact():
     p = Predictions(logits=np.array([[200.0, 0.0], [0.0, 0.5]], np.float32), labels=[0, 1])
-    view = p.view()
-    assert p.view() is view
+    view = p.class_view()
+    assert p.class_view() is view
     assert "log_probabilities" not in vars(view)
     assert view.labels.tolist() == [0, 1]
     assert view.prediction.tolist() == [0, 1]
@@ -155,18 +155,18 @@ def test_view_is_lazy_and_exact():
     assert view.log_probabilities[0, 0] == pytest.approx(-np.exp(-200.0), rel=1e-12)
     np.testing.assert_allclose(np.exp(view.log_probabilities), view.probabilities)
     assert view.log_probabilities.dtype == np.float64
-    bare = Predictions(prediction=[0, 1], labels=[0, 0]).view()
+    bare = Predictions(prediction=[0, 1], labels=[0, 0]).class_view()
     assert bare.probabilities is None
     assert bare.log_probabilities is None
 
 
 def test_loss_and_confidence_need_no_model():
     p = Predictions(confidence=[0.9, 0.1], loss=[0.0, 0.7])
-    assert (p.n, p.n_classes, p.view()) == (2, 0, None)
+    assert (p.n, p.n_classes, p.class_view()) == (2, 0, None)
     assert not p.has_prediction
-    with pytest.raises(MissingInputError, match="no labels; give `labels`"):
+    with pytest.raises(MissingInputError, match="no labels; pass `labels`"):
         _ = p.label_codes
-    with pytest.raises(MissingInputError, match="no predicted classes; give `logits`"):
+    with pytest.raises(MissingInputError, match="no predicted classes; pass `logits`"):
         _ = p.prediction_codes
 
 
@@ -206,7 +206,7 @@ def test_subset(selection):
 def test_own_loss_replaces_labels():
     p = Predictions(prediction=["b", "a"], loss=[0.2, 0.4])
     assert p.prediction_codes.tolist() == [1, 0]
-    assert p.view() is None
+    assert p.class_view() is None
     assert repr(p) == "Predictions(n=2, n_classes=2, prediction=<U1, loss=float64)"
 
 
@@ -246,4 +246,4 @@ def test_real_predictions(shared):
         data = np.load(shared / f"data/real/{name}_crossval_probabilities.npz", allow_pickle=False)
         p = Predictions(probabilities=data["probabilities"], labels=data["labels"])
         assert p.correct.mean() == pytest.approx(accuracy)
-        np.testing.assert_allclose(p.view().probabilities.sum(axis=1), 1.0, rtol=1e-13)
+        np.testing.assert_allclose(p.class_view().probabilities.sum(axis=1), 1.0, rtol=1e-13)

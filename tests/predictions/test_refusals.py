@@ -19,9 +19,9 @@ def with_entry(x, index, value):
 
 CASES = [
     # none, both
-    ({"labels": Y}, MissingInputError, "give `logits`, `probabilities` or `prediction`"),
+    ({"labels": Y}, MissingInputError, "pass `logits`, `probabilities` or `prediction`"),
     ({"loss": [0.0]}, MissingInputError, "model's output is needed"),
-    ({"logits": Z}, MissingInputError, "`labels` are needed to know what is right"),
+    ({"logits": Z}, MissingInputError, "`labels` are needed to determine correct predictions"),
     ({"logits": Z, "probabilities": P, "labels": Y}, InputError, "either `logits` or `probabilities`"),
     (
         {"logit_samples": Z[:, None], "probability_samples": P[:, None], "labels": Y},
@@ -76,7 +76,7 @@ CASES = [
     ({"logits": Z, "labels": [0, 1, -1]}, DomainError, "`unknown_label=-1`"),
     ({"logits": Z, "labels": [0, 1, np.nan]}, DomainError, "got nan at index 2"),
     ({"logits": Z, "labels": [0, 0.5, 1]}, DomainError, "got 0.5 at index 1"),
-    ({"logits": Z, "labels": ["0", "1", "0"]}, DomainError, "The class 0 is a int; give both the same type"),
+    ({"logits": Z, "labels": ["0", "1", "0"]}, DomainError, "The class 0 is a int; use one type for both"),
     ({"logits": Z, "labels": ["cat", "dog", "dgo"], "classes": ["cat", "dog"]}, DomainError, "'dgo' at index 2.*Did you mean 'dog'"),
     ({"logits": Z, "labels": Y, "prediction": [0, 1, 2]}, DomainError, "`prediction` must be one of .*got 2 at index 2"),
     ({"prediction": ["a", "b"], "labels": ["a", "c"], "classes": ["a", "c"]}, DomainError, "`prediction` .*got 'b' at index 1.*`classes=`"),

@@ -6,7 +6,7 @@ from tests.predictions.test_record import LOGITS
 
 import abstain as ab
 from abstain.errors import DomainError
-from abstain.predictions.outputs import rounding_of
+from abstain.predictions.outputs import detect_rounding
 
 RNG = np.random.default_rng(7)
 
@@ -41,7 +41,7 @@ def test_rounded_rows_are_taken_and_told(words, dtype):
     p = ab.Predictions(probabilities=rows, labels=rows.argmax(axis=1))
     assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() > 2e-4
     assert words in p.notes[0]
-    assert np.allclose(p.view().probabilities.sum(axis=1), 1)
+    assert np.allclose(p.class_view().probabilities.sum(axis=1), 1)
     told = [f.message for f in ab.evaluate(p, scores=["msr"], metrics=["augrc"]).notes]
     assert any(words in message for message in told)
 
@@ -50,15 +50,15 @@ def test_rounded_rows_are_taken_and_told(words, dtype):
 def test_what_is_found_is_what_was_done_and_bounds_every_row(words):
     for classes in (2, 3, 10, 50):
         rows = ROUNDED[words](probabilities(300, classes))
-        found = rounding_of(rows)
-        assert found.words == words
-        assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= found.slack * (1 + 1e-9)
+        found = detect_rounding(rows)
+        assert found.description == words
+        assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= found.tolerance * (1 + 1e-9)
 
 
 def test_exact_rows_say_nothing():
     rows = probabilities()
     assert ab.Predictions(probabilities=rows, labels=rows.argmax(axis=1)).notes == ()
-    assert rounding_of(rows) is None
+    assert detect_rounding(rows) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -73,7 +73,7 @@ def test_what_rounding_does_not_explain_is_refused_with_the_way_out(dtype):
     taken = ab.Predictions(probabilities=rows, labels=labels, renormalize=True)
     assert "1 rows of `probabilities` miss 1 by up to 0.1" in taken.notes[0]
     rows[17] = 0
-    with pytest.raises(DomainError, match="a row of zeros is no answer"):
+    with pytest.raises(DomainError, match="a row of zeros is not a distribution"):
         ab.Predictions(probabilities=rows, labels=labels, renormalize=True)
 
 
@@ -93,7 +93,7 @@ def test_masked_classes_are_opted_in():
     with pytest.raises(DomainError, match="masked=True"):
         ab.Predictions(logits=masked, labels=labels)
     p = ab.Predictions(logits=masked, labels=labels, masked=True)
-    assert p.view().probabilities[0, 1] == 0
+    assert p.class_view().probabilities[0, 1] == 0
     masked[1] = -np.inf
     with pytest.raises(DomainError, match=r"a class that is not masked; got only -inf at index 1"):
         ab.Predictions(logits=masked, labels=labels, masked=True)
@@ -117,7 +117,7 @@ def test_every_score_of_masked_logits_is_that_without_the_masked_classes():
 
 @pytest.mark.parametrize(
     ("labels", "said"),
-    [([0.5, 1.7, 2.0], "give how wrong"), ([1.0, 2.0, 3.0], r"labels.astype\(int\)")],
+    [([0.5, 1.7, 2.0], "pass the error"), ([1.0, 2.0, 3.0], r"labels.astype\(int\)")],
 )
 def test_decimals_are_no_classes(labels, said):
     with pytest.raises(DomainError, match=said) as error:
@@ -132,5 +132,5 @@ def test_an_uncertainty_is_turned_around_and_named_so():
     p = ab.Predictions(confidence={"entropy": u}, loss=[0, 1, 0], lower_is_safer=True)
     assert list(p.confidence) == ["-entropy"]
     assert p.confidence["-entropy"].tolist() == [-0.1, -0.9, -0.4]
-    with pytest.raises(ab.errors.InputError, match="`lower_is_safer` speaks of"):
+    with pytest.raises(ab.errors.InputError, match="`lower_is_safer` refers to"):
         ab.Predictions(logits=LOGITS, labels=[0] * len(LOGITS), lower_is_safer=True)

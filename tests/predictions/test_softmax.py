@@ -35,7 +35,7 @@ def test_blocks_cover_all_rows_once():
 
 def test_blocks_change_nothing(monkeypatch):
     z = np.random.default_rng(0).normal(size=(50, 2, 4))
-    whole = Predictions(logit_samples=z, labels=np.zeros(50, int)).view().probabilities
+    whole = Predictions(logit_samples=z, labels=np.zeros(50, int)).class_view().probabilities
     monkeypatch.setattr(softmax, "BLOCK_ENTRIES", 24)
-    cut = Predictions(logit_samples=z, labels=np.zeros(50, int)).view().probabilities
+    cut = Predictions(logit_samples=z, labels=np.zeros(50, int)).class_view().probabilities
     assert np.array_equal(whole, cut)

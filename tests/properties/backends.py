@@ -165,4 +165,4 @@ def refuse_to_come_home(monkeypatch: pytest.MonkeyPatch) -> None:
             raise AssertionError(msg)
         return x
 
-    monkeypatch.setattr(arrays, "_held_by_host", refuse)
+    monkeypatch.setattr(arrays, "_copy_to_host", refuse)

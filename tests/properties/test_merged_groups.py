@@ -154,11 +154,13 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     ):
         rows = metric.measurement.influence_rows(s)
         assert rows in (s.split_rows, s.merged_rows), metric.name
-        few = influence_moments(influence_of(metric, rows), times=rows.row_counts)
+        few = influence_moments(influence_of(metric, rows), repeats=rows.row_counts)
         every = influence_moments(influence_of(metric, s))
-        assert (few.samples, few.units) == (every.samples, every.units)
-        assert few.error == pytest.approx(every.error, rel=1e-10), metric.name
-        assert few.fourth == pytest.approx(every.fourth, rel=1e-9), metric.name
+        assert (few.n_samples, few.n_units) == (every.n_samples, every.n_units)
+        assert few.standard_error == pytest.approx(every.standard_error, rel=1e-10), metric.name
+        assert few.sum_of_fourth_powers == pytest.approx(every.sum_of_fourth_powers, rel=1e-9), (
+            metric.name
+        )
 
 
 @pytest.mark.parametrize("kind", ["distinct", "wrong at the top"])
@@ -184,10 +186,10 @@ def test_of_few_samples_groups_say_what_split_groups_do(s: Scored) -> None:
         if metric.compute(s).reason:
             continue
         rows, cut = metric.measurement.influence_rows(s), metric.measurement.influence_rows(apart)
-        few = influence_moments(influence_of(metric, rows), times=rows.row_counts)
-        every = influence_moments(influence_of(metric, cut), times=cut.row_counts)
-        same = pytest.approx(every.error, rel=1e-9, abs=1e-12, nan_ok=True)
-        assert few.error == same, metric.name
+        few = influence_moments(influence_of(metric, rows), repeats=rows.row_counts)
+        every = influence_moments(influence_of(metric, cut), repeats=cut.row_counts)
+        same = pytest.approx(every.standard_error, rel=1e-9, abs=1e-12, nan_ok=True)
+        assert few.standard_error == same, metric.name
 
 
 def test_groups_stand_for_few_samples_alone() -> None:

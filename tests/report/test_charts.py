@@ -13,7 +13,7 @@ import pytest
 from tests.report.pages import HOSTILE
 
 import abstain as ab
-from abstain.plots.style import DARK, LIGHT, dash, variable
+from abstain.plots.style import DARK, LIGHT, css_variable, dash_pattern
 from abstain.report.render.html import json_for_script
 from abstain.report.subjects.evaluation import charts
 from abstain.report.subjects.evaluation.charts import chart_data
@@ -106,8 +106,8 @@ def test_layers_lie_and_look_as_they_are_said():
     assert [way["value"] for way in dots["opacity"]] == [1, 0]
     scales = {scale["name"]: scale for scale in compiled(SPECS["banded"](["a", "b"]))["scales"]}
     assert scales["color"]["domain"] == ["a", "b"]
-    assert scales["color"]["range"] == [variable(0), variable(1)]
-    assert scales["strokeDash"]["range"] == [dash(0), dash(1)]
+    assert scales["color"]["range"] == [css_variable(0), css_variable(1)]
+    assert scales["strokeDash"]["range"] == [dash_pattern(0), dash_pattern(1)]
     assert scales["y"]["domainMax"] == {"signal": "top"}
 
 
@@ -181,7 +181,7 @@ def test_script_json_cannot_leave_its_element():
 
 
 def test_scores_look_different():
-    styles = {(variable(i), tuple(dash(i))) for i in range(32)}
+    styles = {(css_variable(i), tuple(dash_pattern(i))) for i in range(32)}
     assert len(styles) == 32
 
 

@@ -288,7 +288,7 @@ def test_groups_are_rows_and_the_whole_says_what_it_owes_them():
     # Very many: the worst are printed, all are on the page.
     printed = terminal(crowded())
     assert sum(line.startswith("  ward") for line in printed.splitlines()) == 20
-    assert "50 more groups" in printed
+    assert "50 groups with a lower excess are omitted" in printed
     page = threshold_html(crowded())
     assert page.count('<tr class="group">') == 70
 

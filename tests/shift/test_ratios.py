@@ -84,7 +84,7 @@ def test_ratios_made_by_hand_are_refused_too(values, largest, says):
 
 def test_what_holds_ratios_is_not_taken_for_them():
     found = shift.fit_ratios(np.arange(40), np.arange(40))
-    with pytest.raises(InputError, match=r"FittedRatios around them: pass its \.ratios"):
+    with pytest.raises(InputError, match=r"a FittedRatios: pass its \.ratios"):
         thresholds.learn_then_test(
             np.arange(40), np.zeros(40), max_risk=0.2, delta=0.1, ratio=found
         )

@@ -56,7 +56,7 @@ def test_one_column_of_scores_is_the_second_of_two_classes(tmp_path, kind, score
 def test_probabilities_rounded_when_written(tmp_path):
     text = "label,p_a,p_b,p_c\na,0.333,0.333,0.333\nb,0.1,0.801,0.1\n"
     reading = read_predictions(written(tmp_path, text), probabilities="p_*")
-    assert np.allclose(reading.only().view().probabilities.sum(axis=1), 1)
+    assert np.allclose(reading.only().class_view().probabilities.sum(axis=1), 1)
     assert any("as rounding to 3 decimals explains" in str(note) for note in reading.notes)
     with pytest.raises(ab.errors.InputError, match="must sum to 1"):
         read_predictions(written(tmp_path, text.replace("0.801", "0.6")), probabilities="p_*")

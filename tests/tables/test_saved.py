@@ -129,7 +129,7 @@ def test_relations_between_fields_are_checked(tmp_path):
     learned = fit("combine", TRAIN, scores=("msr", "pe"), how="learned")
     plain, arrays = learned.to_arrays()
     path = archive({"version": 1, **plain, "how": "mean"}, arrays, tmp_path / "c.npz")
-    with pytest.raises(FileFormatError, match="`scale` does not go with how='mean'"):
+    with pytest.raises(FileFormatError, match="`scale` is not valid for how='mean'"):
         load(path)
     path = archive(
         {"version": 1, **plain}, {**arrays, "spread": 0 * arrays["spread"]}, tmp_path / "d.npz"

@@ -264,7 +264,7 @@ def test_is_said_in_a_sentence():
         "probability 0.9 or more over calibration sets, the true risk of all answers is at most 0.05."
     )
     nobody = made(("none", "all"), (None, None), capacity=0)
-    assert str(nobody).startswith("One is not run, two answers all; for 0.9 or more")
+    assert str(nobody).startswith("One is not run, two answers all; with probability 0.9 or more")
 
 
 def test_what_a_sample_costs_is_what_was_run_on_it():
@@ -287,7 +287,7 @@ def test_refuses_confidences_that_do_not_go_together():
         made().decide([0.9, 0.1], [np.nan, np.nan])
     with pytest.raises(ShapeError, match="'two'"):
         made().decide([0.9, 0.1], [0.5])
-    with pytest.raises(InputError, match="give confidences of one, two"):
+    with pytest.raises(InputError, match="pass confidences of one, two"):
         made().decide()
     with pytest.raises(InputError, match="another scale"):
         CascadeStage("one", "some", 0.9, scale="probability").accepts([3.0, -2.0])

@@ -82,7 +82,7 @@ def test_other_rules_by_group():
     with pytest.raises(InputError, match="takes no `ratio`"):
         fit_groups("risk", confidence, loss, group, ratio=np.ones(303), max_risk=0.1)
     for method, options in (("risk", {}), ("conformal_risk_control", {})):
-        with pytest.raises(InputError, match="`joint` shares delta"):
+        with pytest.raises(InputError, match="`joint` divides delta"):
             fit_groups(method, confidence, loss, group, max_risk=0.1, joint=True, **options)
 
 

@@ -125,7 +125,7 @@ def test_what_is_said_is_checked():
         bare.apply(model())
     with pytest.raises(UnknownNameError, match="sure"):
         CHANCE.apply(logits=[[1.0, 0.0]])
-    with pytest.raises(InputError, match="computes confidences from predictions"):
+    with pytest.raises(InputError, match="requires predictions"):
         ODDS.apply([3.0], score=score)
     # A rule of before scales were recorded, whose score has two: nothing is guessed.
     with pytest.raises(InputError, match="does not record the scale"):

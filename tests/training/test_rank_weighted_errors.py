@@ -17,12 +17,12 @@ C, X = torch.arange(4.0), torch.ones(4)
 @pytest.mark.parametrize(("options", "message"), [
     ({"weights": "arc"}, "`weights` must be one of 'aurc', .*Did you mean 'aurc'?"),
     ({"weights": 3}, "`weights` must be a name or a function"),
-    ({"weights": "partial-augrc"}, "'partial-augrc' needs the coverages that matter"),
+    ({"weights": "partial-augrc"}, "'partial-augrc' needs a coverage interval"),
     ({"weights": "partial-augrc", "between": 0.5}, "two coverages (low, high); got 0.5"),
     ({"weights": "partial-augrc", "between": (0.5, 1.5)}, "`between[1]` must lie in"),
     ({"weights": "partial-augrc", "between": (0.8, 0.5)}, "from a lower to a higher coverage"),
-    ({"between": (0.5, 1.0)}, "`between` goes with 'partial-aurc'"),
-    ({"weights": lambda r, _: r, "between": (0.5, 1.0)}, "not with a function of your own"),
+    ({"between": (0.5, 1.0)}, "`between` is only supported with 'partial-aurc'"),
+    ({"weights": lambda r, _: r, "between": (0.5, 1.0)}, "not with a function"),
     ({"score": "msrr"}, "no score named 'msrr'. Did you mean 'msr'?"),
     ({"score": "mcd_msr"}, "'mcd_msr' needs Monte-Carlo samples"),
     ({"score": "mahalanobis"}, "must be fitted first"),
@@ -49,10 +49,10 @@ def test_options(options, message):
     (Z[:, :1], Y, "at least two classes; got (4, 1)"),
     (Z.long(), Y, "floating-point class scores; got torch.int64"),
     (Z, Y[:3], "`labels` must have one entry for each of the 4 rows of `logits`; got shape (3,)"),
-    (Z, Z, "Class probabilities as targets need a `base` of your own"),
+    (Z, Z, "For class probabilities as targets"),
     (Z, Y.float(), "integer class codes from 0 to 2; got torch.float32"),
     (Z, torch.tensor([0, 1, 3, 0]), "class codes from 0 to 2; got 3 at index 2"),
-    (Z, torch.tensor([0, -100, 2, 0]), "got -100 at index 1. Rows to ignore are left out first"),
+    (Z, torch.tensor([0, -100, 2, 0]), "got -100 at index 1. Leave out rows to ignore first"),
 ])  # fmt: skip
 def test_batches(logits, labels, message):
     with pytest.raises(InputError, match=re.escape(message)):
@@ -71,9 +71,9 @@ def test_batches(logits, labels, message):
     (C, X, {"weight": X[:2]}, "`weight` must have one entry for each of the 4 samples"),
     (C, X, {"weight": -X}, "`weight` must not be negative; got -1.0 at index 0"),
     (C, X, {"weight": 0 * X}, "`weight` must not be zero everywhere"),
-    (C, X, {"weight": X, "soft": 0.1}, "`weight` does not go with soft ranks; multiply the loss"),
-    (C, X, {"weight": X, "recent": C}, "`weight` does not go with ranks among recent"),
-    (C, X, {"weight": X, "weights": lambda r, _: r}, "does not go with `weights` of your own"),
+    (C, X, {"weight": X, "soft": 0.1}, "`weight` is not supported with soft ranks; multiply the loss"),
+    (C, X, {"weight": X, "recent": C}, "`weight` is not supported with ranks among recent"),
+    (C, X, {"weight": X, "weights": lambda r, _: r}, "is not supported with a function as `weights`"),
     (C, X, {"weights": lambda r, _: r[:2]}, "one weight for each rank, a tensor of shape (4,)"),
     (C, X, {"weights": lambda _, n: n}, "got int"),
 ])  # fmt: skip
@@ -83,7 +83,7 @@ def test_vectors(confidence, loss, options, message):
 
 
 def test_a_weight_and_a_queue():
-    with pytest.raises(InputError, match="`weight` does not go with ranks among recent"):
+    with pytest.raises(InputError, match="`weight` is not supported with ranks among recent"):
         RankWeightedLoss(queue=4)(Z, Y, X)
 
 
@@ -102,7 +102,7 @@ def test_a_loss_without_gradient_evaluates_and_says_what_training_needs():
     assert not expected.requires_grad
     with torch.no_grad():
         assert not hard(logits, labels).requires_grad
-    with pytest.raises(InputError, match=r"the loss has no gradient: .* give `soft`"):
+    with pytest.raises(InputError, match=r"the loss has no gradient: .* pass `soft`"):
         value.backward()
     alone = rank_weighted_loss(logits[:, 0], torch.tensor([0.0, 1.0, 1.0]))
     with pytest.raises(InputError, match="the loss has no gradient"):

@@ -34,11 +34,11 @@ def test_first_in_first_out():
     loss = made(5)
     loss(*batch([1.0, 2.0]))
     loss(*batch([3.0, 4.0]))
-    assert loss.recent.known(torch.zeros(1)).tolist() == [1, 2, 3, 4]
+    assert loss.recent.stored(torch.zeros(1)).tolist() == [1, 2, 3, 4]
     loss(*batch([5.0, 6.0]))
-    assert loss.recent.known(torch.zeros(1)).tolist() == [2, 3, 4, 5, 6]
+    assert loss.recent.stored(torch.zeros(1)).tolist() == [2, 3, 4, 5, 6]
     loss(*batch([7.0, 8.0, 9.0, 10.0, 11.0, 12.0]))
-    assert loss.recent.known(torch.zeros(1)).tolist() == [8, 9, 10, 11, 12]
+    assert loss.recent.stored(torch.zeros(1)).tolist() == [8, 9, 10, 11, 12]
 
 
 @pytest.mark.parametrize("options", [
@@ -67,7 +67,7 @@ def test_evaluation_reads_the_queue_and_leaves_it():
     assert ranked == pytest.approx(rank_weighted_loss(
         torch.tensor([2.5]), torch.ones(1), recent=torch.tensor([1.0, 2.0, 3.0])
     ).item())  # fmt: skip
-    assert loss.recent.known(torch.zeros(1)).tolist() == [1, 2, 3]
+    assert loss.recent.stored(torch.zeros(1)).tolist() == [1, 2, 3]
 
 
 def test_a_checkpoint_goes_on_with_the_same_numbers():
@@ -94,18 +94,18 @@ def test_half_precision_of_the_model_spares_the_queue():
     loss(*batch([1.0 + 2**-40, 1.0]))
     torch.nn.Sequential(loss).half()
     loss.to(torch.bfloat16)
-    assert loss.recent.known(torch.zeros(1, dtype=torch.float64)).tolist() == [1.0 + 2**-40, 1.0]
+    assert loss.recent.stored(torch.zeros(1, dtype=torch.float64)).tolist() == [1.0 + 2**-40, 1.0]
 
 
 def test_what_is_not_a_number_stays_out():
     loss = made(4)
     nan = torch.tensor([float("nan"), 1.0])
     assert loss(*batch(nan)).isnan()
-    assert loss.recent.known(nan) is None
+    assert loss.recent.stored(nan) is None
     loss(*batch([1.0, 2.0, 3.0, 4.0]))
     assert loss(*batch(nan)).isnan()
     assert loss(*batch([float("inf"), 1.0])).isnan()
-    assert loss.recent.known(nan).tolist() == [1, 2, 3, 4]
+    assert loss.recent.stored(nan).tolist() == [1, 2, 3, 4]
 
 
 def test_no_gradient_flows_to_the_queue():

@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 from abstain.training import RANK_WEIGHTS, RankWeightedLoss, rank_weighted_loss  # noqa: E402
 from abstain.training import _area as area  # noqa: E402
 from abstain.training import _area as soft  # noqa: E402
-from abstain.training._area import soft_ranks, spread  # noqa: E402
-from abstain.training._weights import weighting  # noqa: E402
+from abstain.training._area import soft_ranks, standard_deviation  # noqa: E402
+from abstain.training._weights import check_weighting  # noqa: E402
 
 NAMES = list(RANK_WEIGHTS)
 
@@ -28,7 +28,7 @@ def samples(n=30, seed=0):
 @pytest.mark.parametrize("weights", NAMES)
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
 def test_smooth_weights_at_whole_ranks_are_those_of_the_kernel(weights, n):
-    chosen = weighting(**options(weights) | {"between": options(weights).get("between")})
+    chosen = check_weighting(**options(weights) | {"between": options(weights).get("between")})
     ranks = torch.arange(1, n + 1, dtype=torch.float64)
     expected = chosen.at_whole_ranks(n, ranks)
     assert torch.allclose(chosen.at_real_ranks(ranks, n), expected, rtol=0, atol=1e-12)
@@ -36,7 +36,7 @@ def test_smooth_weights_at_whole_ranks_are_those_of_the_kernel(weights, n):
 
 @pytest.mark.parametrize("weights", NAMES)
 def test_smooth_weights_rise_with_the_rank(weights):
-    chosen = weighting(**options(weights) | {"between": options(weights).get("between")})
+    chosen = check_weighting(**options(weights) | {"between": options(weights).get("between")})
     ranks = torch.linspace(1, 20, 1000, dtype=torch.float64)
     assert (chosen.at_real_ranks(ranks, 20).diff() >= 0).all()
 
@@ -59,7 +59,7 @@ def test_blocks_of_pairs_make_the_whole_table(monkeypatch):
     table = torch.sigmoid((c[:, None] - torch.cat((c, recent))[None, :]) / 0.3).sum(1)
     (expected,) = torch.autograd.grad(table @ pull, c)
     for pairs in (1, 100, 10**6):
-        monkeypatch.setattr(soft, "PAIRS", pairs)
+        monkeypatch.setattr(soft, "MAX_PAIRS", pairs)
         ranks = soft_ranks(c, recent, torch.tensor(0.3, dtype=torch.float64), torch.float64)
         (found,) = torch.autograd.grad(ranks @ pull, c)
         assert torch.allclose(ranks, 0.5 + table, rtol=0, atol=1e-13)
@@ -82,7 +82,7 @@ def test_the_limit_is_the_hard_value(weights):
 @pytest.mark.parametrize("weights", [*NAMES, "own"])
 def test_gradcheck(weights, monkeypatch):
     # The temperature is a constant to the gradient, so it must be one to the differences too.
-    monkeypatch.setattr(area, "spread", lambda _: torch.tensor(1.0))
+    monkeypatch.setattr(area, "standard_deviation", lambda _: torch.tensor(1.0))
     c, x = (t.requires_grad_() for t in samples(9))
     recent = samples(5, seed=1)[0]
     given = {"weights": lambda r, n: torch.sin(r / n)} if weights == "own" else options(weights)
@@ -93,7 +93,7 @@ def test_gradcheck(weights, monkeypatch):
 
 
 def test_gradcheck_from_logits(monkeypatch):
-    monkeypatch.setattr(area, "spread", lambda _: torch.tensor(1.0))
+    monkeypatch.setattr(area, "standard_deviation", lambda _: torch.tensor(1.0))
     g = torch.Generator().manual_seed(0)
     z = torch.randn(6, 3, generator=g, dtype=torch.float64).requires_grad_()
     y = torch.tensor([0, 1, 2, 0, 1, 2])
@@ -147,7 +147,7 @@ def test_edges_are_finite(weights):
         (gradient,) = torch.autograd.grad(value, c)
         assert value.isfinite()
         assert gradient.isfinite().all()
-    assert spread(torch.full((9,), 0.1)).item() == 1.0
+    assert standard_deviation(torch.full((9,), 0.1)).item() == 1.0
 
 
 def test_all_tied_is_the_mean_rank():

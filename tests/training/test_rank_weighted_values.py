@@ -208,7 +208,7 @@ def test_the_host_takes_the_gradients_of_a_device(weights, given, monkeypatch):
     for way in ("host", "device"):
         if way == "device":
             for module in (_area, _weights):
-                monkeypatch.setattr(module, "on_host", lambda _: None)
+                monkeypatch.setattr(module, "as_host_array", lambda _: None)
         loss = RankWeightedLoss(**options(weights), **given)
         for n in (1, 2, 7, 64):
             for tied in (False, True):

@@ -382,7 +382,7 @@ def made(folder):
 def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     assert run(["benchmark", "export", "runs", "all.parquet"]) == 0
     printed = words(capsys.readouterr().out)
-    assert "Left all.parquet" in printed
+    assert "Wrote all.parquet" in printed
     table = pl.read_parquet("all.parquet")
     logits = [name for name in table.columns if name.startswith("logit_")]
     largest = pl.max_horizontal(logits) if logits else pl.col("row") * 1.0
@@ -408,7 +408,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
     assert run(["benchmark", "report", "runs", *asked]) == 0
     printed = capsys.readouterr().out
     assert "confidnet" in printed
-    assert "Left runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
+    assert "Wrote runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
     page = (folder / "runs" / "report" / "benchmark.html").read_text()
     assert f"abstain benchmark report runs {' '.join(asked)}" in page
     values = pl.read_parquet(folder / "runs" / "report" / "tables" / "values.parquet")
@@ -423,7 +423,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
 
 def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monkeypatch):
     """Where there is no terminal a line now and then; the next status knows the rest."""
-    monkeypatch.setattr(console_of_commands, "_OFTEN", 0.0)
+    monkeypatch.setattr(console_of_commands, "_SECONDS_BETWEEN_LINES", 0.0)
     asked = ["--methods", "msr", "confidnet", "--metrics", "augrc", "--studies", "iid", "unseen"]
     assert run(["benchmark", "report", "runs", *asked]) == 0
     lines = capsys.readouterr().err.splitlines()

@@ -58,7 +58,7 @@ def test_a_report_without_torch_has_all_but_the_pictures(folder):
     few = ["--metrics", "augrc", "--studies", "iid", "--methods", "msr", "mls"]
     done = base(folder, "benchmark", "report", "runs", *few)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Left runs/report/benchmark.html, runs/report/pages, runs/report/tables" in done.stdout
+    assert "Wrote runs/report/benchmark.html, runs/report/pages, runs/report/tables" in done.stdout
     page = (folder / "runs" / "report" / "benchmark.html").read_text()
     assert "torch is not installed" in page
     assert pl.read_parquet(folder / "runs/report/tables/values.parquet").height

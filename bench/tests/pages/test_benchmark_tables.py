@@ -80,7 +80,7 @@ def test_notes_say_what_was_tested_and_what_accuracy_means():
     notes = footnote(untested, 0.95, intervals=False, ranked=True)
     assert "Differences were not tested." in notes
     assert "the accuracy mostly reflects their number" in notes
-    assert "Mean rank: over the columns" in notes
+    assert "Mean rank over the columns" in notes
     known = footnote(
         replace(untested, studies=grid.studies[:1]), 0.95, intervals=False, ranked=False
     )
@@ -194,7 +194,7 @@ def test_models_side_by_side():
         grid = Leaderboard(results).grid("aurc")
         own = [v for v in display.values if (v.model, v.metric) == (model, "AURC\u00a0↓")]
         for i, value in enumerate(own):
-            assert value.plain == grid.column(grid.studies[i])["msr"].number.value
+            assert value.baseline == grid.column(grid.studies[i])["msr"].number.value
             assert value.best_method == grid.methods_with_relation(grid.studies[i])[0]
     assert backbone_display(Leaderboard(plain()), []) is None
     # Two recipes of one network are two models.
@@ -209,7 +209,7 @@ def test_the_figure_of_models_draws_each_value():
     )
     display = BackboneDisplay(values, "msr", "Backbones").plot()
     points = {line.get_xdata()[0] for line in display.ax_.get_lines() if len(line.get_xdata()) == 1}
-    assert points == {v.plain for v in values} | {v.best for v in values}
+    assert points == {v.baseline for v in values} | {v.best for v in values}
     labels = [t.get_text() for t in display.figure_.legends[0].get_texts()]
     assert labels == ["a", "b", "$x$", "msr", "best method"]
     assert display.frame().height == 6

@@ -76,7 +76,7 @@ def test_a_page_says_why_a_line_or_the_figure_is_missing():
 
     lead, figure = _severities(replace(plain(), thresholds=()))
     assert not figure
-    assert "No threshold was set" in lead
+    assert "No thresholds were set" in lead
 
 
 def test_one_severity_beside_clean_data_is_drawn_and_said():

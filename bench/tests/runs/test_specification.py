@@ -187,7 +187,7 @@ def test_the_stages_are_those_of_fd_shifts(task, lengths):
     """Jaeger et al. 2023, table 4: epochs, then "ConfidNet-epochs"; MSR has the first number."""
     arms = {arm.objective: arm for arm in default_config(task, seeds=1).arms}
     arm = arms["confidnet"]
-    shares, epochs = OBJECTIVES["confidnet"].staged(arm.recipe.epochs, arm.stage_lengths)
+    shares, epochs = OBJECTIVES["confidnet"].shares_of_stages(arm.recipe.epochs, arm.stage_lengths)
     plan = [p.name for p in OBJECTIVES["confidnet"].make(**arm.options, **shares).plan(epochs)]
     assert tuple(plan.count(name) for name in dict.fromkeys(plan)) == lengths
     assert arms["cross-entropy"].recipe.epochs == lengths[0]

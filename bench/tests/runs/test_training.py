@@ -180,7 +180,7 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     data, recipe = pictures(), Recipe(epochs=3, batch_size=16, schedule="cosine")
     plain, objective = fresh()
     train(plain, data, objective, recipe, seed=4)
-    shares, epochs = OBJECTIVES["confidnet"].staged(3, {"confidence": 2, "fine-tune": 1})
+    shares, epochs = OBJECTIVES["confidnet"].shares_of_stages(3, {"confidence": 2, "fine-tune": 1})
     longer = replace(recipe, epochs=epochs)
 
     def begun(first):

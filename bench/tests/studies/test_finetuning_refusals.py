@@ -25,7 +25,7 @@ from abstain_bench.studies.finetuning.experiment import (  # noqa: E402  # noqa:
     ComparedObjective,
     DataChoice,
     Experiment,
-    Setting,
+    FinetuningSetting,
     override_experiment,
     parse_experiment,
     read_experiment,
@@ -156,7 +156,7 @@ def test_models_without_a_failure_have_no_share_and_no_nan():
     labels = np.arange(40) % 4
     logits = (3 * np.eye(4)[labels] + np.random.default_rng(0).random((40, 4))).astype(np.float32)
     perfect = Predictions(logits=logits, labels=labels, ids=np.arange(40), group=np.arange(40))
-    setting = (Setting({}, Recipe(epochs=1), {}),)
+    setting = (FinetuningSetting({}, Recipe(epochs=1), {}),)
     named = (("ce", "<script>x</script>"), ("b", "[bold]"))
     contenders = tuple(
         ComparedObjective(name, title, "cross-entropy", setting) for name, title in named

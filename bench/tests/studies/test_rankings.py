@@ -15,11 +15,11 @@ from abstain.evaluation.comparison import Plan
 from abstain_bench.results import results_of
 from abstain_bench.runs.store import Store
 from abstain_bench.studies import study_rankings
-from abstain_bench.studies.rankings.changes import PAIRED, UNADJUSTED, RankedStudies
-from abstain_bench.studies.rankings.conclusions import _neighbors
+from abstain_bench.studies.rankings.conclusions import conclude_neighbors
+from abstain_bench.studies.rankings.disagreements import find_disagreements
 from abstain_bench.studies.rankings.folder import RankedFolder
-from abstain_bench.studies.rankings.simulation import METHODS, SimulatedMethod, simulated
-from abstain_bench.studies.rankings.violations import disagreements
+from abstain_bench.studies.rankings.ranked_studies import PAIRED, UNADJUSTED, RankedStudies
+from abstain_bench.studies.rankings.simulation import METHODS, SimulatedMethod, simulate_rankings
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_true_areas_are_those_of_a_population():
         assert areas["augrc"] == pytest.approx(known.augrc, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["sharper, trusts 1 %", "sharpest, trusts 6 %"])
+@pytest.mark.parametrize("name", ["better, 1% confident", "best, 6% confident"])
 def test_true_areas_are_those_of_a_large_sample(name):
     rng, n = np.random.default_rng(1), 200_000
     failed = (rng.random(n) < 0.12).astype(float)
@@ -60,7 +60,7 @@ def test_ranks_are_the_lowest_of_equal_ones(found):
             for column in (metric, f"{metric}_true"):
                 expected = stats.rankdata(own[column].round(12).to_numpy(), method="min")
                 assert own[f"{column}_rank"].to_list() == expected.tolist()
-    same = rows.filter(pl.col("method").str.starts_with("same law"))
+    same = rows.filter(pl.col("method").str.starts_with("same distribution"))
     assert set(same["aurc_true_rank"]) == {3.0}
     assert (rows["change"] == rows["augrc_rank"] - rows["aurc_rank"]).all()
 
@@ -73,19 +73,19 @@ def test_changes_count_what_the_ranks_say(found):
             (a["aurc_rank"] - b["aurc_rank"]) * (a["augrc_rank"] - b["augrc_rank"]) < 0
             for a, b in combinations(own, 2)
         )
-        assert change["swaps"] == swaps >= change["decided"]
+        assert change["swaps"] == swaps >= change["significant_swaps"]
         columns = ([row[f"{metric}_rank"] for row in own] for metric in ("aurc", "augrc"))
         assert change["tau"] == pytest.approx(stats.kendalltau(*columns).statistic)
 
 
 def test_the_tests_of_the_literature_find_what_is_not_there():
     # Of three methods of one law every difference that is found is wrong.
-    (ranked,) = simulated(n=600, resamples=200, level=0.95, seed=3)
-    same = {name for name in METHODS if name.startswith("same law")}
+    (ranked,) = simulate_rankings(n=600, resamples=200, level=0.95, seed=3)
+    same = {name for name in METHODS if name.startswith("same distribution")}
     wrong = dict.fromkeys((UNADJUSTED, PAIRED), 0)
     for study in ranked.data:
         for metric in ("aurc", "augrc"):
-            for test, own in ranked.tested(metric, study).items():
+            for test, own in ranked.tests(metric, study).items():
                 if test in wrong:
                     wrong[test] += sum({p.first, p.second} <= same and bool(p.better) for p in own)
     assert wrong[UNADJUSTED] > 12, "of 24"
@@ -94,24 +94,24 @@ def test_the_tests_of_the_literature_find_what_is_not_there():
 
 def test_wrongly_told_apart_is_counted_by_the_truth(found):
     for row in found.rows("tests"):
-        assert 0 <= row["wrongly"] <= row["told_apart"] <= row["pairs"] == 28
-        assert row["really_apart"] == 25
+        assert 0 <= row["false_positives"] <= row["significant"] <= row["pairs"] == 28
+        assert row["truly_different"] == 25
 
 
 def test_a_violation_is_one_and_its_failures_make_it():
-    (ranked,) = simulated(n=600, resamples=50, level=0.95, seed=3)
-    pairs = [pair for pair in disagreements(ranked) if pair.violates]
+    (ranked,) = simulate_rankings(n=600, resamples=50, level=0.95, seed=3)
+    pairs = [pair for pair in find_disagreements(ranked) if pair.violates_r2]
     assert pairs
     for pair in pairs[:20]:
-        better, worse = (pair.units[0].scored[name] for name in (pair.better, pair.worse))
+        better, worse = (pair.runs[0].scored[name] for name in (pair.better, pair.worse))
         both = [(s.confidence, s.loss) for s in (better, worse)]
         assert ab.augrc(*both[0]) < ab.augrc(*both[1])
         assert ab.aurc(*both[0]) > ab.aurc(*both[1])
         assert ab.failure_auroc(*both[0]) > ab.failure_auroc(*both[1])
-        first, second = pair.gaps
+        first, second = pair.contribution_differences
         assert first.sum() == pytest.approx(ab.aurc(*both[0]) - ab.aurc(*both[1]))
         assert second.sum() == pytest.approx(ab.augrc(*both[0]) - ab.augrc(*both[1]))
-        blamed = pair.blamed[: pair.responsible]
+        blamed = pair.adverse_samples[: pair.n_responsible]
         assert better.loss[blamed].all(), "all of them are failures"
         assert first.sum() - first[blamed].sum() <= 1e-15 < first.sum() - first[blamed[:-1]].sum()
 
@@ -122,7 +122,7 @@ def test_with_the_same_failures_every_disagreement_violates_r2(found):
     assert all(row["same_failures"] and row["violates_R2"] for row in rows)
     (text,) = (text for text in found.verdict if "have the same failures" in text)
     assert text.startswith(f"{len(rows)} of these {len(rows)} pairs")
-    assert "no finding" in text
+    assert "only the number of disagreements is informative" in text
 
 
 def test_neighbors_whose_test_contradicts_their_ranks_are_counted(found):
@@ -130,14 +130,14 @@ def test_neighbors_whose_test_contradicts_their_ranks_are_counted(found):
     ranked = SimpleNamespace(
         data={"s": ()},
         selection="",
-        resampled=lambda *_: {"b": 1.4, "a": 1.6, "c": 3.0},
-        tested=lambda *_: {UNADJUSTED: [pair]},
+        mean_ranks=lambda *_: {"b": 1.4, "a": 1.6, "c": 3.0},
+        tests=lambda *_: {UNADJUSTED: [pair]},
     )
-    rows = list(RankedStudies.neighbors(ranked))
+    rows = list(RankedStudies.neighbor_rows(ranked))
     assert [(r["higher"], r["lower"], r["contradicts_rank"]) for r in rows] == 2 * [
         ("b", "a", True), ("a", "c", False),
     ]  # fmt: skip
-    (text,) = _neighbors(rows)
+    (text,) = conclude_neighbors(rows)
     assert text.startswith("In 2 of 4 pairs of methods with adjacent mean ranks")
     # Seven neighbors of eight methods, by two metrics in four studies, unless ranks are equal.
     assert 50 <= len(found.rows("neighbors")) <= 56
@@ -151,7 +151,7 @@ def test_it_is_seeded():
 
 
 def test_what_cannot_be_asked_is_refused(tmp_path):
-    with pytest.raises(InputError, match="`methods` and `studies` are those of a folder"):
+    with pytest.raises(InputError, match="`methods` and `studies` apply to a folder"):
         study_rankings(methods=["msr"])
     with pytest.raises(InputError, match="`n` must be at least 20"):
         study_rankings(n=5)
@@ -169,9 +169,9 @@ def test_the_printed_ranks_change_less_than_those_of_resamples():
     assert {name for name, moved in top.items() if moved} == {
         "BREEDS iid", "CIFAR-10 iid", "SVHN iid",
     }  # fmt: skip
-    (text,) = (text for text in found.verdict if "Section 4.1 says 5 of 6" in text)
+    (text,) = (text for text in found.verdict if "Section 4.1 states 5 of 6" in text)
     assert "change on 3 of 6 i.i.d. test sets (BREEDS, CIFAR-10, SVHN)" in text
-    with pytest.raises(InputError, match="`published` takes the printed tables"):
+    with pytest.raises(InputError, match="`published` uses the printed tables"):
         study_rankings("runs", published=True)
 
 
@@ -201,16 +201,16 @@ def test_units_of_a_study_are_its_samples_and_places(folder):
     plan = Plan.from_options(level=0.95, bootstrap=10, rng=0, published_test=True, skip_slow=True)
     own = RankedFolder(Store.read(folder), plan, ("msr", "pe"), ("iid", "digits"))
     for study in own.studies:
-        ranked = own.ranked(study)[-1]
-        for unit in ranked.units[study]():
-            (values,) = (e.value for e in ranked.by["augrc"].estimates
+        ranked = own.rank_study(study)[-1]
+        for unit in ranked.load_runs[study]():
+            (values,) = (e.value for e in ranked.comparisons["augrc"].estimates
                          if (e.metric, e.method, e.run) == ("augrc", "msr", unit.run))  # fmt: skip
             s = unit.scored["msr"]
             assert ab.augrc(s.confidence, s.loss, weight=s.weight) == pytest.approx(values)
     iid = own.store.scores(own.store.tested_runs[0], "iid").n
-    assert own.place("digits", iid - 1) == ("iid", iid - 1)
-    assert own.place("digits", iid) == ("digits", 0)
-    assert own.label(-1) == "a new class"
+    assert own.locate("digits", iid - 1) == ("iid", iid - 1)
+    assert own.locate("digits", iid) == ("digits", 0)
+    assert own.class_name(-1) == "a new class"
 
 
 def test_tests_of_a_study_are_those_of_the_benchmark(folder):
@@ -229,7 +229,7 @@ def test_tests_of_a_study_are_those_of_the_benchmark(folder):
         test = names[row["test"]]
         pair = known[row["study"], row["metric"], test, row["first"], row["second"]]
         np.testing.assert_array_equal(
-            [row["p_value"], row["adjusted"]], [pair.p_value, pair.adjusted]
+            [row["p_value"], row["adjusted_p_value"]], [pair.p_value, pair.adjusted]
         )
         assert row["better_adjusted"] == pair.better
     counted = {}
@@ -240,7 +240,7 @@ def test_tests_of_a_study_are_those_of_the_benchmark(folder):
     for row in found.rows("tests"):
         place = row["study"], row["metric"], row["test"]
         if row["selection"] == last and place in counted:
-            assert row["told_apart"] == counted[place]
+            assert row["significant"] == counted[place]
 
 
 def test_every_study_has_a_panel_in_the_figures(folder):
@@ -335,6 +335,6 @@ def test_an_error_of_a_piece_keeps_its_kind(folder, monkeypatch):
         msg = "no such luck"
         raise UnknownNameError(msg)
 
-    monkeypatch.setattr(RankedFolder, "ranked", fail)
+    monkeypatch.setattr(RankedFolder, "rank_study", fail)
     with pytest.raises(UnknownNameError, match="no such luck"):
         study_rankings(folder, bootstrap=10, methods=["msr", "pe"])

@@ -16,7 +16,13 @@ from abstain.metrics import METRICS, Need, augrc, aurc, f1_auc, failure_auroc, m
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import Measurement
 from abstain_bench.studies import study_requirements
-from abstain_bench.studies.requirements import _metric_names, closed_forms, toy
+from abstain_bench.studies.requirements import (
+    _metric_names,
+    _verdict_from_json,
+    _verdict_to_json,
+    closed_forms,
+    toy,
+)
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
     REQUIREMENTS,
@@ -506,3 +512,11 @@ def test_what_is_decided_is_kept_for_the_same_question(tmp_path):
         **{**asked, "orders": 3}, out=tmp_path, on_outcome=lambda o, *_: told.append(o)
     )
     assert {outcome.status for outcome in told} == {"begun", "done"}
+
+
+def test_stored_verdicts_of_earlier_versions_are_read():
+    verdict = judge_metric(METRICS["aurc"], 5).verdicts["never worse"]
+    stored = _verdict_to_json(verdict)
+    assert _verdict_from_json(stored) == verdict
+    stored["example"]["why"] = stored["example"].pop("reason")
+    assert _verdict_from_json(stored) == verdict

@@ -51,9 +51,9 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
 
     def __init__(self, kind: str, *, list_command: str = "") -> None:
         self._kind = kind
-        self._listed = list_command or f"list {kind}s"
+        self._list_command = list_command or f"list {kind}s"
         self._entries: dict[str, EntryT] = {}
-        self._elsewhere: list[tuple[Mapping[str, Any], str]] = []
+        self._redirects: list[tuple[Mapping[str, Any], str]] = []
 
     def add(self, entry: EntryT) -> EntryT:
         """Register an entry; raise ValueError if its name exists already."""
@@ -68,7 +68,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         "{0!r}" in the message stands for the name. The other catalogue may belong to a package that
         imports this one.
         """
-        self._elsewhere.append((other, message))
+        self._redirects.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
         """Return the entry of this name; an UnknownNameError suggests a similar name."""
@@ -78,12 +78,12 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
             match = match_spelling(str(name), self._entries)
             if match in self._entries:
                 return self._entries[match]
-            for other, words in self._elsewhere:
+            for other, message in self._redirects:
                 if name in other:
-                    raise UnknownNameError(words.format(name)) from None
+                    raise UnknownNameError(message.format(name)) from None
             raise UnknownNameError(
                 f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
-                f"`abstain {self._listed}` prints them all."
+                f"`abstain {self._list_command}` prints them all."
             ) from None
 
     def __contains__(self, name: object) -> bool:

@@ -28,9 +28,9 @@ def reject_entries(
     index = int(position[0]) if position.size == 1 else tuple(int(i) for i in position)
     value = values[tuple(position)]
     n_invalid = int(is_invalid.sum())
-    others = f" ({n_invalid} such entries)" if n_invalid > 1 else ""
+    count_note = f" ({n_invalid} such entries)" if n_invalid > 1 else ""
     raise DomainError(
-        f"`{name}` {rule}; got {value!s} at index {index}{others}.{' ' + hint if hint else ''}"
+        f"`{name}` {rule}; got {value!s} at index {index}{count_note}.{' ' + hint if hint else ''}"
     )
 
 

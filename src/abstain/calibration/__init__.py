@@ -1,7 +1,7 @@
-"""Calibration: from a confidence to a probability of being right, fitted on held-out samples.
+"""Calibration maps from a confidence to the probability of a correct prediction.
 
-Every ``fit_...`` returns a frozen state with ``.apply(x)`` and ``.to_json()``; `from_json` reads
-it back. Knows nothing of confidence scores or metrics.
+Every ``fit_...`` fits a map on held-out samples and returns it as a frozen record with
+``.apply(x)`` and ``.to_json()``. `from_json` restores it from the text.
 """
 
 from abstain.calibration.binning import Binning, fit_binning

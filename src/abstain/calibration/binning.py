@@ -1,4 +1,4 @@
-"""Histogram calibration: the share right in each bin of confidence."""
+"""Histogram calibration: the accuracy in each bin of confidence."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, get_args
@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import as_array_like
 from abstain._foundation.records import Fraction, NonNegative, Number, PositiveInt, entries
 from abstain._foundation.tie_groups import TieGroups, equal_mass_bins, equal_width_bins
-from abstain.calibration.state import Calibration, right_or_wrong
+from abstain.calibration.state import Calibration, validate_outcomes
 from abstain.errors import InputError
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -19,25 +19,26 @@ _BINNINGS = get_args(BinningName)
 
 @dataclass(frozen=True)
 class Binning(Calibration):
-    """A fitted histogram: one probability of being right for each bin of confidence.
+    """A fitted histogram: one probability of a correct prediction for each bin of confidence.
 
-    Bin j holds the confidences in (edges[j - 1], edges[j]]; the first and the last are open
-    below and above.
+    Bin j contains the confidences in (edges[j - 1], edges[j]]. The first bin has no lower edge and
+    the last bin no upper edge.
 
     Attributes
     ----------
     binning : str
-        How the edges were chosen: "equal_width" or "equal_mass".
+        Kind of bins: "equal_width" or "equal_mass".
     edges : tuple of float
         The b - 1 confidences between the b bins, strictly increasing.
     values : tuple of float
-        Probability of being right in each bin, in [0, 1]; may fall from one bin to the next.
+        Probability of a correct prediction in each bin, in [0, 1]. It can decrease from one bin to
+        the next.
     weight : tuple of float
-        Weight (number) of the fitting samples in each bin; 0 where the neighbors lent the value.
+        Weight (number) of the fitting samples in each bin; 0 if the value comes from the neighbors.
     n : int
-        Samples it was fitted on.
+        Number of fitting samples.
     note : str
-        What to know about the fit, or empty.
+        Remark about the fit, or empty.
 
     Examples
     --------
@@ -57,18 +58,18 @@ class Binning(Calibration):
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no fit can give."""
+        """Validate the edges."""
         super().__post_init__()
         bins, edges = len(self.values), np.array(self.edges, dtype=np.float64)
         if edges.size != bins - 1:
             raise InputError(
                 f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
             )
-        # Written so that the first edge is compared with nothing.
+        # The first edge is compared with -inf.
         checks.reject_entries("edges", "must increase", edges, np.diff(edges, prepend=-np.inf) <= 0)
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
-        """Return the calibrated probabilities of being right.
+        """Return the calibrated probabilities of a correct prediction.
 
         Parameters
         ----------
@@ -78,13 +79,13 @@ class Binning(Calibration):
         Returns
         -------
         array of shape (n,)
-            In [0, 1], float64, of the caller's kind and on its device; all samples of a bin share
-            one value.
+            In [0, 1], float64, with the library and device of the input. All samples of a bin have
+            the same value.
 
         Raises
         ------
         ShapeError, DomainError
-            Not a finite vector.
+            If the input is not a finite vector.
 
         Examples
         --------
@@ -94,10 +95,10 @@ class Binning(Calibration):
         [0.4, 0.8]
         """
         x = checks.confidence(confidence)
-        return as_array_like(np.array(self.values)[_bin_of(x, np.array(self.edges))], confidence)
+        return as_array_like(np.array(self.values)[_bin_index(x, np.array(self.edges))], confidence)
 
 
-def _bin_of(x: FloatArray, edges: FloatArray) -> IntArray:
+def _bin_index(x: FloatArray, edges: FloatArray) -> IntArray:
     # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
     with np.errstate(over="ignore"):
         return np.searchsorted(edges.astype(x.dtype), x, side="left")
@@ -112,30 +113,31 @@ def fit_binning(
     limits: tuple[float, float] = (0.0, 1.0),
     weight: AnyArray | None = None,
 ) -> Binning:
-    """Fit the probability of being right as the share right in each bin of confidence.
+    """Fit the probability of a correct prediction as the accuracy in each bin of confidence.
 
-    Answers: how often were answers of about this confidence right?
+    Answers: how often were predictions with about this confidence correct?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of held-out samples, higher is more trusted; within `limits` for bins of equal width.
+        Confidences of held-out samples, higher means more trusted; within `limits` for bins of
+        equal width.
     loss : array of shape (n,)
-        In [0, 1]; 1 for an error under 0/1 loss. Of a graded loss, one minus its mean takes the
-        place of the share right.
+        In [0, 1]; 1 for an error under 0/1 loss. For other losses, the value of a bin is one minus
+        the mean loss.
     bins : int, default=15
-        Number of bins; equal mass may need fewer, when many confidences are tied.
+        Number of bins. With equal mass, ties can reduce the number.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Bins of equal width in confidence, or of about equal weight.
     limits : tuple of float, default=(0, 1)
-        Least and largest confidence of the scale, for bins of equal width.
+        Smallest and largest confidence of the scale, for bins of equal width.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     Binning
-        The frozen state, with the weight behind each bin.
+        The fitted map, with the weight of each bin.
 
     Raises
     ------
@@ -150,10 +152,10 @@ def fit_binning(
     Notes
     -----
     The bins are those of `abstain.curves.reliability_curve`: right-closed, tied confidences never
-    split. An empty bin takes the share right of the nearest filled bins on both sides, pooled;
-    `note` says how many did. On the fitting data the ECE is 0. Within a bin all samples are tied,
-    and the values may fall from one bin to the next, so this can change any ranking. Cost: one
-    sort.
+    split. An empty bin gets the pooled accuracy of the nearest nonempty bins on both sides; `note`
+    contains the number of empty bins. On the fitting data, the ECE is 0. All samples of a bin are
+    tied, and the values can decrease from one bin to the next, so the ranking of samples can
+    change. Cost: one sort.
 
     References
     ----------
@@ -167,64 +169,70 @@ def fit_binning(
     >>> state.apply([0.2, 0.8]).round(4).tolist()
     [0.0, 0.6667]
     """
-    s = right_or_wrong(confidence, loss, weight)
+    s = validate_outcomes(confidence, loss, weight)
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", _BINNINGS)
-    low, high = _checked_limits(limits)
+    low, high = _check_limits(limits)
     groups = s.groups
     if binning == "equal_width":
-        _refuse_outside(s.confidence, low, high)
-        place, ends = equal_width_bins(groups, bins, low=low, high=high)
-        edges = ends[1:-1]
+        _reject_outside_limits(s.confidence, low, high)
+        bin_index, all_edges = equal_width_bins(groups, bins, low=low, high=high)
+        edges = all_edges[1:-1]
         if (np.diff(edges, prepend=low) <= 0).any():
             raise InputError(f"`bins` is too many for limits {low!r} and {high!r}; got {bins}")
     else:
-        place, edges = equal_mass_bins(groups, bins)
-    values, mass = _levels(groups, place, edges.size + 1)
-    empty = int((mass == 0).sum())
-    note = "" if not empty else f"{empty} of {mass.size} bins hold no sample; neighbors fill them"
+        bin_index, edges = equal_mass_bins(groups, bins)
+    values, bin_weight = _accuracy_of_bins(groups, bin_index, edges.size + 1)
+    n_empty = int((bin_weight == 0).sum())
+    note = (
+        ""
+        if not n_empty
+        else f"{n_empty} of {bin_weight.size} bins hold no sample; neighbors fill them"
+    )
     return Binning(
         binning=binning,
         edges=tuple(edges.tolist()),
         values=tuple(values.tolist()),
-        weight=tuple(mass.tolist()),
+        weight=tuple(bin_weight.tolist()),
         n=groups.n_samples,
         note=note,
     )
 
 
-def _checked_limits(limits: tuple[float, float]) -> tuple[float, float]:
-    given: object = limits
-    if not isinstance(given, tuple | list) or len(given) != 2:
+def _check_limits(limits: tuple[float, float]) -> tuple[float, float]:
+    values: object = limits
+    if not isinstance(values, tuple | list) or len(values) != 2:
         raise InputError(
-            f"`limits` must be two numbers, the least and the largest confidence; got {given!r}"
+            f"`limits` must be two numbers, the smallest and the largest confidence; got {values!r}"
         )
-    low, high = (checks.number(x, "limits") for x in given)
+    low, high = (checks.number(x, "limits") for x in values)
     if not np.isfinite(high - low):
-        raise InputError(f"`limits` must not be further apart than numbers reach; got {given!r}")
+        raise InputError(f"`limits` must have a finite difference; got {values!r}")
     if low >= high:
-        raise InputError(f"`limits` must be two numbers, the smaller one first; got {given!r}")
+        raise InputError(f"`limits` must be two numbers, the smaller one first; got {values!r}")
     return low, high
 
 
-def _refuse_outside(x: FloatArray, low: float, high: float) -> None:
-    # As everywhere, in the precision of the confidences.
-    least, most = np.array([low, high]).astype(x.dtype)
-    if x.min() < least or x.max() > most:
-        hint = "Give the limits of the score's scale as `limits=`, or use binning='equal_mass'."
+def _reject_outside_limits(x: FloatArray, low: float, high: float) -> None:
+    # In the precision of the confidences.
+    lowest, highest = np.array([low, high]).astype(x.dtype)
+    if x.min() < lowest or x.max() > highest:
+        hint = "Pass the limits of the score's scale as `limits=`, or use binning='equal_mass'."
         rule = f"must lie in [{low:g}, {high:g}] for bins of equal width"
-        checks.reject_entries("confidence", rule, x, (x < least) | (x > most), hint=hint)
+        checks.reject_entries("confidence", rule, x, (x < lowest) | (x > highest), hint=hint)
 
 
-def _levels(groups: TieGroups, place: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
-    """Return share right and weight of each bin; an empty one has that of its neighbors."""
-    mass: FloatArray = np.bincount(place, groups.weight, bins).astype(np.float64)
-    wrong: FloatArray = np.bincount(place, groups.loss, bins).astype(np.float64)
-    filled = np.flatnonzero(mass > 0)
-    above = np.searchsorted(filled, np.arange(bins))
-    left = filled[np.maximum(above - 1, 0)]
-    right = filled[np.minimum(above, filled.size - 1)]
-    # Beyond the outermost filled bin both neighbors are that one.
-    lent = 1.0 - (wrong[left] + wrong[right]) / (mass[left] + mass[right])
-    own = 1.0 - np.divide(wrong, mass, out=np.zeros(bins), where=mass > 0)
-    return np.clip(np.where(mass > 0, own, lent), 0.0, 1.0), mass
+def _accuracy_of_bins(
+    groups: TieGroups, bin_index: IntArray, bins: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return accuracy and weight of each bin; an empty bin gets the accuracy of its neighbors."""
+    weight: FloatArray = np.bincount(bin_index, groups.weight, bins).astype(np.float64)
+    loss: FloatArray = np.bincount(bin_index, groups.loss, bins).astype(np.float64)
+    filled = np.flatnonzero(weight > 0)
+    next_filled = np.searchsorted(filled, np.arange(bins))
+    left = filled[np.maximum(next_filled - 1, 0)]
+    right = filled[np.minimum(next_filled, filled.size - 1)]
+    # Outside the outermost nonempty bins, both neighbors are the same bin.
+    neighbor_accuracy = 1.0 - (loss[left] + loss[right]) / (weight[left] + weight[right])
+    accuracy = 1.0 - np.divide(loss, weight, out=np.zeros(bins), where=weight > 0)
+    return np.clip(np.where(weight > 0, accuracy, neighbor_accuracy), 0.0, 1.0), weight

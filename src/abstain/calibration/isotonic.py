@@ -1,4 +1,4 @@
-"""Isotonic calibration: the best curve that never falls."""
+"""Isotonic calibration: the best nondecreasing map."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -9,28 +9,28 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import as_array_like
 from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain._foundation.records import Fraction, Number, PositiveInt, entries
-from abstain.calibration.state import Calibration, right_or_wrong
+from abstain.calibration.state import Calibration, validate_outcomes
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
 
-_POINTS = "entries of `thresholds`"
+_POINT_AXIS = "entries of `thresholds`"
 
 
 @dataclass(frozen=True)
 class Isotonic(Calibration):
-    """A fitted curve that never falls, as straight lines between points.
+    """A fitted nondecreasing map, piecewise linear between points.
 
     Attributes
     ----------
     thresholds : tuple of float
         Confidences of the points, strictly increasing.
     values : tuple of float
-        Probability of being right at each, in [0, 1], never falling. Below the first point and
-        above the last the curve is constant.
+        Probability of a correct prediction at each point, in [0, 1], nondecreasing. The map is
+        constant below the first point and above the last.
     n : int
-        Samples it was fitted on.
+        Number of fitting samples.
     note : str
-        What to know about the fit, or empty.
+        Remark about the fit, or empty.
 
     Examples
     --------
@@ -42,26 +42,27 @@ class Isotonic(Calibration):
 
     kind: ClassVar[str] = "isotonic"
 
-    thresholds: Annotated[tuple[Number, ...], entries(_POINTS, "a list of numbers")]
-    values: Annotated[tuple[Fraction, ...], entries(_POINTS, "a list of numbers")]
+    thresholds: Annotated[tuple[Number, ...], entries(_POINT_AXIS, "a list of numbers")]
+    values: Annotated[tuple[Fraction, ...], entries(_POINT_AXIS, "a list of numbers")]
     n: PositiveInt
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no fit can give."""
+        """Validate that the thresholds increase and the values do not decrease."""
         super().__post_init__()
-        for name, rule, wrong in (
+        for name, rule, is_invalid in (
             ("thresholds", "increase", np.diff(self.thresholds) <= 0),
-            ("values", "not fall", np.diff(self.values) < 0),
+            ("values", "not decrease", np.diff(self.values) < 0),
         ):
-            if wrong.any():
-                at, x = int(np.argmax(wrong)) + 1, getattr(self, name)
+            if is_invalid.any():
+                index, values = int(np.argmax(is_invalid)) + 1, getattr(self, name)
                 raise DomainError(
-                    f"`{name}` must {rule}; got {x[at]!r} behind {x[at - 1]!r} at index {at}"
+                    f"`{name}` must {rule}; got {values[index]!r} after {values[index - 1]!r} at "
+                    f"index {index}"
                 )
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
-        """Return the calibrated probabilities of being right.
+        """Return the calibrated probabilities of a correct prediction.
 
         Parameters
         ----------
@@ -71,13 +72,13 @@ class Isotonic(Calibration):
         Returns
         -------
         array of shape (n,)
-            In [0, 1], float64, of the caller's kind and on its device. A higher confidence never
-            has a lower probability, but many confidences share one.
+            In [0, 1], float64, with the library and device of the input. A higher confidence never
+            has a lower probability, but many confidences have the same one.
 
         Raises
         ------
         ShapeError, DomainError
-            Not a finite vector.
+            If the input is not a finite vector.
 
         Examples
         --------
@@ -88,44 +89,48 @@ class Isotonic(Calibration):
         """
         x = checks.confidence(confidence).astype(np.float64)
         return as_array_like(
-            _between(x, np.array(self.thresholds), np.array(self.values)), confidence
+            _interpolate_monotonically(x, np.array(self.thresholds), np.array(self.values)),
+            confidence,
         )
 
 
-def _between(x: FloatArray, thresholds: FloatArray, values: FloatArray) -> FloatArray:
-    """Interpolate so that rounding cannot make the curve fall, as slopes times steps could."""
-    at = np.searchsorted(thresholds, x, side="right") - 1
-    left = np.clip(at, 0, thresholds.size - 1)
+def _interpolate_monotonically(
+    x: FloatArray, thresholds: FloatArray, values: FloatArray
+) -> FloatArray:
+    """Interpolate such that rounding errors cannot make the map decrease."""
+    segment = np.searchsorted(thresholds, x, side="right") - 1
+    left = np.clip(segment, 0, thresholds.size - 1)
     right = np.minimum(left + 1, thresholds.size - 1)
-    # Halved, so that the widest span does not overflow.
+    # Halved, so that the difference does not overflow.
     width = thresholds[right] / 2 - thresholds[left] / 2
     step = np.clip(x / 2 - thresholds[left] / 2, 0.0, width)
-    share = np.divide(step, width, out=np.zeros(x.size), where=width > 0)
+    fraction = np.divide(step, width, out=np.zeros(x.size), where=width > 0)
     rise = values[right] - values[left]
-    return np.minimum(values[left] + share * rise, values[right])
+    return np.minimum(values[left] + fraction * rise, values[right])
 
 
 def fit_isotonic(
     confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 ) -> Isotonic:
-    """Fit the probability of being right as any function of the confidence that never falls.
+    """Fit the probability of a correct prediction as a nondecreasing function of the confidence.
 
-    Answers: how likely is an answer of this confidence right, if more confidence is never worse?
+    Answers: how probable is a correct prediction at this confidence, if it never decreases with the
+    confidence?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of held-out samples; any finite numbers, higher is more trusted.
+        Confidences of held-out samples; any finite numbers, higher means more trusted.
     loss : array of shape (n,)
-        In [0, 1]; 1 for an error under 0/1 loss. Of a graded loss, one minus its expectation
-        takes the place of the probability of being right.
+        In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
+        expected loss.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     Isotonic
-        The frozen state: the points where the curve bends, nothing of the data.
+        The fitted map: the points between which it is linear.
 
     Raises
     ------
@@ -136,15 +141,15 @@ def fit_isotonic(
 
     Notes
     -----
-    Pools adjacent violators (isotonic regression) over the distinct confidences,
-    in the order of their values and whatever their distances; tied samples are one point. Between
-    the points the curve is linear, beyond them constant.
+    The fit is an isotonic regression (pool adjacent violators) on the distinct confidences, which
+    depends on their order only; tied samples are one point. The map is linear between the points
+    and constant outside.
 
-    On the fitting data each level is the share right of the samples at it, so their ECE is 0,
-    their log-likelihood is the largest that any curve that never falls can have, and the ranking
-    is that of the convex hull of the ROC curve: AUGRC is never above that of the confidence. None
-    of this holds on other data, where levels fitted on few samples are overconfident, 0 and 1
-    among them. Cost: one sort.
+    On the fitting data, each value is the accuracy of its samples. Therefore the ECE is 0, the
+    log-likelihood is the largest of all nondecreasing maps, and the ranking is that of the convex
+    hull of the ROC curve, so the AUGRC is not larger than that of the confidence. These properties
+    do not hold on other data, where values from few samples, such as 0 and 1, are overconfident.
+    Cost: one sort.
 
     References
     ----------
@@ -160,18 +165,20 @@ def fit_isotonic(
     >>> state.apply([-3.0, 0.0, 2.0, 7.0]).tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    groups = right_or_wrong(confidence, loss, weight).groups
+    groups = validate_outcomes(confidence, loss, weight).groups
     weight = groups.weight[::-1]
-    right = weight - groups.loss[::-1]
-    ends = isotonic_block_ends(right, weight)
-    starts = np.append(0, ends[:-1] + 1)
-    level = np.add.reduceat(right, starts) / np.add.reduceat(weight, starts)
-    # Equal to the last digit but one, two levels might fall.
-    level = np.maximum.accumulate(level)
-    # A block is a straight line from its first confidence to its last.
-    points = np.unique(np.concatenate((starts, ends)))
+    success_weight = weight - groups.loss[::-1]
+    block_ends = isotonic_block_ends(success_weight, weight)
+    block_starts = np.append(0, block_ends[:-1] + 1)
+    block_values = np.add.reduceat(success_weight, block_starts) / np.add.reduceat(
+        weight, block_starts
+    )
+    # Rounding errors could make nearly equal values decrease.
+    block_values = np.maximum.accumulate(block_values)
+    # A block has a constant value from its first confidence to its last.
+    points = np.unique(np.concatenate((block_starts, block_ends)))
     x = groups.confidence[::-1].astype(np.float64)[points]
-    y = np.clip(level, 0.0, 1.0)[np.searchsorted(ends, points)]
-    levels = np.unique(y).size
-    note = "one level for all: higher confidences are not more often right" if levels == 1 else ""
+    y = np.clip(block_values, 0.0, 1.0)[np.searchsorted(block_ends, points)]
+    n_values = np.unique(y).size
+    note = "" if n_values > 1 else "constant: higher confidences are not more often correct"
     return Isotonic(tuple(x.tolist()), tuple(y.tolist()), groups.n_samples, note)

@@ -1,4 +1,4 @@
-"""Platt scaling: a logistic curve from any confidence to the probability of being right."""
+"""Platt scaling: a logistic map from a confidence to the probability of a correct prediction."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,27 +10,28 @@ from abstain._foundation.arrays import as_array_like
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.records import Number, PositiveInt
 from abstain._foundation.tie_groups import TieGroups
-from abstain.calibration.state import Calibration, right_or_wrong
+from abstain.calibration.state import Calibration, validate_outcomes
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True)
 class Platt(Calibration):
-    """A fitted logistic curve: probability of being right = 1 / (1 + exp(-(slope x + intercept))).
+    """A fitted logistic map: P(correct) = 1 / (1 + exp(-(slope x + intercept))).
 
     Attributes
     ----------
     slope : float
-        Per unit of the confidence; not above 0 when the confidence ranks the wrong way.
+        Change of the log-odds per unit of the confidence. At most 0 if higher confidences are not
+        more often correct.
     intercept : float
-        Log-odds of being right at confidence 0.
+        Log-odds of a correct prediction at confidence 0.
     smooth : bool
-        Whether it was fitted to Platt's smoothed targets.
+        Whether Platt's smoothed targets were used.
     n : int
-        Samples it was fitted on.
+        Number of fitting samples.
     note : str
-        What to know about the fit, or empty.
+        Remark about the fit, or empty.
 
     Examples
     --------
@@ -48,7 +49,7 @@ class Platt(Calibration):
     note: str = ""
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
-        """Return the calibrated probabilities of being right.
+        """Return the calibrated probabilities of a correct prediction.
 
         Parameters
         ----------
@@ -58,13 +59,13 @@ class Platt(Calibration):
         Returns
         -------
         array of shape (n,)
-            In [0, 1], float64, of the caller's kind and on its device. Log-odds above 36 round
-            to exactly 1: rank by the confidence, not by this.
+            In [0, 1], float64, with the library and device of the input. Log-odds above 36 round to
+            exactly 1, so rank samples by the confidence and not by this probability.
 
         Raises
         ------
         ShapeError, DomainError
-            Not a finite vector.
+            If the input is not a finite vector.
 
         Examples
         --------
@@ -86,30 +87,30 @@ def fit_platt(
     smooth: bool = True,
     weight: AnyArray | None = None,
 ) -> Platt:
-    """Fit a logistic curve from a confidence on any scale to the probability of being right.
+    """Fit a logistic map from a confidence on any scale to the probability of a correct prediction.
 
-    Answers: how likely is an answer of this confidence right, if its log-odds are linear in the
-    confidence?
+    Answers: how probable is a correct prediction at this confidence, if its log-odds are linear in
+    the confidence?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of held-out samples; any finite numbers, higher is more trusted. The curve is fitted to
-        these numbers as they are. For probabilities, pass their log-odds
+        Confidences of held-out samples; any finite numbers, higher means more trusted. They are not
+        transformed. For probabilities, pass their log-odds
         (``scipy.special.logit(p)``) here and to `Platt.apply`, as `abstain.calibrate` does.
     loss : array of shape (n,)
-        In [0, 1]; 1 for an error under 0/1 loss. Of a graded loss, one minus its expectation
-        takes the place of the probability of being right.
+        In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
+        expected loss.
     smooth : bool, default=True
-        Fit Platt's smoothed targets instead of 0 and 1: (N+ + 1) / (N+ + 2) for the right and
-        1 / (N- + 2) for the wrong, with N+ and N- the numbers (weights) of each.
+        Whether to fit Platt's smoothed targets instead of 0 and 1: (N+ + 1) / (N+ + 2) for
+        successes and 1 / (N- + 2) for failures, with their numbers (weights) N+ and N-.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     Platt
-        The frozen state. A slope that is not above 0 is kept and said in `note`.
+        The fitted map. If the slope is not above 0, `note` mentions it.
 
     Raises
     ------
@@ -117,7 +118,8 @@ def fit_platt(
         If the lengths differ or an array is empty.
     DomainError
         If a value is NaN or infinite, a loss is outside [0, 1], a weight is negative, or, with
-        ``smooth=False``, a threshold separates right from wrong, so that no finite curve is best.
+        ``smooth=False``, a threshold separates successes from failures, so that no finite map is
+        best.
 
     Notes
     -----
@@ -125,12 +127,12 @@ def fit_platt(
     confidence. As in Platt (1999), the confidence is a score on any scale. Values are never
     inspected to find out whether they are probabilities: a logistic curve of a probability can
     never be the identity, so it changes a confidence that is calibrated already, and one of its
-    log-odds can leave it as it is. Smoothing is Platt's proposal, kept by those who revised his
-    algorithm. It is the
-    default because the curve then stays finite on separable data and when all are right; with
-    many samples of both kinds it changes nothing that matters. Newton's method in a trust region
-    on standardized confidences; the objective is strictly convex. Ties do not matter. A constant
-    confidence has slope 0. Cost: one sort, then about ten passes over the distinct confidences.
+    log-odds can leave it unchanged. Smoothing was proposed by
+    Platt and is part of the revised algorithm [2]_. It is the default because the map is then
+    finite for separable data and without failures; with many successes and failures its effect is
+    negligible. The optimizer is Newton's method in a trust region on standardized confidences; the
+    objective is strictly convex. The slope for a constant
+    confidence is 0. Cost: one sort, then about ten passes over the distinct confidences.
 
     References
     ----------
@@ -146,12 +148,12 @@ def fit_platt(
     >>> state.apply([-3.0, 7.0]).round(3).tolist()
     [0.23, 0.804]
     """
-    groups = right_or_wrong(confidence, loss, weight).groups
-    right = np.clip(groups.weight - groups.loss, 0.0, None)
+    groups = validate_outcomes(confidence, loss, weight).groups
+    success_weight = np.clip(groups.weight - groups.loss, 0.0, None)
     x = groups.confidence.astype(np.float64)
     if not smooth:
-        _refuse_separable(x, right, groups.loss)
-    slope, intercept = _logistic(x, right, groups, smooth=smooth)
+        _reject_separable(x, success_weight, groups.loss)
+    slope, intercept = _fit_logistic(x, success_weight, groups, smooth=smooth)
     for name, value in (("slope", slope), ("intercept", intercept)):
         if not np.isfinite(value):
             raise DomainError(f"`{name}` must be finite; got {value!r}. Rescale the confidence.")
@@ -166,81 +168,92 @@ def fit_platt(
 
 def _note(slope: float, distinct: int) -> str:
     if distinct == 1:
-        return "all confidences are equal: the probability is the same for every sample"
+        return "all confidences are equal, so the probability is the same for every sample"
     if slope > 0:
         return ""
     return (
-        f"the slope is {slope:.3g}, not above 0: higher confidences are not more often right, so "
-        "the score ranks the wrong way here. If it is an uncertainty, negate it"
+        f"the slope is {slope:.3g}, not above 0: higher confidences are not more often correct. If "
+        "the score is an uncertainty, negate it"
     )
 
 
-def _refuse_separable(x: FloatArray, right: FloatArray, wrong: FloatArray) -> None:
-    """Refuse targets 0 and 1 that a threshold separates: the best slope would be infinite."""
-    of_right, of_wrong = x[right > 0], x[wrong > 0]
-    if of_right.size and of_wrong.size:
+def _reject_separable(
+    x: FloatArray, success_weight: FloatArray, failure_weight: FloatArray
+) -> None:
+    """Raise a DomainError if a threshold separates the targets: the slope would be infinite."""
+    confidence_of_successes, confidence_of_failures = x[success_weight > 0], x[failure_weight > 0]
+    if confidence_of_successes.size and confidence_of_failures.size:
         if x.size == 1:
             return
-        if of_right.min() < of_wrong.max() and of_wrong.min() < of_right.max():
+        if (
+            confidence_of_successes.min() < confidence_of_failures.max()
+            and confidence_of_failures.min() < confidence_of_successes.max()
+        ):
             return
-        found = "a threshold separates right from wrong"
+        reason = "a threshold separates successes from failures"
     else:
-        found = "all samples are right" if of_right.size else "all samples are wrong"
+        reason = (
+            "there are no failures" if confidence_of_successes.size else "there are no successes"
+        )
     raise DomainError(
-        f"`confidence` has no finite logistic curve on these data: {found}. Keep `smooth=True`, "
-        "whose targets stay off 0 and 1."
+        f"`confidence` has no finite logistic map on these data: {reason}. Use `smooth=True`, "
+        "whose targets are not 0 or 1."
     )
 
 
-def _logistic(
-    x: FloatArray, right: FloatArray, groups: TieGroups, *, smooth: bool
+def _fit_logistic(
+    x: FloatArray, success_weight: FloatArray, groups: TieGroups, *, smooth: bool
 ) -> tuple[float, float]:
-    """Return slope and intercept of the best logistic curve."""
+    """Return slope and intercept of the best logistic map."""
     total = groups.total_weight
-    share, target = groups.weight / total, right / total
+    weight_share, target = groups.weight / total, success_weight / total
     if smooth:
-        n_right, n_wrong = float(right.sum()), float(groups.loss.sum())
+        n_right, n_wrong = float(success_weight.sum()), float(groups.loss.sum())
         target = (
-            right * ((n_right + 1) / (n_right + 2)) + groups.loss * (1 / (n_wrong + 2))
+            success_weight * ((n_right + 1) / (n_right + 2)) + groups.loss * (1 / (n_wrong + 2))
         ) / total
     mean = float(target.sum())
-    base = float(np.log(mean) - np.log1p(-mean))
-    # Confidences of any size and offset become numbers in [-1, 1] around 0.
-    size = float(np.abs(x).max()) or 1.0
-    unit = x / size
-    center = float(share @ unit)
-    width = float(np.abs(unit - center).max())
+    log_odds_of_mean = float(np.log(mean) - np.log1p(-mean))
+    # Standardize confidences of any scale and offset to [-1, 1].
+    max_size = float(np.abs(x).max()) or 1.0
+    scaled = x / max_size
+    center = float(weight_share @ scaled)
+    width = float(np.abs(scaled - center).max())
     if x.size == 1 or width == 0:
-        return 0.0, base
-    a, b = _newton((unit - center) / width, share, target, base)
-    return a / width / size, b - a * (center / width)
+        return 0.0, log_odds_of_mean
+    slope, intercept = _minimize_nll(
+        (scaled - center) / width, weight_share, target, log_odds_of_mean
+    )
+    return slope / width / max_size, intercept - slope * (center / width)
 
 
-def _newton(
-    v: FloatArray, share: FloatArray, target: FloatArray, base: float
+def _minimize_nll(
+    standardized: FloatArray, weight_share: FloatArray, target: FloatArray, start_intercept: float
 ) -> tuple[float, float]:
     from scipy.optimize import minimize, root
 
     def nll(at: FloatArray) -> float:
-        eta = at[0] * v + at[1]
-        return float(share @ np.logaddexp(0.0, eta) - target @ eta)
+        eta = at[0] * standardized + at[1]
+        return float(weight_share @ np.logaddexp(0.0, eta) - target @ eta)
 
     def gradient(at: FloatArray) -> FloatArray:
-        rest = share * special.expit(at[0] * v + at[1]) - target
-        return np.array([rest @ v, rest.sum()])
+        residual = weight_share * special.expit(at[0] * standardized + at[1]) - target
+        return np.array([residual @ standardized, residual.sum()])
 
     def hessian(at: FloatArray) -> FloatArray:
-        p = special.expit(at[0] * v + at[1])
-        curvature = share * p * (1 - p)
-        cross = curvature @ v
-        return np.array([[curvature @ v**2, cross], [cross, curvature.sum()]])
+        p = special.expit(at[0] * standardized + at[1])
+        curvature = weight_share * p * (1 - p)
+        cross = curvature @ standardized
+        return np.array([[curvature @ standardized**2, cross], [cross, curvature.sum()]])
 
-    start = np.array([0.0, base])
-    # Steps are as long as the model of second order allows: separable data lie far out.
-    wide = {"gtol": 1e-9, "initial_trust_radius": 4.0, "max_trust_radius": 1e6, "maxiter": 500}
-    found = minimize(nll, start, jac=gradient, hess=hessian, method="trust-exact", options=wide).x
-    # The value of a minimum is flat: the last digits come from the root of the derivative.
-    closer = root(gradient, found, jac=hessian, options={"xtol": 1e-15}).x
-    if np.abs(gradient(closer)).max() < np.abs(gradient(found)).max():
-        found = closer
-    return float(found[0]), float(found[1])
+    start = np.array([0.0, start_intercept])
+    # A large trust region, because the minimum of nearly separable data is far away.
+    options = {"gtol": 1e-9, "initial_trust_radius": 4.0, "max_trust_radius": 1e6, "maxiter": 500}
+    minimum = minimize(
+        nll, start, jac=gradient, hess=hessian, method="trust-exact", options=options
+    ).x
+    # The root of the gradient is more accurate than the minimum of the flat objective.
+    refined = root(gradient, minimum, jac=hessian, options={"xtol": 1e-15}).x
+    if np.abs(gradient(refined)).max() < np.abs(gradient(minimum)).max():
+        minimum = refined
+    return float(minimum[0]), float(minimum[1])

@@ -1,4 +1,4 @@
-"""What every fitted calibration is: frozen numbers, applied to arrays, kept as JSON."""
+"""`Calibration`, the base class of fitted calibration maps, and their JSON format."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,38 +10,38 @@ from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
-#: Of the text; a later one is refused, not misread.
+#: Version of the JSON format. Later versions raise an error.
 FORMAT = 1
 
-LOSS_HINT = "The probability of being right is one minus an expected loss in [0, 1]."
+LOSS_HINT = "The calibrated probability is one minus an expected loss in [0, 1]."
 
 
 class Calibration(ABC):
-    """A fitted calibration.
+    """A fitted calibration map.
 
     Attributes
     ----------
     kind : str
         "temperature", "platt", "isotonic" or "binning".
     n : int
-        Samples it was fitted on.
+        Number of fitting samples.
     note : str
-        What to know about the fit, or empty.
+        Remark about the fit, or empty.
     """
 
     kind: ClassVar[str]
-    #: Every kind there is, by its name.
-    kinds: ClassVar[dict[str, type["Calibration"]]] = {}
+    #: All subclasses by kind.
+    classes_by_kind: ClassVar[dict[str, type["Calibration"]]] = {}
 
     n: int
     note: str
 
     def __init_subclass__(cls) -> None:
-        """Make the kind known to `from_json`."""
-        Calibration.kinds[cls.kind] = cls
+        """Register the subclass for `from_json`."""
+        Calibration.classes_by_kind[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        """Hold every field to its type."""
+        """Validate the fields."""
         records.check(self)
 
     @abstractmethod
@@ -49,41 +49,41 @@ class Calibration(ABC):
         """Return calibrated probabilities of the samples."""
 
     def to_json(self) -> str:
-        """Return the calibration as a JSON text that `from_json` reads back exactly."""
-        own = {f.name: getattr(self, f.name) for f in _fields(self)}
-        return json.dumps({"kind": self.kind, "format": FORMAT, **own}, allow_nan=False)
+        """Return the calibration as JSON text, from which `from_json` restores it exactly."""
+        values = {f.name: getattr(self, f.name) for f in _fields(self)}
+        return json.dumps({"kind": self.kind, "format": FORMAT, **values}, allow_nan=False)
 
 
 def _fields(record: Any) -> tuple[Field[Any], ...]:
-    """Return the fields of a state: every subclass is a dataclass."""
+    """Return the fields of a calibration; every subclass is a dataclass."""
     return fields(record)
 
 
-def right_or_wrong(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
-    """Validate what a calibration of a confidence is fitted on; losses lie in [0, 1]."""
+def validate_outcomes(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
+    """Validate the samples for the fit of a calibration; losses must be in [0, 1]."""
     s = validate_samples(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     return s
 
 
 def from_json(text: str) -> Calibration:
-    """Read a calibration back from the text that its ``to_json`` gave.
+    """Restore a calibration from the result of its ``to_json``.
 
     Parameters
     ----------
     text : str
-        JSON with a field "kind" that names the method.
+        JSON text with the field "kind".
 
     Returns
     -------
     Temperature, Platt, Isotonic or Binning
-        Equal to the one that was written, to the last digit.
+        The calibration, exactly as saved.
 
     Raises
     ------
     InputError
-        If the text is no JSON, its kind or format is unknown, or a field is missing, unknown,
-        there twice, of the wrong type, or has a value that no fit gives. The field is named.
+        If the text is not JSON, its kind or format is unknown, or a field is missing, unknown or
+        invalid, or occurs twice. The message names the field.
 
     Examples
     --------
@@ -92,15 +92,17 @@ def from_json(text: str) -> Calibration:
     >>> from_json(state.to_json()) == state
     True
     """
-    given: object = text
-    if not isinstance(given, str):
-        raise InputError(f"`text` must be a JSON text; got {type(given).__name__}")
+    source: object = text
+    if not isinstance(source, str):
+        raise InputError(f"`text` must be a JSON text; got {type(source).__name__}")
     try:
-        found = json_records.parse_object(text)
-        state = Calibration.kinds[json_records.pop_kind(found, Calibration.kinds)]
-        json_records.pop_version(found, "format", (FORMAT,))
-        return records.from_fields(state, found, f"a calibration of kind {state.kind!r}")
+        fields_ = json_records.parse_object(text)
+        state = Calibration.classes_by_kind[
+            json_records.pop_kind(fields_, Calibration.classes_by_kind)
+        ]
+        json_records.pop_version(fields_, "format", (FORMAT,))
+        return records.from_fields(state, fields_, f"a calibration of kind {state.kind!r}")
     except InputError as error:
-        why = str(error) if str(error)[-1] in ".?" else f"{error}."
-        hint = "Fit it again, or take a text as saved."
-        raise InputError(f"`text` is not the JSON of a calibration: {why} {hint}") from None
+        reason = str(error) if str(error)[-1] in ".?" else f"{error}."
+        hint = "Use the unchanged result of `to_json`, or fit the calibration again."
+        raise InputError(f"`text` is not the JSON of a calibration: {reason} {hint}") from None

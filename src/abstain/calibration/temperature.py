@@ -1,4 +1,4 @@
-"""Temperature scaling: one number that softens or sharpens every softmax."""
+"""Temperature scaling: division of the logits by one number."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ from abstain._foundation.records import NonNegative, Positive, PositiveInt
 from abstain._foundation.weights import drop_zero_weights, positive_weight_mask
 from abstain.calibration.state import Calibration
 from abstain.errors import DomainError
-from abstain.predictions.outputs import ClassScores, class_scores
+from abstain.predictions.outputs import ClassScores, validate_class_scores
 from abstain.predictions.softmax import log_softmax, row_blocks
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-#: Where nothing but noise is left, logits are divided by this many times their spread.
-_FLAT = 1000.0
+#: Upper bound of the temperature in standard deviations of the logits, for scores without
+#: information.
+_MAX_SPREADS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,14 @@ class Temperature(Calibration):
     Attributes
     ----------
     temperature : float
-        Above 0; above 1 softens, below 1 sharpens.
+        Positive. A temperature above 1 makes the probabilities less confident.
     nll_before, nll_after : float
-        Mean negative log-likelihood of the fitting data in nats, at temperature 1 and at this one.
+        Mean negative log-likelihood of the fitting data in nats, at temperature 1 and at the fitted
+        temperature.
     n : int
-        Samples it was fitted on.
+        Number of fitting samples.
     note : str
-        What to know about the fit, or empty: data that do not determine a temperature.
+        Remark about data that do not determine a temperature, or empty.
 
     Examples
     --------
@@ -57,17 +59,17 @@ class Temperature(Calibration):
         Parameters
         ----------
         logits : array of shape (n, K)
-            Of the model that the temperature was fitted on.
+            Logits of the model for which the temperature was fitted.
 
         Returns
         -------
         array of shape (n, K)
-            Probabilities in float64, of the caller's kind and on its device.
+            Probabilities in float64, with the library and device of the input.
 
         Raises
         ------
         ShapeError, DomainError
-            Not a finite array with at least two columns.
+            If the input is not a finite array with at least two columns.
 
         Examples
         --------
@@ -76,28 +78,28 @@ class Temperature(Calibration):
         >>> state.apply([[2.0, 0.0]]).round(4).tolist()
         [[0.7311, 0.2689]]
         """
-        given = class_scores(logits, None)
-        out = np.empty(given.values.shape)
-        for rows in row_blocks(*out.shape):
-            z = given.log_scores(rows)
-            # Shifted before they are divided: a difference may overflow only to -inf.
+        scores = validate_class_scores(logits, None)
+        probabilities = np.empty(scores.values.shape)
+        for rows in row_blocks(*probabilities.shape):
+            z = scores.log_scores(rows)
+            # Subtract the maximum before the division, so that an overflow can only be -inf.
             with np.errstate(over="ignore"):
                 z = (z - z.max(axis=1, keepdims=True)) / self.temperature
-            out[rows] = np.exp(log_softmax(z))
-        return as_array_like(out, logits)
+            probabilities[rows] = np.exp(log_softmax(z))
+        return as_array_like(probabilities, logits)
 
 
 def fit_temperature(
     logits: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None
 ) -> Temperature:
-    """Fit the temperature that makes the labels most likely.
+    """Fit the temperature with the largest likelihood of the labels.
 
-    Answers: by which one number must the logits be divided for their softmax to be calibrated?
+    Answers: by which number must the logits be divided so that their softmax is calibrated?
 
     Parameters
     ----------
     logits : array of shape (n, K)
-        Of held-out samples, not of those the model was trained on. Any float type.
+        Logits of held-out samples that were not used for training. Any float type.
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     weight : array of shape (n,), optional
@@ -106,31 +108,30 @@ def fit_temperature(
     Returns
     -------
     Temperature
-        The frozen state, with the negative log-likelihood before and after on these data.
+        The fitted temperature, with the negative log-likelihood before and after the fit.
 
     Raises
     ------
     ShapeError
         If the lengths differ, an array is empty or there are fewer than two classes.
     DomainError
-        If a logit is NaN or infinite, a label is no class code, or a weight is negative.
+        If a logit is NaN or infinite, a label is not a class code, or a weight is negative.
 
     Notes
     -----
-    Minimizes the mean negative log-likelihood (NLL) over log T by L-BFGS with its exact
-    derivative, then to the last digits by a root of that derivative. The NLL is convex in 1 / T,
-    so there is one minimum, and it is never above that at T = 1. On two kinds of data there is
-    none, and `note` says so:
+    L-BFGS minimizes the mean negative log-likelihood (NLL) over log T, and the root of the exact
+    derivative refines the result. The NLL is convex in 1 / T, so there is one minimum, which is not
+    above the NLL at T = 1. For two kinds of data there is no minimum, and `note` mentions this:
 
-    - *No label is outscored.* The NLL falls forever as T goes to 0. T is set where the mean
-      probability of the labels is (n + 1) / (n + 2), Laplace's rule of succession, as in Platt
-      scaling; or left at 1 where it is higher than that already.
-    - *The scores say nothing about the labels.* The NLL falls forever as T grows, or until T is
-      1000 times the spread of the logits. T is set to that (or to 1, if that is larger): nearly
-      uniform probabilities that keep the order.
+    - *Every label has the largest logit.* The NLL decreases as T goes to 0. T is set such that the
+      mean probability of the labels is (n + 1) / (n + 2), Laplace's rule of succession, as in Platt
+      scaling. If the mean probability is higher at T = 1, T remains 1.
+    - *The logits have no information about the labels.* The NLL decreases as T grows, at least up
+      to 1000 times the standard deviation of the logits. T is set to this value (or to 1, if that
+      is larger): the probabilities are nearly uniform and keep their order.
 
-    Predictions never change. With two classes neither does the ranking by the maximum softmax
-    response, with more it can. Cost: 20 to 40 passes over the logits.
+    Predictions do not change. With two classes, the ranking by the maximum softmax response does
+    not change either; with more classes it can. Cost: 20 to 40 passes over the logits.
 
     References
     ----------
@@ -146,44 +147,44 @@ def fit_temperature(
     >>> state.apply([[4.0, 0.0]]).round(4).tolist()
     [[0.75, 0.25]]
     """
-    given = class_scores(logits, None)
-    n, classes = given.values.shape
+    scores = validate_class_scores(logits, None)
+    n, n_classes = scores.values.shape
     codes = checks.vector(labels, "labels", length=n, reference="logits")
     w = checks.weight(weight, length=n)
     rows = positive_weight_mask(w)
-    is_no_class = (codes != np.floor(codes)) | (codes < 0) | (codes >= classes)
+    is_no_class = (codes != np.floor(codes)) | (codes < 0) | (codes >= n_classes)
     checks.reject_entries(
         "labels",
-        f"must be a class code from 0 to {classes - 1}",
+        f"must be a class code from 0 to {n_classes - 1}",
         codes,
         is_no_class if rows is None else is_no_class & rows,
-        hint="Leave out samples of no known class: no temperature makes them likely.",
+        hint="Remove samples of no known class: their likelihood is 0 at any temperature.",
     )
-    return temperature_of(given, codes.astype(np.int64), w)
+    return fit_temperature_of_scores(scores, codes.astype(np.int64), w)
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """What decides whether the likelihood has a maximum."""
+class _ScoreSummary:
+    """Properties of the class scores that determine whether the likelihood has a maximum."""
 
-    #: Whether no class has a higher score than the true one, in any row.
-    separable: bool
-    #: Of separable rows, the mean probability of the true class as the temperature goes to 0.
-    certainty: float
-    #: Root mean square of the scaled scores around the mean of their row.
+    #: Whether the true class has the largest score in every row.
+    is_separable: bool
+    #: Mean probability of the true class in the limit of temperature 0, for separable rows.
+    limit_probability: float
+    #: Root mean square deviation of the scaled scores from the mean of their row.
     spread: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Likelihood:
-    """The likelihood of labels by the inverse temperature, in float64 and log space."""
+    """The likelihood of labels as a function of the inverse temperature."""
 
-    #: Shape (n, K). A class of probability 0 must be nobody's true class.
+    #: Shape (n, K). The true class of each sample must have a positive probability.
     scores: ClassScores
     codes: IntArray
     #: Above 0.
     weight: FloatArray
-    #: Class scores are divided by it before anything else, so that none overflows.
+    #: Class scores are divided by the scale first, so that they do not overflow.
     scale: float
 
     @property
@@ -191,8 +192,8 @@ class _Likelihood:
         """Weight of all samples."""
         return float(self.weight.sum())
 
-    def leads(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield, block by block, each class's scaled score minus that of the true class."""
+    def score_differences(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield blocks of the scaled score of each class minus that of the true class."""
         for rows in row_blocks(*self.scores.values.shape):
             z = self.scores.log_scores(rows)
             z /= self.scale
@@ -204,13 +205,13 @@ class _Likelihood:
         return self.nll_and_slope(inverse)[0]
 
     def nll_and_slope(self, inverse: float) -> tuple[float, float]:
-        """Return it with its derivative by the inverse temperature, which rises with it."""
+        """Return the mean NLL and its derivative, which increases with the inverse temperature."""
         value = slope = 0.0
-        for rows, lead in self.leads():
+        for rows, lead in self.score_differences():
             log_p = log_softmax(inverse * lead)
             of_label = np.take_along_axis(log_p, self.codes[rows, None], axis=1)[:, 0]
             p = np.exp(log_p)
-            # A class of probability 0 leads by -inf and does not count.
+            # A class of probability 0 has a difference of -inf and does not contribute.
             mean_lead = (p * np.where(np.isneginf(lead), 0.0, lead)).sum(axis=1)
             value -= float(self.weight[rows] @ of_label)
             slope += float(self.weight[rows] @ mean_lead)
@@ -219,114 +220,121 @@ class _Likelihood:
     def label_probability(self, inverse: float) -> float:
         """Return the mean probability of the true class."""
         out = 0.0
-        for rows, lead in self.leads():
+        for rows, lead in self.score_differences():
             log_p = log_softmax(inverse * lead)
             of_label = np.take_along_axis(log_p, self.codes[rows, None], axis=1)[:, 0]
             out += float(self.weight[rows] @ np.exp(of_label))
         return out / self.total
 
-    def shape(self) -> _Shape:
-        """Return what decides whether the likelihood has a maximum at all."""
-        certainty = spread = 0.0
-        separable = True
-        for rows, lead in self.leads():
-            w, possible = self.weight[rows], ~np.isneginf(lead)
-            count = possible.sum(axis=1)
-            known = np.where(possible, lead, 0.0)
-            mean = known.sum(axis=1) / count
-            apart = np.where(possible, lead - mean[:, None], 0.0)
-            spread += float(w @ ((apart**2).sum(axis=1) / count))
-            separable = separable and bool((lead <= 0).all())
-            certainty += float(w @ (1.0 / (lead == 0).sum(axis=1)))
-        return _Shape(separable, certainty / self.total, float(np.sqrt(spread / self.total)))
+    def summarize(self) -> _ScoreSummary:
+        """Return the properties that determine whether the likelihood has a maximum."""
+        limit_probability = variance = 0.0
+        is_separable = True
+        for rows, difference in self.score_differences():
+            w, is_possible = self.weight[rows], ~np.isneginf(difference)
+            n_possible = is_possible.sum(axis=1)
+            mean = np.where(is_possible, difference, 0.0).sum(axis=1) / n_possible
+            centered = np.where(is_possible, difference - mean[:, None], 0.0)
+            variance += float(w @ ((centered**2).sum(axis=1) / n_possible))
+            is_separable = is_separable and bool((difference <= 0).all())
+            n_largest = (difference == 0).sum(axis=1)
+            limit_probability += float(w @ (1.0 / n_largest))
+        limit_probability /= self.total
+        spread = float(np.sqrt(variance / self.total))
+        return _ScoreSummary(is_separable, limit_probability, spread)
 
 
-def _likelihood(scores: ClassScores, codes: IntArray, weight: FloatArray | None) -> _Likelihood:
-    """Prepare the likelihood of validated class scores; samples of weight 0 are left out."""
+def _make_likelihood(
+    scores: ClassScores, codes: IntArray, weight: FloatArray | None
+) -> _Likelihood:
+    """Create the likelihood of validated class scores, without samples of weight 0."""
     values: Array = scores.values
     if weight is None:
         weight = np.ones(codes.size)
     else:
         _, weight, values, codes = drop_zero_weights(weight, values, codes)
-    kept_scores = ClassScores(values, are_logits=scores.are_logits)
-    largest = 0.0
+    weighted_scores = ClassScores(values, are_logits=scores.are_logits)
+    max_size = 0.0
     for rows in row_blocks(*values.shape):
-        z = kept_scores.log_scores(rows)
-        largest = max(largest, float(np.abs(z[np.isfinite(z)]).max(initial=0.0)))
-    return _Likelihood(kept_scores, codes, weight, largest or 1.0)
+        z = weighted_scores.log_scores(rows)
+        max_size = max(max_size, float(np.abs(z[np.isfinite(z)]).max(initial=0.0)))
+    return _Likelihood(weighted_scores, codes, weight, max_size or 1.0)
 
 
-def temperature_of(
+def fit_temperature_of_scores(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None = None
 ) -> Temperature:
     """Fit the temperature of validated class scores, which may be probabilities."""
-    model = _likelihood(scores, codes, weight)
-    _refuse_impossible(model)
-    before = 1.0 * model.scale
-    inverse, note = _inverse(model, model.shape(), before)
-    nll = {at: model.nll(at) for at in (before, inverse)}
-    if nll[inverse] > nll[before]:
-        # Two temperatures a rounding apart.
-        inverse = before
+    model = _make_likelihood(scores, codes, weight)
+    _reject_impossible(model)
+    inverse_before = 1.0 * model.scale
+    inverse, note = _best_inverse_temperature(model, model.summarize(), inverse_before)
+    nll = {at: model.nll(at) for at in (inverse_before, inverse)}
+    if nll[inverse] > nll[inverse_before]:
+        # The two temperatures differ by rounding errors only.
+        inverse = inverse_before
     return Temperature(
         temperature=model.scale / inverse,
-        nll_before=nll[before],
+        nll_before=nll[inverse_before],
         nll_after=nll[inverse],
         n=int(model.codes.size),
         note=note,
     )
 
 
-def _refuse_impossible(model: _Likelihood) -> None:
+def _reject_impossible(model: _Likelihood) -> None:
     if model.scores.are_logits:
         return
     rows = np.arange(model.codes.size)
-    impossible = int((model.scores.values[rows, model.codes] == 0).sum())
-    if impossible:
+    n_impossible = int((model.scores.values[rows, model.codes] == 0).sum())
+    if n_impossible:
         raise DomainError(
-            f"`probabilities` must not be 0 for the true class; got {impossible} such samples, "
-            "which no temperature makes likely. Give logits, or raise the probabilities to the "
-            "smallest number their storage holds (6e-8 for float16)."
+            f"`probabilities` must not be 0 for the true class; got {n_impossible} such samples, "
+            "whose likelihood is 0 at any temperature. Pass logits, or raise the probabilities to "
+            "the smallest positive number of their dtype (6e-8 for float16)."
         )
 
 
-def _inverse(model: _Likelihood, shape: _Shape, before: float) -> tuple[float, str]:
-    """Return the best inverse temperature of the scaled scores, and what to know about it."""
+def _best_inverse_temperature(
+    model: _Likelihood, shape: _ScoreSummary, before: float
+) -> tuple[float, str]:
+    """Return the best inverse temperature of the scaled scores, and the note."""
     if shape.spread == 0:
-        return before, "the classes of each sample have equal scores: no temperature matters"
-    if shape.separable:
-        return _of_separable(model, shape, before)
-    flattest = 1.0 / (_FLAT * shape.spread)
-    # The derivative only rises: if it is not negative here, the minimum is at a higher one.
+        return before, "the classes of each sample have equal scores: the temperature has no effect"
+    if shape.is_separable:
+        return _bound_separable(model, shape, before)
+    flattest = 1.0 / (_MAX_SPREADS * shape.spread)
+    # The derivative is increasing: if it is at least 0 here, the minimum has a smaller inverse
+    # temperature.
     if model.nll_and_slope(flattest)[1] >= 0:
         note = (
-            "the scores are no better than guessing on these data, so the higher the temperature "
-            f"the better: it is bounded at {_FLAT:g} times the spread of the logits"
+            "the scores are not better than chance on these data, so the likelihood increases with "
+            f"the temperature: it is bounded at {_MAX_SPREADS:g} standard deviations of the logits"
         )
         return min(before, flattest), note
-    return _minimum(model, 1.0 / shape.spread), ""
+    return _minimize_nll(model, 1.0 / shape.spread), ""
 
 
-def _of_separable(model: _Likelihood, shape: _Shape, before: float) -> tuple[float, str]:
-    """Bound the temperature by the rule of succession, where the NLL falls towards 0."""
+def _bound_separable(model: _Likelihood, shape: _ScoreSummary, before: float) -> tuple[float, str]:
+    """Bound the temperature by the rule of succession if the NLL has no minimum above 0."""
     from scipy.optimize import brentq
 
-    said = "no sample is wrong here, so the lower the temperature the better: it is "
-    goal = (model.total + 1) / (model.total + 2)
-    if shape.certainty <= goal or model.label_probability(before) >= goal:
-        return before, said + "left at 1"
+    note = "there are no failures, so the likelihood increases as the temperature decreases: it is "
+    target = (model.total + 1) / (model.total + 2)
+    if shape.limit_probability <= target or model.label_probability(before) >= target:
+        return before, note + "left at 1"
 
     def short_of_goal(log_inverse: float) -> float:
-        return model.label_probability(float(np.exp(log_inverse))) - goal
+        return model.label_probability(float(np.exp(log_inverse))) - target
 
     low = high = float(np.log(before))
     while short_of_goal(high) < 0:
         high += 1.0
-    found = float(np.exp(brentq(short_of_goal, low, high, xtol=1e-12)))
-    return found, said + "bounded where the mean probability of the labels is (n + 1) / (n + 2)"
+    inverse = float(np.exp(brentq(short_of_goal, low, high, xtol=1e-12)))
+    return inverse, note + "bounded where the mean probability of the labels is (n + 1) / (n + 2)"
 
 
-def _minimum(model: _Likelihood, start: float) -> float:
+def _minimize_nll(model: _Likelihood, start: float) -> float:
     """Minimize the NLL over the logarithm of the temperature."""
     from scipy.optimize import brentq, minimize
 
@@ -338,10 +346,10 @@ def _minimum(model: _Likelihood, start: float) -> float:
     def slope(log_temperature: float) -> float:
         return model.nll_and_slope(float(np.exp(-log_temperature)))[1]
 
-    found = minimize(nll, [-np.log(start)], jac=True, method="L-BFGS-B", options={"gtol": 1e-8})
-    # The value of a minimum is flat: its place is known better from the root of the derivative,
-    # which is positive below it and negative above.
-    low = high = float(found.x[0])
+    result = minimize(nll, [-np.log(start)], jac=True, method="L-BFGS-B", options={"gtol": 1e-8})
+    # The root of the derivative is more accurate than the minimum of the flat NLL. As a function of
+    # log T, the derivative by the inverse temperature is positive below the root, negative above.
+    low = high = float(result.x[0])
     step = 1e-4
     while slope(low) < 0:
         low -= step

@@ -1,10 +1,10 @@
-"""The command line: parse, call, print; one file per command."""
+"""The command line: parse arguments, call the library, print the results; one file per command."""
 
 from typing import TYPE_CHECKING
 
 from abstain._foundation.lazy_imports import lazy_exports
 
-# At once, since its module has the same name.
+# Imported now, because the function has the name of its module.
 from abstain.cli.main import main as main
 
 if TYPE_CHECKING:

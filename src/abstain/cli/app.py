@@ -1,4 +1,4 @@
-"""The parser: one application, one command from each file, which is loaded when it is wanted."""
+"""The parser: one application whose commands are imported when they run."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from abstain.errors import InputError, MissingInputError
 
 @dataclass(frozen=True)
 class Command:
-    """A command: a sentence for `abstain --help`, and its function as ``module:name``.
+    """A command: its summary for `abstain --help`, and its function as ``module:name``.
 
-    The module is imported when the command runs. The function is one that cyclopts accepts, or a
+    The module is imported when the command runs. The function is accepted by cyclopts, or it is a
     `cyclopts.App`. A package adds a command with an entry point of the group ``abstain.commands``:
-    its name is the name of the command, its value the location of a `Command`.
+    its name is the name of the command, and its value is the location of a `Command`.
     """
 
     help: str
     function: str
-    #: Why it cannot be loaded; empty if that is not known.
+    #: Reason why the command cannot be loaded; empty if there is none or it is unknown.
     error: str = ""
 
     def load(self) -> Any:
-        """Import the function; raise an InputError if that fails."""
+        """Import the function; raise InputError if that fails."""
         if self.error:
             raise InputError(self.error)
         module, _, name = self.function.partition(":")
@@ -72,7 +72,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
 }
 
-#: Commands of abstain-bench, which this package does not install, and words after `abstain list`.
+#: Commands of abstain-bench, a separate package, and its catalogues in `abstain list`.
 _BENCH_COMMANDS: Final = frozenset({"benchmark", "data", "study"})
 _BENCH_CATALOGUES: Final = frozenset(
     {"corruptions", "datasets", "models", "protocols", "published", "studies", "tasks"}
@@ -80,14 +80,14 @@ _BENCH_CATALOGUES: Final = frozenset(
 
 
 def all_commands() -> dict[str, Command]:
-    """Return the commands of this package and of its extensions, which can replace none of them."""
+    """Return the commands of this package and of extensions; extensions replace no command."""
     commands = dict(COMMANDS)
     for extension in plugins.extensions(plugins.COMMANDS):
-        commands.setdefault(extension.name, _command_of(extension))
+        commands.setdefault(extension.name, _load_command(extension))
     return commands
 
 
-def _command_of(extension: EntryPoint) -> Command:
+def _load_command(extension: EntryPoint) -> Command:
     try:
         command: Command = plugins.load_extension(extension, Command)
     except InputError as error:
@@ -97,12 +97,12 @@ def _command_of(extension: EntryPoint) -> Command:
 
 
 def is_command(word: str) -> bool:
-    """Return whether a word names a command, also one of a package that is not installed."""
+    """Return whether a word is a command of this package, of an extension or of abstain-bench."""
     return word in COMMANDS or word in _BENCH_COMMANDS or word in all_commands()
 
 
 def application(words: list[str]) -> App:
-    """Return the parser with the commands among the words; the others are only listed."""
+    """Return the parser; commands that are not among the words are listed but not imported."""
     return _build(_commands_for(words), words)
 
 
@@ -131,9 +131,9 @@ def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
         "predictions. Every command accepts --traceback, which prints where an error occurred.",
         version=__version__,
         help_format="plaintext",
-        # A file may be named "[1].csv": nothing here is JSON.
+        # A file may be named "[1].csv", so arguments are not parsed as JSON.
         default_parameter=Parameter(json_list=False, json_dict=False),
-        # `abstain.cli.main` says that it was stopped.
+        # `abstain.cli.main` handles the interrupt.
         suppress_keyboard_interrupt=False,
     )
     for name, command in commands.items():
@@ -145,19 +145,19 @@ def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
 
 
 def _commands_for(words: list[str]) -> dict[str, Command]:
-    """Return all commands, or those of this package alone if one of them is called."""
+    """Return all commands, or only those of this package if one of them is called."""
     _check_bench_is_installed(words)
     if words and words[0] in COMMANDS:
         return COMMANDS
     commands = all_commands()
     if words and words[0] not in commands and not words[0].startswith("-"):
-        # Cyclopts loads every command to suggest one for an unknown word.
+        # Cyclopts imports every command to suggest one for an unknown word.
         return _loadable(commands)
     return commands
 
 
 def _check_bench_is_installed(words: list[str]) -> None:
-    """Raise an error that names abstain-bench if the words need it and it is not installed."""
+    """Raise an error if the words require abstain-bench and it is not installed."""
     if words and words[0] in _BENCH_COMMANDS:
         missing, group = f"the command {words[0]!r}", plugins.COMMANDS
     elif words[:1] == ["list"] and _BENCH_CATALOGUES.intersection(words[1:2]):
@@ -167,5 +167,5 @@ def _check_bench_is_installed(words: list[str]) -> None:
     name = words[0] if group == plugins.COMMANDS else words[1]
     if name not in {extension.name for extension in plugins.extensions(group)}:
         raise MissingInputError(
-            f"{missing} needs the package abstain-bench: pip install abstain-bench"
+            f"{missing} requires the package abstain-bench: pip install abstain-bench"
         )

@@ -1,4 +1,4 @@
-"""`abstain cascade`: who answers (a model, a larger one, a person), with a guarantee."""
+"""`abstain cascade`: choose thresholds for a cascade of models and a person, and check them."""
 
 import sys
 from dataclasses import dataclass
@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.command_line import flag
-from abstain.cli.console import working
-from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.parts import picked, picks_of
-from abstain.cli.stages import CascadeSource, applied_sets, stages_of
+from abstain.cli.command_line import to_flag
+from abstain.cli.console import show_status
+from abstain.cli.options import DEFAULT_COLUMNS, Columns, Loss, OptionalLevel, repeatable
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.stages import CascadeSource, parse_stages, read_test_sets
+from abstain.cli.subsets import parse_column_value, parse_column_values
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Scale
 
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from abstain.evaluation import CascadeChecks
     from abstain.thresholds.cascade import Cascade
 
-#: The exit status when nothing could be found that keeps what was asked for.
+#: Exit status if no cascade attains the target.
 UNATTAINABLE = 3
 
 _LEVEL = 0.95
@@ -29,8 +36,8 @@ _CASCADE: Final = "cascade.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is asked of the cascade."""
+class CascadeTarget:
+    """The target of the cascade."""
 
     max_risk: Annotated[
         float | None, Parameter(help="Largest risk of all answers, including those of the person")
@@ -53,7 +60,7 @@ class Asked:
     ] = None
     cost: Annotated[
         tuple[str, ...],
-        several("NAME=COST per sample of a stage or the person; error=COST of a loss of 1"),
+        repeatable("NAME=COST per sample of a stage or the person; error=COST of a loss of 1"),
     ] = ()
     ordered_by: Annotated[
         float | None,
@@ -64,42 +71,45 @@ class Asked:
     ] = None
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `set_cascade` that were given."""
+        """Return the passed options of `set_cascade`."""
         if self.max_risk is None:
             raise InputError(
                 "name the largest risk with --max-risk, or a saved cascade with --rule"
             )
         names = ("max_risk", "delta", "capacity", "per_day", "overflow", "ordered_by", "seed")
-        found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
-        return found | ({"costs": self._costs()} if self.cost else {})
+        options = {name: getattr(self, name) for name in names}
+        options = {name: value for name, value in options.items() if value is not None}
+        if self.cost:
+            options["costs"] = self._costs()
+        return options
 
     def _costs(self) -> dict[str, float]:
-        out: dict[str, float] = {}
+        costs: dict[str, float] = {}
         for text in self.cost:
-            name, mark, price = text.rpartition("=")
+            name, _, cost_text = text.rpartition("=")
             try:
-                out[name] = float(price)
+                cost = float(cost_text)
             except ValueError:
-                mark = ""
-            if not mark or not name:
+                cost = None
+            if not name or cost is None:
                 raise InputError(f"--cost takes NAME=COST, such as large=10; got {text!r}")
-        return out
+            costs[name] = cost
+        return costs
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The options that were given, as flags."""
-        return tuple(
-            flag(n) for n in self.__dataclass_fields__ if getattr(self, n) not in {None, ()}
-        )
+    def flags(self) -> tuple[str, ...]:
+        """The passed options, as flags."""
+        names = self.__dataclass_fields__
+        return tuple(to_flag(name) for name in names if getattr(self, name) not in {None, ()})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Samples:
-    """Where the models are found, what is known of the person, and on what the cascade is used."""
+class CascadeData:
+    """The data of the models, of the person, and for the check."""
 
     stage: Annotated[
         tuple[str, ...],
-        several(
+        repeatable(
             "Models in the order of the stages: NAME=CONFIDENCE,CORRECT (columns of FILE; with "
             "--label NAME=CONFIDENCE,PREDICTION), NAME=COLUMN=VALUE (rows of FILE, matched by "
             "--id) or NAME=FILE"
@@ -112,29 +122,29 @@ class Samples:
         float | None, Parameter(help="Assumed error rate of the person [default: 0]")
     ] = None
     calibrate: Annotated[
-        tuple[str, ...], several("COLUMN=VALUE of the calibration rows of FILE")
+        tuple[str, ...], repeatable("COLUMN=VALUE of the calibration rows of FILE")
     ] = ()
     apply: Annotated[
         tuple[str, ...],
-        several(
+        repeatable(
             "Test data: a file, COLUMN=VALUE of FILE, or one file per stage, separated by commas"
         ),
     ] = ()
 
     def source(self, file: Path | None, columns: Columns) -> CascadeSource:
-        """Return where the calibration samples are."""
-        picks = picks_of(self.calibrate, "--calibrate")
-        return CascadeSource(file, stages_of(self.stage), columns, picks, self.person)
+        """Return the description of the calibration samples."""
+        conditions = parse_column_values(self.calibrate, "--calibrate")
+        return CascadeSource(file, parse_stages(self.stage), columns, conditions, self.person)
 
     def paths(self) -> list[Path]:
         """Return the files of --apply."""
-        files = [text for text in self.apply if picked(text) is None]
-        return [Path(part) for text in files for part in text.split(",")]
+        file_lists = [text for text in self.apply if parse_column_value(text) is None]
+        return [Path(name) for file_list in file_lists for name in file_list.split(",")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CascadePlaces:
-    """Where cascades come from and go to."""
+class CascadeFiles:
+    """Input and output files of cascades."""
 
     rule: Annotated[
         Path | None, Parameter(help="Saved cascade to check, instead of choosing one")
@@ -145,23 +155,23 @@ class CascadePlaces:
     ] = None
 
 
-_NOTHING, _SAMPLES, _PLACES = Asked(), Samples(), CascadePlaces()
+_NO_TARGET, _NO_DATA, _NO_FILES = CascadeTarget(), CascadeData(), CascadeFiles()
 
 
 def cascade(
     file: Annotated[Path | None, Parameter(help="Calibration predictions of all models")] = None,
     /,
     *,
-    samples: Annotated[Samples, Parameter(name="*")] = _SAMPLES,
-    asked: Annotated[Asked, Parameter(name="*")] = _NOTHING,
+    data: Annotated[CascadeData, Parameter(name="*")] = _NO_DATA,
+    target: Annotated[CascadeTarget, Parameter(name="*")] = _NO_TARGET,
     loss: Loss = None,
     scale: Annotated[
         Scale | None,
         Parameter(help="Scale of the confidence columns, if their values are ambiguous"),
     ] = None,
-    level: LevelIfGiven = None,
-    places: Annotated[CascadePlaces, Parameter(name="*")] = _PLACES,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    level: OptionalLevel = None,
+    paths: Annotated[CascadeFiles, Parameter(name="*")] = _NO_FILES,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose thresholds for a cascade of models and a person, with a guarantee.
 
@@ -171,92 +181,111 @@ def cascade(
     """
     from abstain.report.output import CASCADE
 
-    _refuse_idle(columns, samples, asked, level)
-    source = samples.source(file, columns)
-    read = [file, places.rule, *source.files, *samples.paths()]
-    to = place(places.out, [_CASCADE, *RESULTS, REPORT], read)
-    with working("Choosing"):
-        calibration, notes = _calibration(source, samples, places)
-        more: dict[str, Any] = {"loss": loss, "scale": scale}
-        chosen = _chosen(calibration, asked, more, places)
-        sets, told = applied_sets(samples.apply, source, samples.person_error)
-    with working("Checking"):
-        more["level"] = _LEVEL if level is None else level
-        noted = [*notes, *told]
-        checks = ab.check_cascade(chosen, sets, calibration=calibration, notes=noted, **more)
-    apart = _saved_apart(chosen, places)
-    finish(lambda: CASCADE.terminal(checks), lambda: _files(checks, file), to, before=apart)
-    if not chosen.attainable:
-        # A pipe closed by its reader would otherwise be noticed after the last handler.
+    _check_options(columns, data, target, level)
+    source = data.source(file, columns)
+    input_files = [file, paths.rule, *source.files, *data.paths()]
+    output = check_folder(paths.out, [_CASCADE, *RESULTS, REPORT], input_files)
+    options: dict[str, Any] = {"loss": loss, "scale": scale}
+    with show_status("Choosing"):
+        calibration, calibration_notes = _read_calibration(source, data, paths)
+        chosen_cascade = _get_cascade(calibration, target, options, paths)
+        test_sets, test_notes = read_test_sets(data.apply, source, data.person_error)
+    with show_status("Checking"):
+        checks = ab.check_cascade(
+            chosen_cascade,
+            test_sets,
+            calibration=calibration,
+            notes=[*calibration_notes, *test_notes],
+            level=_LEVEL if level is None else level,
+            **options,
+        )
+    saved_files = _save_cascade(chosen_cascade, paths)
+    write_and_print(
+        lambda: CASCADE.terminal(checks),
+        lambda: _make_files(checks, file),
+        output,
+        before=saved_files,
+    )
+    if not chosen_cascade.attainable:
+        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
 
-def _refuse_idle(columns: Columns, samples: Samples, asked: Asked, level: float | None) -> None:
-    """Refuse options that would change nothing."""
-    idle = [flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
-    if idle:
+def _check_options(
+    columns: Columns, data: CascadeData, target: CascadeTarget, level: float | None
+) -> None:
+    """Raise an error for options without effect."""
+    unused = [to_flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
+    if unused:
         raise InputError(
-            f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
+            f"a cascade is chosen and checked on all samples together; drop {', '.join(unused)}"
         )
-    if asked.overflow is not None and asked.per_day is None:
+    if target.overflow is not None and target.per_day is None:
         raise InputError(
-            "--overflow is about days with more than --capacity; add --per-day or drop it"
+            "--overflow is a share of days, so it requires --per-day; add --per-day, or drop "
+            "--overflow"
         )
-    if level is not None and not samples.apply:
+    if level is not None and not data.apply:
         raise InputError(
-            "--level: about the data of --apply, and there are none; add them or drop it"
+            "--level has no effect without the test data of --apply; add --apply, or drop it"
         )
 
 
-def _calibration(
-    source: CascadeSource, samples: Samples, places: CascadePlaces
+def _read_calibration(
+    source: CascadeSource, data: CascadeData, paths: CascadeFiles
 ) -> tuple[dict[str, Any] | None, list[Any]]:
-    """Return what the cascade is chosen on, with the notes of the reader; None for a saved one."""
-    if places.rule is not None:
+    """Return the calibration data and the notes of the reader; None for a saved cascade."""
+    if paths.rule is not None:
         return None, []
     if not source.stages:
         raise InputError(
             "name the models with --stage, such as --stage small=conf_small,correct_small"
         )
-    return source.chosen_on(samples.person_error)
+    return source.read_calibration(data.person_error)
 
 
-def _chosen(
-    calibration: dict[str, Any] | None, asked: Asked, more: dict[str, Any], places: CascadePlaces
+def _get_cascade(
+    calibration: dict[str, Any] | None,
+    target: CascadeTarget,
+    options: dict[str, Any],
+    paths: CascadeFiles,
 ) -> "Cascade":
+    """Choose a cascade, or load a saved one."""
     if calibration is not None:
-        return ab.set_cascade(calibration, **more, **asked.options())
-    if asked.given:
-        raise InputError(f"--rule brings its own thresholds; drop {', '.join(asked.given)}")
-    return read_cascade(places.rule or Path())
+        return ab.set_cascade(calibration, **options, **target.options())
+    if target.flags:
+        raise InputError(f"--rule has thresholds; drop {', '.join(target.flags)}")
+    return read_cascade(paths.rule or Path())
 
 
 def read_cascade(path: Path) -> "Cascade":
-    """Read a saved cascade; refuse a file that holds something else."""
+    """Load a saved cascade; raise an error if the file contains another object."""
     from abstain.tables import load
     from abstain.thresholds.cascade import Cascade
 
-    found = load(path)
-    if not isinstance(found, Cascade):
-        raise FileFormatError(f"{path.name} holds no cascade but a {type(found).__name__}")
-    return found
+    cascade = load(path)
+    if not isinstance(cascade, Cascade):
+        raise FileFormatError(f"{path.name} contains a {type(cascade).__name__}, not a cascade")
+    return cascade
 
 
-def _saved_apart(chosen: "Cascade", places: CascadePlaces) -> list[Path]:
-    """Save the cascade where --save says."""
+def _save_cascade(cascade: "Cascade", paths: CascadeFiles) -> list[Path]:
+    """Write the file of --save."""
     from abstain.tables import save
 
-    return [] if places.save is None else [save(chosen, places.save)]
+    return [] if paths.save is None else [save(cascade, paths.save)]
 
 
-def _files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
+def _make_files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report.output import CASCADE
     from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
-    page = CASCADE.html(checks, source=name, command=command())
-    left = files_of({"results": checks.rows()}, page)
-    if checks.frontier is not None:
-        left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
-    return {_CASCADE: json_file(checks.cascade), **left}
+    page = CASCADE.html(checks, source=name, command=current_command())
+    tables = {"results": checks.rows()}
+    if checks.frontier is None:
+        files = make_files(tables, page)
+    else:
+        files = make_files(tables, page, checks, ("svg", "png"))
+    return {_CASCADE: json_file(checks.cascade), **files}

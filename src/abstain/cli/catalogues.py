@@ -12,39 +12,40 @@ from abstain.errors import InputError
 
 @dataclass(frozen=True)
 class ListedCatalogue:
-    """One catalogue as `abstain list` prints it.
+    """A catalogue that `abstain list` prints.
 
-    A package adds one with an entry point of the group ``abstain.catalogues``: its name is the word
-    after `abstain list`, its value the location of a `ListedCatalogue`. If the word exists already,
-    the catalogue is printed after the existing ones.
+    A package adds a catalogue with an entry point of the group ``abstain.catalogues``: its name is
+    the word after `abstain list`, and its value is the location of a `ListedCatalogue`. If the word
+    exists, the catalogue is printed after the existing ones.
     """
 
     title: str
-    #: Where the names of its entries are used.
+    #: Description of the places where names of entries are used.
     usage: str
-    #: Its entries by name, or a function that returns them, as ``module:name``.
+    #: Location of a mapping from name to entry, or of a function that returns it: ``module:name``.
     entries: str
-    #: From an entry to the sentences under its title.
+    #: Returns the sentences below the title of an entry.
     describe: Callable[[Any], Iterable[str]]
     #: Entries in addition to those of `entries`.
     extra_entries: tuple[Any, ...] = ()
-    #: Whether importing the entries needs torch.
+    #: Whether the import of the entries requires torch.
     needs_torch: bool = False
-    #: Returns the end of `usage`, where only the module of the entries knows it.
+    #: Returns the end of `usage`, if it depends on the module of the entries.
     usage_suffix: Callable[[], str] = str
-    #: Why it cannot be loaded; empty if it can.
+    #: Reason why the catalogue cannot be loaded; empty if there is none.
     error: str = ""
 
 
 def all_catalogues() -> dict[str, tuple[ListedCatalogue, ...]]:
-    """Return the catalogues of this package and of all packages that extend it, by word."""
-    found = dict(CATALOGUES)
+    """Return the catalogues of this package and of its extensions, by word."""
+    catalogues = dict(CATALOGUES)
     for extension in plugins.extensions(plugins.CATALOGUES):
-        found[extension.name] = (*found.get(extension.name, ()), _catalogue_of(extension))
-    return found
+        name = extension.name
+        catalogues[name] = (*catalogues.get(name, ()), _load_catalogue(extension))
+    return catalogues
 
 
-def _catalogue_of(extension: EntryPoint) -> ListedCatalogue:
+def _load_catalogue(extension: EntryPoint) -> ListedCatalogue:
     try:
         catalogue: ListedCatalogue = plugins.load_extension(extension, ListedCatalogue)
     except InputError as error:
@@ -59,7 +60,7 @@ def _needs_sentence(needs: Iterable[Any]) -> str:
 
 
 def names_sentence(title: str, names: Iterable[str]) -> str:
-    """List names behind a title; an empty text if there are none."""
+    """Return a sentence with a title and names; return an empty text without names."""
     listed = ", ".join(dict.fromkeys(names))
     return f"{title}: {listed}." if listed else ""
 
@@ -88,7 +89,7 @@ def _rule(rule: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Logits:
-    """The population that studies make, which has parameters in place of an entry."""
+    """A simulated population that is no entry of a catalogue."""
 
     name: str = "logits"
     title: str = "labeled class scores"
@@ -100,12 +101,12 @@ def describe_meaning(entry: Any) -> tuple[str, ...]:
     return entry.meaning, getattr(entry, "source", "")
 
 
-#: What is printed for each word, one or more catalogues.
+#: Catalogues by the word after `abstain list`.
 CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
     "metrics": (
         ListedCatalogue(
             "Metrics of a confidence score",
-            "Also with numbers of your own: ",
+            "Also with custom parameters: ",
             "abstain.metrics:METRICS",
             _metric,
             usage_suffix=lazy_function("abstain.metrics.catalogue:describe_numbered_names"),
@@ -114,7 +115,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
     "scores": (
         ListedCatalogue(
             "Confidence scores",
-            "With a temperature: msr@T=1.5. Your own confidence columns need no name here",
+            "With a temperature: msr@T=1.5. Confidence columns of a file are used by their names",
             "abstain.confidence:SCORES",
             lambda s: (_needs_sentence(s.needs), s.source),
         ),
@@ -127,7 +128,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
     ),
     "losses": (
         ListedCatalogue(
-            "What counts as wrong",
+            "Losses that define an error",
             "For --loss",
             "abstain.predictions:LOSSES",
             lambda loss: (loss.source,),
@@ -143,7 +144,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
     ),
     "populations": (
         ListedCatalogue(
-            "Simulated populations, of which the truth is known",
+            "Simulated populations with known true values",
             "For `abstain study NAME --population` and ab.simulate.make",
             "abstain.simulate:POPULATIONS",
             describe_meaning,
@@ -152,7 +153,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
     ),
     "objectives": (
         ListedCatalogue(
-            "What networks minimize",
+            "Training objectives of networks",
             "For abstain.training.make; the first three also for configurations of "
             "`abstain study finetune`",
             "abstain.training:OBJECTIVES",
@@ -162,7 +163,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
     ),
     "rank-weights": (
         ListedCatalogue(
-            "Weights by rank that make a metric an objective",
+            "Rank weights that turn a metric into an objective",
             "For abstain.training.RankWeightedLoss",
             "abstain.training:RANK_WEIGHTS",
             lambda w: (f"Metric: {w.metric}.", w.source),

@@ -1,34 +1,34 @@
-"""What the command line was given, and options of the library in its words."""
+"""The arguments of the command, and options of the library written as flags."""
 
 import shlex
 from contextvars import ContextVar
 
-#: The arguments of the run in progress, for the report to repeat.
+#: The arguments of the current command, which reports repeat.
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
-#: Options of the library that have another name on the command line, where --loss names a kind
-#: of loss and one --limit follows another.
-_NAMES_HERE = {"loss": "own_loss", "abstention_cost": "cost", "limits": "limit"}
+#: Options of the library that have another name on the command line. There, --loss names a kind of
+#: loss, and --limit is repeated.
+_FLAG_NAMES = {"loss": "own_loss", "abstention_cost": "cost", "limits": "limit"}
 
 
-def as_flag(name: str, value: object) -> str:
-    """Write an option as a flag, its value as a shell takes it; for a list, a flag each.
+def format_flag(name: str, value: object) -> str:
+    """Format an option and its value for a shell; for a list, write one flag per entry.
 
     Examples
     --------
-    >>> as_flag("unknown_label", None), as_flag("logits", "z_*"), as_flag("label", "-x")
+    >>> format_flag("unknown_label", None), format_flag("logits", "z_*"), format_flag("label", "-x")
     ('--unknown-label', "--logits 'z_*'", '--label=-x')
     """
-    own = flag(_NAMES_HERE.get(name, name))
+    option_flag = to_flag(_FLAG_NAMES.get(name, name))
     if isinstance(value, list):
-        return " ".join(as_flag(name, item) for item in value)
+        return " ".join(format_flag(name, item) for item in value)
     if value is None or value is True:
-        return own
-    given = shlex.quote(str(value))
-    return f"{own}={given}" if given.startswith("-") else f"{own} {given}"
+        return option_flag
+    text = shlex.quote(str(value))
+    return f"{option_flag}={text}" if text.startswith("-") else f"{option_flag} {text}"
 
 
-def flag(name: str) -> str:
-    """Write the name of an option as a flag."""
+def to_flag(name: str) -> str:
+    """Format the name of an option as a flag."""
     return f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""`abstain compare`: from files of predictions to differences, rankings and a report."""
+"""`abstain compare`: compare methods on files of predictions, with tests and rankings."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.console import working
+from abstain.cli.console import show_status
 from abstain.cli.options import (
-    USUAL_COLUMNS,
+    DEFAULT_COLUMNS,
     Clustered,
     Columns,
     Files,
     Level,
     Loss,
     Seed,
-    several,
+    repeatable,
 )
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.predictions import FILENAME, read, split_by
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import FILENAME, add_split_columns, read_files
 from abstain.errors import AbstainError
 from abstain.metrics.catalogue import DEFAULT_METRIC
 
@@ -29,8 +36,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tests:
-    """How `compare` tells a difference from chance."""
+class TestOptions:
+    """Options of `compare` for significance tests and rankings."""
 
     test: Annotated[
         Literal["influence", "bootstrap", "permutation"], Parameter(help="Test of the differences")
@@ -61,29 +68,29 @@ class Tests:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What is printed and left behind."""
+    """Options of `compare` for its output."""
 
     figures: Annotated[
         tuple[Literal["svg", "pdf", "png"], ...],
-        several("Format of the figures written to --out"),
+        repeatable("Format of the figures written to --out"),
     ] = ()
     out: Annotated[Path | None, Parameter(help="Folder for tables and report.html")] = None
     full: Annotated[bool, Parameter(help="Print all tables", negative=())] = False
 
 
-_TESTS, _OUTPUT = Tests(), OutputOptions()
+_TESTS, _OUTPUT = TestOptions(), OutputOptions()
 
 
 def compare(
     files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
     score: Annotated[
         tuple[str, ...],
-        several("Score (default: the named confidences, otherwise all; `abstain list scores`)"),
+        repeatable("Score (default: the named confidences, otherwise all; `abstain list scores`)"),
     ] = (),
-    metric: Annotated[tuple[str, ...], several("Metric (`abstain list metrics`)")] = (
+    metric: Annotated[tuple[str, ...], repeatable("Metric (`abstain list metrics`)")] = (
         DEFAULT_METRIC,
     ),
     loss: Loss = None,
@@ -93,7 +100,7 @@ def compare(
     methods_from: Annotated[
         str | None, Parameter(help="Column with the method (model), or 'filename'")
     ] = None,
-    tests: Annotated[Tests, Parameter(name="*")] = _TESTS,
+    tests: Annotated[TestOptions, Parameter(name="*")] = _TESTS,
     output: Annotated[OutputOptions, Parameter(name="*")] = _OUTPUT,
 ) -> None:
     """Compare methods on the same samples with intervals, tests and rankings.
@@ -103,51 +110,60 @@ def compare(
     """
     from abstain.report import comparison_terminal
 
-    _refuse_idle(columns, tests, output, lonely=methods_from == FILENAME and len(files) < 2)
-    to = place(output.out, [*RESULTS, REPORT], files)
-    asked, (runs, methods) = split_by(columns, files, runs_from, methods_from)
-    reading = read(files, asked)
+    has_one_method = methods_from == FILENAME and len(files) < 2
+    _check_options(columns, tests, output, has_one_method=has_one_method)
+    folder = check_folder(output.out, [*RESULTS, REPORT], files)
+    split_columns, (runs, methods) = add_split_columns(columns, files, runs_from, methods_from)
+    reading = read_files(files, split_columns)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
-    with working("Comparing"):
+    with show_status("Comparing"):
         comparison = ab.compare(
             reading,
-            scores=score or _named(reading, columns),
+            scores=score or _requested_confidences(reading, columns),
             metrics=metric,
             rng=options.pop("seed"),
             published_test=options.pop("literature"),
             notes=reading.notes,
             **options,
         )
-    finish(
+    write_and_print(
         lambda: comparison_terminal(comparison, full=output.full),
-        lambda: _files(comparison, reading.source, output.figures),
-        to,
+        lambda: _make_files(comparison, reading.source, output.figures),
+        folder,
     )
 
 
-def _refuse_idle(columns: Columns, tests: Tests, output: OutputOptions, *, lonely: bool) -> None:
-    """Refuse options that nothing would read."""
-    if lonely:
+def _check_options(
+    columns: Columns, tests: TestOptions, output: OutputOptions, *, has_one_method: bool
+) -> None:
+    """Raise an error for options without effect."""
+    if has_one_method:
         raise AbstainError(
-            "--methods-from filename needs a file for each method; got one. Name more, or drop it"
+            "--methods-from filename requires one file per method; got one file. Name more files, "
+            "or drop it"
         )
     if output.figures and output.out is None:
-        raise AbstainError("--figures needs a folder to leave them in: --out")
+        raise AbstainError("--figures requires --out, the folder for the figures")
     if columns.group and not tests.clustered:
-        raise AbstainError("--group: without effect but with --clustered; add that, or drop it")
+        raise AbstainError(
+            "--group has no effect without --clustered; add --clustered, or drop --group"
+        )
 
 
-def _named(reading: "Reading", columns: Columns) -> list[str] | None:
-    """Return the confidences that were asked for by name, if any."""
+def _requested_confidences(reading: "Reading", columns: Columns) -> list[str] | None:
+    """Return the confidences that --confidence names, if it was passed."""
     if not columns.confidence:
         return None
     return list(next(iter(reading.values())).confidence or {})
 
 
-def _files(comparison: "Comparison", source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
+def _make_files(
+    comparison: "Comparison", source: str, formats: tuple[str, ...]
+) -> dict[str, bytes]:
     from abstain.report import comparison_html
 
-    first, *others = comparison.TABLES
-    tables = {"results": comparison.rows(first)} | {name: comparison.rows(name) for name in others}
-    page = comparison_html(comparison, source=source, command=command())
-    return files_of(tables, page, comparison, formats)
+    main_table, *other_tables = comparison.TABLES
+    tables = {"results": comparison.rows(main_table)}
+    tables |= {name: comparison.rows(name) for name in other_tables}
+    page = comparison_html(comparison, source=source, command=current_command())
+    return make_files(tables, page, comparison, formats)

@@ -1,4 +1,4 @@
-"""`abstain completion`: what makes a shell complete commands and options."""
+"""`abstain completion`: print a script with which a shell completes commands and options."""
 
 from typing import Annotated, Literal
 
@@ -22,5 +22,5 @@ def completion(
 
     fish: abstain completion fish > ~/.config/fish/completions/abstain.fish
     """
-    # As it is: a tab or a bracket of a script is no layout.
+    # Written without rich, which would interpret brackets and tabs.
     console().file.write(complete_application().generate_completion(shell=shell))

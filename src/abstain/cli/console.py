@@ -1,6 +1,6 @@
-"""Where commands print: as wide as the terminal, 100 columns where there is none.
+"""Print results on standard output and the progress of a command on standard error.
 
-Results go to standard output, and what is going on to standard error.
+Lines are as wide as the terminal, or 100 columns in a pipe or a file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,78 +17,78 @@ from abstain.plots.formatting import escape_control_characters
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-#: For lines about a work of seconds.
-_OFTEN: Final = 5.0
+#: Minimum number of seconds between two lines of progress without a terminal.
+_SECONDS_BETWEEN_LINES: Final = 5.0
 
 
 def console() -> Console:
     """Return the console of standard output."""
     out = Console()
-    # Rich falls back to 80 columns in a pipe or a file; the tables are laid out for 100. Asked for
-    # colors there by FORCE_COLOR, as cells of notebooks are, it takes either for a terminal.
+    # In a pipe or a file, rich falls back to 80 columns, but the tables are designed for 100. If
+    # FORCE_COLOR is set, as in cells of notebooks, rich treats a pipe as a terminal.
     return out if out.file.isatty() else Console(width=100)
 
 
-def moving() -> Console | None:
-    """Return the console of standard error where what was printed can be written over."""
+def interactive_stderr() -> Console | None:
+    """Return the console of standard error if it is a terminal, where lines can be replaced."""
     err = Console(stderr=True)
     return err if err.is_terminal and err.file.isatty() else None
 
 
-def line(words: str) -> Text:
-    """Return words as they are: rich reads markup in a plain string."""
-    return Text(escape_control_characters(words))
+def plain_text(text: str) -> Text:
+    """Return text for rich that is not interpreted as markup."""
+    return Text(escape_control_characters(text))
 
 
-def say(words: str) -> None:
-    """Print words on standard output, however long they are."""
-    console().print(line(words), soft_wrap=True)
+def print_text(text: str) -> None:
+    """Print text on standard output without wrapping it."""
+    console().print(plain_text(text), soft_wrap=True)
 
 
-def leave_word(left: Sequence[Path]) -> None:
-    """Say which files were left behind, if any."""
-    if left:
-        say("Left " + ", ".join(str(path) for path in left))
+def print_written_files(paths: Sequence[Path]) -> None:
+    """Print the paths of written files, if there are any."""
+    if paths:
+        print_text("Wrote " + ", ".join(str(path) for path in paths))
 
 
 @contextmanager
-def working(words: str) -> Iterator[Callable[[str], None]]:
-    """Say on the terminal what goes on, until it is done.
+def show_status(activity: str) -> Iterator[Callable[[str], None]]:
+    """Show an activity on standard error while it lasts; yield a function that shows its progress.
 
-    Whoever works may say how far it is: behind these words, or where there is no terminal in a line
-    now and then.
+    Without a terminal, a line of progress is printed every few seconds.
     """
-    if err := moving():
-        with err.status(words) as shown:
-            yield lambda more: shown.update(escape_control_characters(f"{words}: {more}"))
-        return
-    err, since = Console(stderr=True), [monotonic()]
-
-    def told(more: str) -> None:
-        if monotonic() - since[0] >= _OFTEN:
-            since[0] = monotonic()
-            err.print(
-                escape_control_characters(f"{words}: {more}"),
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
+    if err := interactive_stderr():
+        with err.status(activity) as status:
+            yield lambda progress: status.update(
+                escape_control_characters(f"{activity}: {progress}")
             )
+        return
+    err = Console(stderr=True)
+    last_time = monotonic()
 
-    yield told
+    def print_progress(progress: str) -> None:
+        nonlocal last_time
+        if monotonic() - last_time < _SECONDS_BETWEEN_LINES:
+            return
+        last_time = monotonic()
+        text = escape_control_characters(f"{activity}: {progress}")
+        err.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    yield print_progress
 
 
 @contextmanager
-def interruptible(said: str) -> Iterator[None]:
-    """Say what is left after Ctrl-C, and end with its exit status."""
+def exit_on_interrupt(message: str) -> Iterator[None]:
+    """Print a message after Ctrl-C, and exit with status 130."""
     try:
         yield
     except KeyboardInterrupt:
-        Console(stderr=True).print(f"Interrupted: {said}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"Interrupted: {message}", highlight=False, soft_wrap=True)
         raise SystemExit(130) from None
 
 
-def progress() -> "Progress | AbstractContextManager[None]":
-    """Return a bar where there is a terminal."""
+def progress_bar() -> "Progress | AbstractContextManager[None]":
+    """Return a progress bar, or an empty context without a terminal."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -97,7 +97,7 @@ def progress() -> "Progress | AbstractContextManager[None]":
         TimeElapsedColumn,
     )
 
-    if (err := moving()) is None:
+    if (err := interactive_stderr()) is None:
         return nullcontext()
     return Progress(
         TextColumn("{task.description}", markup=False),
@@ -109,8 +109,8 @@ def progress() -> "Progress | AbstractContextManager[None]":
     )
 
 
-def time_said(seconds: float) -> str:
-    """Write how long something takes, roughly."""
+def format_duration(seconds: float) -> str:
+    """Format a duration, rounded to seconds, minutes or tenths of an hour."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60

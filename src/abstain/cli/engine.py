@@ -1,4 +1,4 @@
-"""Where `evaluate` reads and counts: in memory, in batches, or by the processes of a cluster."""
+"""Options of `evaluate` for data in memory, in a stream of batches, or on a cluster."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.console import interruptible, time_said, working
+from abstain.cli.console import exit_on_interrupt, format_duration, show_status
 from abstain.cli.options import Columns
 from abstain.cli.predictions import reading_options
 from abstain.errors import InputError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Where `evaluate` reads and counts."""
+    """Options for the computation of `evaluate`."""
 
     engine: Annotated[
         Literal["memory", "stream", "dask"],
@@ -51,41 +51,53 @@ class Engine:
 
     @property
     def in_memory(self) -> bool:
-        """Whether all samples are read at once; refuses options without effect."""
-        idle = ["--resume"] if self.resume is not None and self.engine != "stream" else []
-        idle += ["--memory"] if self.memory is not None and self.engine != "stream" else []
-        idle += ["--skip-bad"] if self.skip_bad and self.engine == "memory" else []
-        idle += ["--scheduler"] if self.scheduler and self.engine != "dask" else []
-        if idle:
-            other = "dask" if idle == ["--scheduler"] else "stream"
-            msg = f"{', '.join(idle)}: without effect with --engine {self.engine}; take --engine "
-            raise InputError(f"{msg}{other}, or drop {'it' if len(idle) == 1 else 'them'}")
+        """Whether all samples are read into memory."""
         return self.engine == "memory"
 
+    def check(self) -> None:
+        """Raise an error for options that have no effect with this engine."""
+        unused = []
+        if self.resume is not None and self.engine != "stream":
+            unused.append("--resume")
+        if self.memory is not None and self.engine != "stream":
+            unused.append("--memory")
+        if self.skip_bad and self.engine == "memory":
+            unused.append("--skip-bad")
+        if self.scheduler and self.engine != "dask":
+            unused.append("--scheduler")
+        if unused:
+            verb = "has" if len(unused) == 1 else "have"
+            required = "dask" if unused == ["--scheduler"] else "stream"
+            raise InputError(
+                f"{', '.join(unused)} {verb} no effect with --engine {self.engine}; add --engine "
+                f"{required}, or drop {'it' if len(unused) == 1 else 'them'}"
+            )
+
     def scan(self, files: tuple[Path, ...], columns: Columns) -> "PredictionScan":
-        """Find the parts of one set of predictions."""
-        given, options = [str(file) for file in files], reading_options(columns)
+        """Prepare the files of one set of predictions for reading in batches."""
+        options = reading_options(columns)
         if options.pop("long"):
             raise InputError(
-                "--long brings rows together that may lie far apart: take --engine memory"
+                "--long requires --engine memory, because the rows of a sample may be anywhere"
             )
-        return ab.scan_predictions(given, **options, skip_bad=self.skip_bad)
+        sources = [str(file) for file in files]
+        return ab.scan_predictions(sources, **options, skip_bad=self.skip_bad)
 
-    def evaluated(self, scan: "PredictionScan", asked: dict[str, Any]) -> "Evaluation":
-        """Evaluate them, and say how far it is."""
-        with interruptible(self._said), working("Counting") as told:
+    def evaluate(self, scan: "PredictionScan", arguments: dict[str, Any]) -> "Evaluation":
+        """Evaluate the files and show the progress."""
+        with exit_on_interrupt(self._resume_hint), show_status("Counting") as show_progress:
             options = ab.StreamOptions(
                 resume=self.resume,
-                **self._bytes,
-                on_progress=lambda progress: told(progress_said(progress)),
+                **self._memory_option,
+                on_progress=lambda progress: show_progress(format_progress(progress)),
                 engine="dask" if self.engine == "dask" else "local",
                 scheduler=self.scheduler or "",
             )
-            return ab.evaluate(scan, stream=options, **asked)
+            return ab.evaluate(scan, stream=options, **arguments)
 
     @property
-    def _bytes(self) -> dict[str, int]:
-        """Return the memory as bytes, where it is asked for."""
+    def _memory_option(self) -> dict[str, int]:
+        """Return the option `memory` in bytes, if it was passed."""
         if self.memory is None:
             return {}
         if not 0 < self.memory < math.inf:
@@ -93,15 +105,15 @@ class Engine:
         return {"memory": max(int(self.memory * 2**30), 1)}
 
     @property
-    def _said(self) -> str:
+    def _resume_hint(self) -> str:
         if self.resume is None:
-            return "nothing is left; with --resume FOLDER it would go on where it was"
-        return f"what is counted is kept in {self.resume}; the same command goes on from there"
+            return "no intermediate results were saved; pass --resume FOLDER to save them"
+        return f"intermediate results are in {self.resume}; run the same command to continue"
 
 
-def progress_said(progress: "StreamProgress") -> str:
-    """Say how far a stream is."""
+def format_progress(progress: "StreamProgress") -> str:
+    """Format the progress of a stream."""
     return (
-        f"{progress.n_rows:,} rows, {progress.share:.0%}, {progress.rate:,.0f} rows a second, "
-        f"about {time_said(progress.remaining_seconds)} left"
+        f"{progress.n_rows:,} rows, {progress.share:.0%}, {progress.rate:,.0f} rows per second, "
+        f"about {format_duration(progress.remaining_seconds)} left"
     )

@@ -1,4 +1,4 @@
-"""`abstain evaluate`: from files of predictions to numbers, tables and a report."""
+"""`abstain evaluate`: evaluate confidence scores on files of predictions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,21 +8,29 @@ from cyclopts import Parameter
 
 import abstain as ab
 from abstain._foundation.input_files import check_exists
-from abstain.cli.console import working
+from abstain.cli.console import show_status
 from abstain.cli.engine import Engine
 from abstain.cli.options import (
-    USUAL_COLUMNS,
+    DEFAULT_COLUMNS,
     Clustered,
     Columns,
     Files,
-    LevelIfGiven,
     Loss,
+    OptionalLevel,
     Seed,
-    several,
+    repeatable,
 )
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place, place_beside
-from abstain.cli.predictions import expanded, read
-from abstain.cli.standard_input import MARK, as_given
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    check_folder_for_large_inputs,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import expand_patterns, read_files
+from abstain.cli.standard_input import STDIN_NAME, original_name
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,36 +40,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """How `evaluate` makes intervals."""
+    """Options of `evaluate` for confidence intervals."""
 
     interval: Annotated[
         Literal["analytic", "bootstrap", "none"], Parameter(help="Method of the intervals")
     ] = "analytic"
-    level: LevelIfGiven = None
+    level: OptionalLevel = None
     bootstrap: Annotated[
         int | None, Parameter(help="Number of resamples of --interval bootstrap [default: 1000]")
     ] = None
     clustered: Clustered = False
     seed: Seed = 0
 
-    def chosen(self) -> dict[str, Any]:
-        """Return the options of `evaluate` that were given; refuse those without effect."""
-        idle = ["--bootstrap"] if self.bootstrap is not None else []
-        if self.interval == "none":
-            idle += ["--level"] if self.level is not None else []
-            idle += ["--clustered"] if self.clustered else []
-        if idle and self.interval != "bootstrap":
-            have = "--interval bootstrap" if idle == ["--bootstrap"] else "other intervals"
-            msg = f"{', '.join(idle)}: without effect with --interval {self.interval}; take {have}"
-            raise InputError(f"{msg}, or drop {'it' if len(idle) == 1 else 'them'}")
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        given["rng"] = given.pop("seed")
-        return {name: value for name, value in given.items() if value is not None}
+    def options(self) -> dict[str, Any]:
+        """Return the options of `ab.evaluate`; raise an error for options without effect."""
+        unused = []
+        if self.bootstrap is not None and self.interval != "bootstrap":
+            unused.append("--bootstrap")
+        if self.level is not None and self.interval == "none":
+            unused.append("--level")
+        if self.clustered and self.interval == "none":
+            unused.append("--clustered")
+        if unused:
+            verb = "has" if len(unused) == 1 else "have"
+            remedy = "pass --interval bootstrap"
+            if unused != ["--bootstrap"]:
+                remedy = "choose another method of intervals"
+            raise InputError(
+                f"{', '.join(unused)} {verb} no effect with --interval {self.interval}; {remedy}, "
+                f"or drop {'it' if len(unused) == 1 else 'them'}"
+            )
+        options = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        options["rng"] = options.pop("seed")
+        return {name: value for name, value in options.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOutput:
-    """What `evaluate` prints and leaves."""
+    """Options of `evaluate` for its output."""
 
     out: Annotated[
         Path | None, Parameter(help="Folder for results.parquet, results.csv and report.html")
@@ -72,28 +88,32 @@ class EvaluationOutput:
     ] = None
     full: Annotated[bool, Parameter(help="Print all metrics", negative=())] = False
 
-    def refuse_idle(self) -> None:
-        """Refuse pictures without a page to stand on, and a folder that is not there."""
+    def check(self) -> None:
+        """Raise an error if --pictures has no effect or its folder does not exist."""
         if self.pictures is None:
             return
         if self.out is None:
-            raise InputError("--pictures: shown on the page of --out; give that, or drop it")
+            raise InputError(
+                "--pictures adds images to the report of --out; add --out, or drop --pictures"
+            )
         check_exists(self.pictures)
 
-    def page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
-        """Write the page, with the pictures of its samples."""
+    def make_page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
+        """Return the report with the images of its samples."""
         from abstain.report import html_report, sample_images
 
-        folders = (self.pictures,) if self.pictures else _folders(file)
-        tried = [sample_images(evaluation, folder) for folder in folders]
-        made = max(tried, key=lambda pictures: len(pictures.sources))
-        return html_report(evaluation, source=source, command=command(), images=made)
+        folders = (self.pictures,) if self.pictures else _image_folders(file)
+        candidates = [sample_images(evaluation, folder) for folder in folders]
+        pictures = max(candidates, key=lambda candidate: len(candidate.sources))
+        return html_report(evaluation, source=source, command=current_command(), images=pictures)
 
 
-def _folders(file: Path) -> tuple[Path, ...]:
-    """Return where names of pictures may begin: beside the file, or where the command runs."""
-    here = Path()
-    return (here,) if as_given(file) == MARK else (file.parent, here)
+def _image_folders(file: Path) -> tuple[Path, ...]:
+    """Return the folders to which names of images may be relative."""
+    working_folder = Path()
+    if original_name(file) == STDIN_NAME:
+        return (working_folder,)
+    return (file.parent, working_folder)
 
 
 _INTERVALS = Intervals()
@@ -102,7 +122,9 @@ _MEMORY = Engine()
 
 Metrics = Annotated[
     tuple[str, ...],
-    several("Metric, or several such as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"),
+    repeatable(
+        "Metric, or several such as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"
+    ),
 ]
 
 
@@ -110,8 +132,10 @@ def evaluate(
     files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
-    score: Annotated[tuple[str, ...], several("Score (default: all; `abstain list scores`)")] = (),
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
+    score: Annotated[
+        tuple[str, ...], repeatable("Score (default: all; `abstain list scores`)")
+    ] = (),
     metric: Metrics = (),
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
@@ -125,29 +149,31 @@ def evaluate(
     """
     from abstain.report import terminal_table
 
-    options = intervals.chosen()
-    output.refuse_idle()
+    options = intervals.options()
+    output.check()
+    engine.check()
     if columns.group and output.out is None and not intervals.clustered:
         raise InputError(
-            "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
+            "--group has no effect without --out, which reports groups, or --clustered; add one of "
+            "them, or drop --group"
         )
-    asked = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
-    asked["curves"] = output.out is not None
-    found: Reading | PredictionScan
+    arguments = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
+    arguments["curves"] = output.out is not None
+    file_names = [*RESULTS, REPORT]
+    source: Reading | PredictionScan
     if engine.in_memory:
-        files = expanded(files)
-        to = place(output.out, [*RESULTS, REPORT], files)
-        found = read(files, columns)
-        with working("Evaluating"):
-            evaluation = ab.evaluate(found, notes=found.notes, **asked)
+        files = expand_patterns(files)
+        folder = check_folder(output.out, file_names, files)
+        source = read_files(files, columns)
+        with show_status("Evaluating"):
+            evaluation = ab.evaluate(source, notes=source.notes, **arguments)
     else:
-        found = engine.scan(files, columns)
-        to = place_beside(output.out, [*RESULTS, REPORT], found.paths)
-        evaluation = engine.evaluated(found, asked)
-    finish(
-        lambda: terminal_table(evaluation, full=output.full),
-        lambda: files_of(
-            {"results": evaluation.rows()}, output.page(evaluation, found.source, files[0])
-        ),
-        to,
-    )
+        source = engine.scan(files, columns)
+        folder = check_folder_for_large_inputs(output.out, file_names, source.paths)
+        evaluation = engine.evaluate(source, arguments)
+
+    def make_output_files() -> dict[str, bytes]:
+        page = output.make_page(evaluation, source.source, files[0])
+        return make_files({"results": evaluation.rows()}, page)
+
+    write_and_print(lambda: terminal_table(evaluation, full=output.full), make_output_files, folder)

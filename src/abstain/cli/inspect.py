@@ -1,4 +1,4 @@
-"""`abstain inspect`: what files may hold, and the command that evaluates them so."""
+"""`abstain inspect`: propose roles of columns, and the command that evaluates the files."""
 
 import shlex
 import sys
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli.command_line import as_flag
-from abstain.cli.console import console, line, say
+from abstain.cli.command_line import format_flag
+from abstain.cli.console import console, plain_text, print_text
 from abstain.cli.options import Files
-from abstain.cli.predictions import expanded
-from abstain.cli.standard_input import as_given
+from abstain.cli.predictions import expand_patterns
+from abstain.cli.standard_input import original_name
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
     from abstain.tables.proposals.columns import ColumnProposal
     from abstain.tables.table import DataTable
 
-#: Columns that are named one by one.
-_FEW = 4
+#: Maximum number of columns that are listed.
+_MAX_LISTED_COLUMNS = 4
 
 
 def inspect(
@@ -40,30 +40,30 @@ def inspect(
     """
     from abstain.tables.proposal import propose
 
-    table, form = _read_numbers(_table_of(expanded(files)))
-    found = (*propose(table), *form)
-    what = "keys" if table.has_keys else "columns"
-    say(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {what}")
-    for one in found:
-        say(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.reason})")
-    arguments = [
-        "evaluate",
-        *_options(found, table.names),
-        *([] if out is None else ["--out", str(out)]),
-    ]
-    _refuse_lacking(found, table.names)
-    arguments += map(as_given, files)
-    said = shlex.join(["abstain", *arguments])
-    console().print(line(said), style="bold", soft_wrap=True)
-    if run or _agreed():
+    table = _open_representative_table(expand_patterns(files))
+    table, number_proposals = _read_numbers(table)
+    proposals = (*propose(table), *number_proposals)
+    noun = "keys" if table.has_keys else "columns"
+    print_text(f"{table.source}: {table.n_rows:,} rows, {len(table.names):,} {noun}")
+    for proposal in proposals:
+        role = proposal.role.replace("_", " ")
+        print_text(f"  {role}: {_format_columns(proposal)} ({proposal.reason})")
+    _check_roles(proposals, table.names)
+    arguments = ["evaluate", *_required_flags(proposals, table.names)]
+    if out is not None:
+        arguments += ["--out", str(out)]
+    arguments += map(original_name, files)
+    command = shlex.join(["abstain", *arguments])
+    console().print(plain_text(command), style="bold", soft_wrap=True)
+    if run or _is_confirmed():
         from abstain.cli.main import run as run_command
 
         if status := run_command(arguments):
             raise SystemExit(status)
 
 
-def _table_of(files: Sequence[Path]) -> "DataTable":
-    """Open what is looked at: arrays of one set together, of other files the first."""
+def _open_representative_table(files: Sequence[Path]) -> "DataTable":
+    """Open several arrays as one table, or the first of other files; check that columns agree."""
     from abstain.tables import array_files, hugging_face
     from abstain.tables.files import open_table
 
@@ -73,43 +73,45 @@ def _table_of(files: Sequence[Path]) -> "DataTable":
         return array_files.open_arrays(files)
     tables: list[DataTable] = []
     for file in files:
-        if file.is_dir() and not hugging_face.is_saved(file):
+        if not file.is_dir():
+            tables.append(open_table(file))
+        elif hugging_face.is_saved(file):
+            tables += hugging_face.saved_tables(file).values()
+        else:
             raise InputError(
-                f"{file} is a folder: name a file of it, or run `abstain evaluate {file}`"
+                f"{file} is a folder: name a file in it, or run `abstain evaluate {file}`"
             )
-        saved = hugging_face.saved_tables(file) if file.is_dir() else {"": open_table(file)}
-        tables += saved.values()
-    first = tables[0]
+    first_table = tables[0]
     for table in tables[1:]:
-        lacking = [name for name in first.names if table.find(name) is None]
-        if lacking:
+        missing = [name for name in first_table.names if table.find(name) is None]
+        if missing:
             raise InputError(
-                f"{table.source} has no column {lacking[0]!r}, and {first.source} has: inspect "
-                "files of other columns by themselves"
+                f"{table.source} has no column {missing[0]!r}, but {first_table.source} has; "
+                "inspect files with different columns separately"
             )
-    return first
+    return first_table
 
 
 def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
-    """Return the table with texts such as "90%" and "0,9" as numbers, and the option for them."""
+    """Convert texts such as "90%" and "0,9" to numbers; propose the option that this requires."""
     from abstain.tables.decimal_comma import with_numbers
     from abstain.tables.proposals.columns import ColumnProposal
 
     with_points = with_numbers(table, ".")
     with_commas = with_numbers(with_points, ",")
-    changed = [
+    columns_with_commas = [
         name
         for name, kind in with_commas.kind_by_column.items()
         if kind != with_points.kind_by_column[name]
     ]
-    if not changed:
+    if not columns_with_commas:
         return with_points, []
-    reason = f"numbers such as 0,9 in {changed[0]!r}"
+    reason = f"numbers such as 0,9 in {columns_with_commas[0]!r}"
     return with_commas, [ColumnProposal("decimal", (",",), reason)]
 
 
-def _agreed() -> bool:
-    """Ask on a terminal; elsewhere nobody answers."""
+def _is_confirmed() -> bool:
+    """Ask the user in a terminal; return False elsewhere."""
     return _on_terminal() and input("Run it? [Y/n] ").strip().lower() in {"", "y", "yes"}
 
 
@@ -117,49 +119,54 @@ def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _named(one: "ColumnProposal") -> str:
-    names = one.columns
-    if len(names) <= _FEW:
+def _format_columns(proposal: "ColumnProposal") -> str:
+    names = proposal.columns
+    if len(names) <= _MAX_LISTED_COLUMNS:
         return ", ".join(map(repr, names))
     return f"{len(names)} columns, {names[0]!r} to {names[-1]!r}"
 
 
-def _options(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> list[str]:
-    """Return the options that are not found by themselves."""
-    out: list[str] = []
-    for one in found:
-        if not one.is_default:
-            for name in _asked(one, names):
-                out += shlex.split(as_flag(one.role, name))
-    return out
+def _required_flags(
+    proposals: "Sequence[ColumnProposal]", column_names: Sequence[str]
+) -> list[str]:
+    """Return the flags for all columns that `evaluate` does not select by default."""
+    flags: list[str] = []
+    for proposal in proposals:
+        if proposal.is_default:
+            continue
+        for name in _names_or_pattern(proposal, column_names):
+            flags += shlex.split(format_flag(proposal.role, name))
+    return flags
 
 
-def _asked(one: "ColumnProposal", names: Sequence[str]) -> Sequence[str]:
-    """Return the columns, or the pattern that stands for all of them and for no other."""
-    if one.role not in {"probabilities", "logits"} or len(one.columns) == 1:
-        return one.columns
-    first, last = min(one.columns), max(one.columns)
-    size = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
-    common = first[:size]
-    meant = {name for name in names if name.startswith(common)}
-    plain = common and not set(common) & set("*?[")
-    return (f"{common}*",) if plain and meant == set(one.columns) else one.columns
+def _names_or_pattern(proposal: "ColumnProposal", column_names: Sequence[str]) -> Sequence[str]:
+    """Return the columns, or a pattern that matches all of them and no other column."""
+    if proposal.role not in {"probabilities", "logits"} or len(proposal.columns) == 1:
+        return proposal.columns
+    first, last = min(proposal.columns), max(proposal.columns)
+    n_common = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
+    prefix = first[:n_common]
+    has_wildcards = not set("*?[").isdisjoint(prefix)
+    if not prefix or has_wildcards:
+        return proposal.columns
+    matches = {name for name in column_names if name.startswith(prefix)}
+    return (f"{prefix}*",) if matches == set(proposal.columns) else proposal.columns
 
 
-def _refuse_lacking(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> None:
-    """Say what could not be found, with the option that names it."""
-    roles = {one.role for one in found}
-    scores = roles & {"probabilities", "logits"}
-    shown = ", ".join(names[:30])
-    if not (
-        roles & {"correct", "loss"} or ("label" in roles and (scores or "prediction" in roles))
-    ):
+def _check_roles(proposals: "Sequence[ColumnProposal]", column_names: Sequence[str]) -> None:
+    """Raise an error if no columns are proposed for correctness or confidence."""
+    roles = {proposal.role for proposal in proposals}
+    has_class_scores = not roles.isdisjoint({"probabilities", "logits"})
+    has_grades = not roles.isdisjoint({"correct", "loss"})
+    has_labels = "label" in roles and (has_class_scores or "prediction" in roles)
+    columns = ", ".join(column_names[:30])
+    if not (has_grades or has_labels):
         raise InputError(
-            "nothing says which rows are right: name the columns with --label and --prediction, or "
-            f"with --correct, of `abstain evaluate`. There are: {shown}"
+            "no column seems to define correctness; name the columns with --label and "
+            f"--prediction, or with --correct, of `abstain evaluate`. The columns are: {columns}"
         )
-    if not (scores or "confidence" in roles):
+    if not (has_class_scores or "confidence" in roles):
         raise InputError(
-            "nothing looks like a confidence: name it with --confidence, or class scores with "
-            f"--probabilities or --logits, of `abstain evaluate`. There are: {shown}"
+            "no column seems to be a confidence; name it with --confidence, or class scores with "
+            f"--probabilities or --logits, of `abstain evaluate`. The columns are: {columns}"
         )

@@ -1,4 +1,4 @@
-"""`abstain list`: what there is to ask for by name."""
+"""`abstain list`: print the entries of catalogues, such as metrics and scores."""
 
 import textwrap
 from collections.abc import Iterator
@@ -32,15 +32,15 @@ def listing(
     width = min(out.width, 80)
     lines = _overview() if catalogue is None else _sections(catalogue, width)
     for line in lines:
-        # Wrapped already: rich would cut an address that is longer than the terminal.
+        # The lines are wrapped; rich would split an address that is longer than the terminal.
         out.print(line, soft_wrap=True)
 
 
 def _overview() -> Iterator[Text]:
     catalogues = all_catalogues()
-    widest = max(map(len, catalogues))
+    width = max(map(len, catalogues))
     for name, sections in catalogues.items():
-        yield Text(f"{name:{widest}}  ", style="bold").append(sections[0].title, style="not bold")
+        yield Text(f"{name:{width}}  ", style="bold").append(sections[0].title, style="not bold")
     yield Text("`abstain list metrics` prints the metrics, and so on.", style="dim")
 
 
@@ -81,7 +81,7 @@ def _heading(entry: Any, width: int) -> Iterator[Text]:
 
 
 def _wrapped(sentence: str, width: int, indent: str, style: str) -> Iterator[Text]:
-    """Wrap at blanks only: no address and no name is cut in two."""
+    """Wrap a sentence only at spaces, so that addresses and names are not split."""
     lines = textwrap.wrap(
         sentence,
         width,

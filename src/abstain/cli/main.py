@@ -1,4 +1,4 @@
-"""The `abstain` program: its commands, and errors as one plain line."""
+"""The program `abstain`: run a command, and print errors as one line."""
 
 import codecs
 import os
@@ -8,37 +8,37 @@ import traceback
 import warnings
 from typing import TextIO
 
-from abstain.cli.memory import keep_freed
+from abstain.cli.memory import retain_freed_memory
 from abstain.errors import AbstainError, UndefinedMetricWarning
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program and leave with its exit status."""
-    keep_freed()
+    """Run the program and exit with its status."""
+    retain_freed_memory()
     prepare_streams()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def prepare_streams() -> None:
-    """Open the standard streams that are closed, and print `?` for characters they cannot encode.
+    """Replace closed standard streams, and print `?` for characters that cannot be encoded.
 
-    A closed stream is None. In its place stands an empty file, which takes the descriptor, so that
-    no file that is opened later is printed into.
+    A closed stream is None. It is replaced by an empty file with the same descriptor; otherwise, a
+    file that is opened later would receive the descriptor and the output.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
             null = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
             setattr(sys, name, null)
-        elif mode == "w" and _refuses_characters(stream):
+        elif mode == "w" and _fails_for_some_characters(stream):
             stream.reconfigure(errors="replace")
 
 
-def _refuses_characters(stream: TextIO) -> bool:
+def _fails_for_some_characters(stream: TextIO) -> bool:
     """Return whether printing to a stream fails for some characters.
 
-    In the locale "C", the handler of errors is "surrogateescape", which helps bytes of file names
-    only.
+    In the locale "C", the error handler is "surrogateescape", which only encodes undecodable bytes
+    of file names.
     """
     errors = getattr(stream, "errors", "")
     return errors == "strict" or (
@@ -46,82 +46,84 @@ def _refuses_characters(stream: TextIO) -> bool:
     )
 
 
-#: Any command takes it: where an error arose.
+#: Option of every command that prints where an error occurred.
 _TRACEBACK = "--traceback"
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; 0 when it worked, 2 when what was asked cannot be done."""
+    """Run one command; return its exit status: 0 if it succeeded, 2 after an error."""
     from abstain._foundation.option_format import option_format
-    from abstain.cli.command_line import ARGUMENTS, as_flag
+    from abstain.cli.command_line import ARGUMENTS, format_flag
 
-    # Here, as it is about errors of the parser's libraries too; after "--" all are file names.
+    # Not parsed by cyclopts, because it also applies to errors of the parser. After "--", all
+    # arguments are file names.
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    whole = _TRACEBACK in arguments[:end]
-    arguments = [a for i, a in enumerate(arguments) if a != _TRACEBACK or i > end]
-    with warnings.catch_warnings(), option_format(as_flag):
-        # Undefined metrics are named in the results with their reason.
+    with_traceback = _TRACEBACK in arguments[:end]
+    options = [argument for argument in arguments[:end] if argument != _TRACEBACK]
+    arguments = [*options, *arguments[end:]]
+    with warnings.catch_warnings(), option_format(format_flag):
+        # The results contain the reason for each undefined metric.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        told = ARGUMENTS.set(tuple(arguments))
+        token = ARGUMENTS.set(tuple(arguments))
         try:
-            return _status(arguments, whole=whole)
+            return _run_command(arguments, with_traceback=with_traceback)
         finally:
-            ARGUMENTS.reset(told)
+            ARGUMENTS.reset(token)
 
 
-def _status(arguments: list[str], *, whole: bool) -> int:
+def _run_command(arguments: list[str], *, with_traceback: bool) -> int:
     try:
-        # Inside, since Ctrl-C may come while the libraries load.
+        # Imported here, because Ctrl-C may occur during the import.
         from abstain.cli.app import application, is_command
         from abstain.cli.standard_input import standard_input
 
-        # Files alone are evaluated by what their columns may be.
-        if arguments and not is_command(arguments[0]) and _are_files(arguments[0]):
+        # Files without a command are inspected, and the proposed command is run.
+        if arguments and not is_command(arguments[0]) and _is_file_argument(arguments[0]):
             arguments = ["inspect", "--run", *arguments]
-        with standard_input(arguments) as given:
-            application(given)(given, result_action="return_value")
-        # Here, as a pipe closed by its reader would otherwise be noticed after the last handler.
+        with standard_input(arguments) as file_arguments:
+            application(file_arguments)(file_arguments, result_action="return_value")
+        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
         sys.stdout.flush()
     except BrokenPipeError:
-        return _reader_gone()
+        return _end_after_broken_pipe()
     except KeyboardInterrupt:
-        _say("abstain: stopped")
+        _print_error("abstain: stopped")
         return 130
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
-    except BaseException as error:  # noqa: BLE001  whatever it is, a library's panic too: one line
-        if whole:
-            _say(traceback.format_exc().rstrip(), keep="\n")
-        _say(f"abstain: {_said(error)}")
+    except BaseException as error:  # noqa: BLE001  includes panics of libraries
+        if with_traceback:
+            _print_error(traceback.format_exc().rstrip(), keep="\n")
+        _print_error(f"abstain: {_error_message(error)}")
         return 2
     return 0
 
 
-def _are_files(word: str) -> bool:
-    """Tell what is meant as a file, a pattern or standard input from a command."""
+def _is_file_argument(word: str) -> bool:
+    """Return whether a word is a file, a pattern or standard input, and not a command."""
     if word.startswith("-"):
         return word == "-"
-    return any(sign in word for sign in "./\\*?[") or pathlib.Path(word).exists()
+    return any(character in word for character in "./\\*?[") or pathlib.Path(word).exists()
 
 
-def _said(error: BaseException) -> str:
-    """Return our own sentence, or what a library raised that nobody foresaw."""
+def _error_message(error: BaseException) -> str:
     if isinstance(error, AbstainError | OSError):
         return str(error)
     if isinstance(error, MemoryError):
-        return f"there is not enough memory for this; {_TRACEBACK} shows where it ran out"
-    first = "".join(str(error).splitlines()[:1])
-    what = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    return f"{what} (not foreseen; {_TRACEBACK} shows where)"
+        return f"there is not enough memory; pass {_TRACEBACK} to see where it ran out"
+    first_line = "".join(str(error).splitlines()[:1])
+    name = type(error).__name__
+    description = f"{name}: {first_line}" if first_line else name
+    return f"{description} (unexpected error; pass {_TRACEBACK} to see where it occurred)"
 
 
-def _reader_gone() -> int:
-    """End as programs do whose reader (`head`) has seen enough; nothing more can be printed."""
+def _end_after_broken_pipe() -> int:
+    """Discard further output and return the exit status, after a reader such as `head` ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 
 
-def _say(text: str, *, keep: str = "") -> None:
+def _print_error(text: str, *, keep: str = "") -> None:
     from abstain.plots.formatting import escape_control_characters
 
     sys.stderr.write(escape_control_characters(text, allowed=keep) + "\n")

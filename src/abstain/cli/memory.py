@@ -1,23 +1,22 @@
-"""What a command does with memory that it has freed."""
+"""Settings of the memory allocator for commands."""
 
 import ctypes
 import sys
 
-#: Of glibc's `mallopt`: what is freed at the top of the heap goes back to the system from this size
-#: on, and so many blocks at most are asked of the system by themselves.
+#: Parameters of `mallopt` in glibc: the size of free memory at the top of the heap that is returned
+#: to the system, and the maximum number of blocks that are mapped separately.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
-def keep_freed() -> None:
-    """Keep what is freed for what comes next, as far as the C library can be told.
+def retain_freed_memory() -> None:
+    """Reuse freed memory instead of returning it to the system, if the C library supports this.
 
-    The system clears each page before it gives it away, which takes longer than most arrays take to
-    be computed. Only where the process is ours: a program that imports `abstain` may think
-    otherwise.
+    The system clears each new page, which takes longer than the computation of most arrays. Only
+    commands use this setting, because it applies to the complete process.
     """
     if sys.platform != "linux":
         return
-    tell = getattr(ctypes.CDLL(None), "mallopt", None)
-    if tell is not None:
-        tell(_TRIM_THRESHOLD, 2**31 - 1)
-        tell(_MMAP_MAX, 0)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+        mallopt(_MMAP_MAX, 0)

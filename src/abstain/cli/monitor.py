@@ -1,4 +1,4 @@
-"""`abstain monitor`: predictions as they come, an alarm when a rule breaks its promise."""
+"""`abstain monitor`: monitor a decision rule on a stream of predictions, and print alarms."""
 
 import sys
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.command_line import flag
-from abstain.cli.monitor_options import Kept
-from abstain.cli.options import USUAL_COLUMNS, Columns
-from abstain.cli.out import REPORT, place
-from abstain.cli.predictions import read_scored
+from abstain.cli.command_line import to_flag
+from abstain.cli.monitor_options import InputOutputOptions
+from abstain.cli.options import DEFAULT_COLUMNS, Columns
+from abstain.cli.output_folder import REPORT, check_folder
+from abstain.cli.predictions import read_with_score
 from abstain.cli.stop_signals import StopSignals
 from abstain.cli.threshold import read_rule
 from abstain.errors import FileFormatError, InputError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
-    """What is watched, and how surely."""
+class TestOptions:
+    """Options for the tests of the monitor."""
 
     calibration: Annotated[Path | None, Parameter(help="Calibration predictions of the rule")] = (
         None
@@ -58,22 +58,23 @@ class Promise:
     ] = None
     seed: Annotated[int | None, Parameter(help="Seed of all random numbers [default: 0]")] = None
 
-    def given(self) -> dict[str, Any]:
-        """Return what was said, but for the calibration data."""
-        names = (n for n in self.__dataclass_fields__ if n != "calibration")
-        return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+    def passed_options(self) -> dict[str, Any]:
+        """Return the passed options except the calibration data."""
+        names = (name for name in self.__dataclass_fields__ if name != "calibration")
+        options = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in options.items() if value is not None}
 
 
-_PROMISE, _KEPT = Promise(), Kept()
+_TESTS, _INPUT_OUTPUT = TestOptions(), InputOutputOptions()
 
 
 def monitor(
     rule: Annotated[Path, Parameter(help="Rule written by `abstain threshold --save`")],
     /,
     *,
-    promise: Annotated[Promise, Parameter(name="*")] = _PROMISE,
-    kept: Annotated[Kept, Parameter(name="*")] = _KEPT,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    tests: Annotated[TestOptions, Parameter(name="*")] = _TESTS,
+    input_output: Annotated[InputOutputOptions, Parameter(name="*")] = _INPUT_OUTPUT,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Monitor the coverage, confidences and risk of a decision rule in production.
 
@@ -85,11 +86,11 @@ def monitor(
     """
     from abstain.cli.session import Session
 
-    _refuse_idle(promise, kept)
-    to = place(kept.out, [REPORT], [rule, promise.calibration])
-    begun = _begun(rule, promise, kept, columns)
+    _check_options(tests, input_output)
+    output = check_folder(input_output.out, [REPORT], [rule, tests.calibration])
+    initial_monitor = _start_or_load(rule, tests, input_output, columns)
     with StopSignals() as stop:
-        session = Session(begun, kept, to, stop)
+        session = Session(initial_monitor, input_output, output, stop)
         session.run()
     status = session.exit_status()
     if status:
@@ -97,39 +98,45 @@ def monitor(
         raise SystemExit(status)
 
 
-def _refuse_idle(promise: Promise, kept: Kept) -> None:
-    """Refuse options that have no effect without others."""
-    needs = (
-        (kept.reset, "reset", kept.state, "state"),
-        (kept.once, "once", kept.watch, "watch"),
-        (promise.label_share is not None, "label_share", kept.ask, "ask"),
+def _check_options(tests: TestOptions, input_output: InputOutputOptions) -> None:
+    """Raise an error for options that have no effect without others."""
+    required_options = (
+        ("reset", input_output.reset, "state", input_output.state),
+        ("once", input_output.once, "watch", input_output.watch),
+        ("label_share", tests.label_share is not None, "ask", input_output.ask),
     )
-    for given, name, other, its in needs:
-        if given and other is None:
-            raise InputError(f"{flag(name)} has no effect without {flag(its)}; add it")
+    for name, is_passed, required_name, required_value in required_options:
+        if is_passed and required_value is None:
+            raise InputError(
+                f"{to_flag(name)} has no effect without {to_flag(required_name)}; add "
+                f"{to_flag(required_name)}, or drop {to_flag(name)}"
+            )
 
 
-def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monitor":
-    """Return the monitor of the state, or a new one."""
-    from abstain.monitoring.starting import refuse_other
+def _start_or_load(
+    rule_path: Path, tests: TestOptions, input_output: InputOutputOptions, columns: Columns
+) -> "Monitor":
+    """Load the monitor from its state, or start a new one."""
+    from abstain.monitoring.starting import check_matches_state
 
-    decision = read_rule(rule)
-    if decision.parts:
+    rule = read_rule(rule_path)
+    if rule.parts:
         raise InputError(
-            f"{rule.name} holds several rules; keep each in a file (`ab.save(ab.load("
-            f"{rule.name!r}).part(NAME), ...)`), watch it on the lines of its group with a state "
-            "of its own, and share --delta among them"
+            f"{rule_path.name} contains several rules; save each of them in a file (`ab.save("
+            f"ab.load({rule_path.name!r}).part(NAME), ...)`), monitor it on the lines of its group "
+            "with a separate state, and divide --delta among them"
         )
-    data: Any = None
-    if promise.calibration is not None:
-        data = read_scored(promise.calibration, columns, decision.score).only()
-    if kept.state is None or not kept.state.exists():
-        begun = ab.monitoring.start(decision, calibration=data, **promise.given())
-        return begun.keep(kept.state) if kept.state is not None else begun
-    found = ab.load(kept.state)
-    if not isinstance(found, ab.monitoring.Monitor):
+    calibration: Any = None
+    if tests.calibration is not None:
+        calibration = read_with_score(tests.calibration, columns, rule.score).only()
+    state = input_output.state
+    if state is None or not state.exists():
+        monitor = ab.monitoring.start(rule, calibration=calibration, **tests.passed_options())
+        return monitor if state is None else monitor.save(state)
+    saved_monitor = ab.load(state)
+    if not isinstance(saved_monitor, ab.monitoring.Monitor):
         raise FileFormatError(
-            f"{kept.state.name} holds no state of a monitor but a {type(found).__name__}"
+            f"{state.name} contains a {type(saved_monitor).__name__}, not the state of a monitor"
         )
-    refuse_other(found, decision, data, **promise.given())
-    return found.reset() if kept.reset else found
+    check_matches_state(saved_monitor, rule, calibration, **tests.passed_options())
+    return saved_monitor.reset() if input_output.reset else saved_monitor

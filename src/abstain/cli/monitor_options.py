@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-#: The exit status when an alarm stands.
-ALARMED: Final = 3
+#: Exit status while an alarm is active.
+ALARM_EXIT_STATUS: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """Where lines come from, and what is left where."""
+class InputOutputOptions:
+    """Input and output of `abstain monitor`."""
 
     watch: Annotated[
         Path | None, Parameter(help="Folder whose *.jsonl files are read instead of standard input")

@@ -1,4 +1,4 @@
-"""Options that several commands have: which columns hold what, how chance is accounted for."""
+"""Options of several commands: roles of columns, losses, intervals and seeds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 
-def several(words: str) -> Parameter:
-    """Describe an option that may be given again and again; by default it is not given."""
-    return Parameter(help=f"{words} (repeatable)", negative=(), show_default=False)
+def repeatable(description: str) -> Parameter:
+    """Describe an option that may be repeated; its default is empty."""
+    return Parameter(help=f"{description} (repeatable)", negative=(), show_default=False)
 
 
-def in_a_row(words: str) -> Parameter:
-    """Describe an option that takes several values, one after the other."""
-    return Parameter(help=words, negative=(), consume_multiple=True, show_default=False)
+def list_option(description: str) -> Parameter:
+    """Describe an option that is followed by several values."""
+    return Parameter(help=description, negative=(), consume_multiple=True, show_default=False)
 
 
 Files = Annotated[
@@ -23,8 +23,8 @@ Files = Annotated[
 ]
 Loss = Annotated[str | None, Parameter(help="Loss that defines an error (`abstain list losses`)")]
 Level = Annotated[float, Parameter(help="Confidence level of the intervals")]
-#: For a level without a number in the help: whether it was given tells what is without effect.
-LevelIfGiven = Annotated[
+#: A level whose default is None, so that a command can detect that the option was passed.
+OptionalLevel = Annotated[
     float | None, Parameter(help="Confidence level of the intervals [default: 0.95]")
 ]
 Clustered = Annotated[
@@ -40,25 +40,25 @@ RunsFolder = Annotated[Path, Parameter(help="Folder of runs")]
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns (or keys of an .npz) hold what; the usual names are found by themselves."""
+    """Roles of columns, or of keys of an .npz file; columns with default names need no option."""
 
     label: Annotated[str | None, Parameter(help="Column with the true class")] = None
     prediction: Annotated[str | None, Parameter(help="Column with the predicted class")] = None
     confidence: Annotated[
-        tuple[str, ...], several("Column with a confidence; higher is more trusted")
+        tuple[str, ...], repeatable("Column with a confidence; higher is more trusted")
     ] = ()
     correct: Annotated[
         str | None, Parameter(help="Column with the correctness: 1, 0 or a grade")
     ] = None
     own_loss: Annotated[str | None, Parameter(help="Column with a non-negative loss")] = None
     logits: Annotated[
-        tuple[str, ...], several("Columns with logits, by name or a pattern such as 'logit_*'")
+        tuple[str, ...], repeatable("Columns with logits, by name or a pattern such as 'logit_*'")
     ] = ()
     probabilities: Annotated[
         tuple[str, ...],
-        several("Columns with class probabilities, by name or pattern such as 'p_*'"),
+        repeatable("Columns with class probabilities, by name or pattern such as 'p_*'"),
     ] = ()
-    by: Annotated[tuple[str, ...], several("Column whose values are evaluated separately")] = ()
+    by: Annotated[tuple[str, ...], repeatable("Column whose values are evaluated separately")] = ()
     group: Annotated[str | None, Parameter(help="Column with the group of each sample")] = None
     weight: Annotated[
         str | None, Parameter(help="Column with the frequency weight of each sample")
@@ -68,7 +68,9 @@ class Columns:
         str | None,
         Parameter(help="Column with the class, if a sample (--id) has one row per class"),
     ] = None
-    unknown_label: Annotated[tuple[str, ...], several("Label of samples of unknown classes")] = ()
+    unknown_label: Annotated[
+        tuple[str, ...], repeatable("Label of samples of unknown classes")
+    ] = ()
     missing: Annotated[
         Literal["error", "drop", "reject"],
         Parameter(
@@ -79,7 +81,7 @@ class Columns:
         bool, Parameter(help="Negate the confidences, which are uncertainties", negative=())
     ] = False
     percent: Annotated[
-        tuple[str, ...], several("Confidence from 0 to 100, to be divided by 100")
+        tuple[str, ...], repeatable("Confidence from 0 to 100, to be divided by 100")
     ] = ()
     decimal: Annotated[Literal[".", ","], Parameter(help="Decimal separator in text files")] = "."
     renormalize: Annotated[
@@ -91,5 +93,5 @@ class Columns:
     ] = False
 
 
-#: No option given: every column is looked for under its usual names.
-USUAL_COLUMNS = Columns()
+#: The columns if no option is passed: all are found by their default names.
+DEFAULT_COLUMNS = Columns()

@@ -1,4 +1,4 @@
-"""From the options of a command to predictions."""
+"""Read predictions with the options of a command."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from abstain.cli.options import Columns
 from abstain.errors import AbstainError, MissingInputError
 
-# What reads files is loaded when a file is read: the help of a command waits for nothing.
+# The readers are imported when a file is read, so that --help is fast.
 if TYPE_CHECKING:
     from abstain.predictions import Predictions
     from abstain.tables import Reading
 
-#: The word for the files themselves where a column is asked for, and the column it means.
+#: Value of an option for a column that selects the files, and the name of their split column.
 FILENAME, _FILE = "filename", "file"
 
 
-def read(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) -> "Reading":
-    """Read one file or several; without what is right where that is not known."""
+def read_files(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) -> "Reading":
+    """Read one or several files; if they are unlabeled, ignore columns of correctness."""
     from abstain.tables import read_predictions
 
     if not files:
@@ -30,81 +30,86 @@ def read(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) 
 
 
 def reading_options(columns: Columns) -> dict[str, Any]:
-    """Return the columns as the readers of `abstain.tables` take them."""
-    options = {k: getattr(columns, k) for k in columns.__dataclass_fields__}
+    """Return the columns as options of `read_predictions`."""
+    options = {name: getattr(columns, name) for name in columns.__dataclass_fields__}
     options["loss"] = options.pop("own_loss")
     for name in ("logits", "probabilities", "unknown_label"):
         options[name] = options[name] or None
     return options
 
 
-def expanded(files: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the files with patterns replaced by the files that they stand for."""
+def expand_patterns(files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Replace patterns by the matching files."""
     from abstain.tables.scan.source_files import is_file_pattern, resolve_files
 
-    found = (resolve_files(path) if is_file_pattern(str(path)) else (path,) for path in files)
-    return tuple(path for several in found for path in several)
+    expanded: list[Path] = []
+    for path in files:
+        expanded += resolve_files(path) if is_file_pattern(str(path)) else (path,)
+    return tuple(expanded)
 
 
-def split_by(
-    columns: Columns, files: tuple[Path, ...], *wanted: str | None
+def add_split_columns(
+    columns: Columns, files: tuple[Path, ...], *names: str | None
 ) -> tuple[Columns, list[str | None]]:
-    """Split the rows by more columns; return the columns of the splits that they become."""
+    """Add columns to --by; return also the name of the split column for each of them."""
     by = list(columns.by)
-    found: list[str | None] = []
-    for name in wanted:
+    split_columns: list[str | None] = []
+    for name in names:
         if name == FILENAME:
-            # A single file is not named by the reader, so it is one run without a name.
-            found.append(_FILE if len(files) > 1 else None)
-        else:
-            found.append(name)
-            by += [name] if name is not None and name not in by else []
-    return replace(columns, by=tuple(by)), found
+            # A single file has no split column, so it is one run without a name.
+            split_columns.append(_FILE if len(files) > 1 else None)
+            continue
+        split_columns.append(name)
+        if name is not None and name not in by:
+            by.append(name)
+    return replace(columns, by=tuple(by)), split_columns
 
 
-def read_scored(path: Path, columns: Columns, score: str, *, unlabeled: bool = False) -> "Reading":
-    """Read predictions with a score; its column is looked for by its name when not named."""
+def read_with_score(
+    path: Path, columns: Columns, score: str, *, unlabeled: bool = False
+) -> "Reading":
+    """Read predictions that have a score; if it is not computable, read a column of that name."""
     from abstain.confidence import applicable
 
-    more = {"unlabeled": unlabeled}
+    files = (path,)
     try:
-        reading = read((path,), columns, **more)
+        reading = read_files(files, columns, unlabeled=unlabeled)
     except MissingInputError:
-        if columns.confidence or not has_column(path, score):
+        if columns.confidence or not has_numeric_column(path, score):
             raise
-        return read((path,), replace(columns, confidence=(score,)), **more)
-    lacking = score and score not in applicable(next(iter(reading.values())))
-    if lacking and not columns.confidence and has_column(path, score):
-        return read((path,), replace(columns, confidence=(score,)), **more)
+        return read_files(files, replace(columns, confidence=(score,)), unlabeled=unlabeled)
+    is_missing = score and score not in applicable(next(iter(reading.values())))
+    if is_missing and not columns.confidence and has_numeric_column(path, score):
+        return read_files(files, replace(columns, confidence=(score,)), unlabeled=unlabeled)
     return reading
 
 
-def has_column(path: Path, name: str) -> bool:
-    """Tell whether a file has a score as a column of numbers, as it is or turned around."""
+def has_numeric_column(path: Path, name: str) -> bool:
+    """Return whether a file has a numeric column with this name, or with a negated name."""
     from abstain.tables.files import open_table
 
     if path.is_dir():
         return False
-    kinds = open_table(path).kind_by_column
-    return "number" in {kinds.get(name), kinds.get(name.removeprefix("-"))}
+    kind_by_column = open_table(path).kind_by_column
+    return "number" in {kind_by_column.get(name), kind_by_column.get(name.removeprefix("-"))}
 
 
-def read_named(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, Predictions], Any]":
-    """Read files, if any; return the parts by name, and what the reader noted."""
+def read_by_name(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, Predictions], Any]":
+    """Read files, if any; return their splits by name, and the notes of the reader."""
     if not files:
         return {}, ()
-    reading = read(files, columns)
-    parts = list(reading.items())
-    if len(files) == 1 and len(parts) == 1:
-        return {files[0].name: parts[0][1]}, reading.notes
-    return {_name(split): part for split, part in parts}, reading.notes
+    reading = read_files(files, columns)
+    splits = list(reading.items())
+    if len(files) == 1 and len(splits) == 1:
+        return {files[0].name: splits[0][1]}, reading.notes
+    return {_format_split(split): predictions for split, predictions in splits}, reading.notes
 
 
-def _name(split: Any) -> str:
-    """Write the values that set a part apart; the file by its name alone."""
+def _format_split(split: Any) -> str:
+    """Format a split; write the file without the name of its column."""
     from abstain._foundation.names import split_name
 
     pairs = dict(split)
     file = pairs.pop("file", "")
-    rest = split_name(tuple(pairs.items())) if pairs else ""
-    return ", ".join(part for part in (file, rest) if part)
+    other_columns = split_name(tuple(pairs.items())) if pairs else ""
+    return ", ".join(text for text in (file, other_columns) if text)

@@ -1,4 +1,4 @@
-"""One run of `abstain monitor`: what becomes of the lines, and what is saved when."""
+"""One run of `abstain monitor`: process lines, save the state, and show results."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from abstain.cli.console import console, leave_word, say
-from abstain.cli.monitor_options import ALARMED, Kept
-from abstain.cli.out import Out, command, files_of
+from abstain.cli.console import console, print_text, print_written_files
+from abstain.cli.monitor_options import ALARM_EXIT_STATUS, InputOutputOptions
+from abstain.cli.output_folder import OutputFolder, current_command, make_files
 from abstain.cli.stop_signals import StopSignals
 from abstain.errors import FileFormatError, InputError
 from abstain.plots.formatting import escape_control_characters
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from abstain.monitoring import Monitor
     from abstain.monitoring.lines import LineBatch
 
-#: Seconds between two looks at a folder, two states on the disk, two tables on a terminal.
-_LOOK, _SAVE, _SHOW = 1.0, 2.0, 10.0
-#: Seconds without lines after which it is checked whether something is to be saved.
-_SILENCE: Final = 0.5
+#: Seconds between two checks of a folder, two writes of the state, two tables in a terminal.
+_POLL_SECONDS, _SAVE_SECONDS, _SHOW_SECONDS = 1.0, 2.0, 10.0
+#: Seconds without lines after which an empty batch is yielded, so that results can be saved.
+_IDLE_SECONDS: Final = 0.5
 
 
 @dataclass
 class BadLines:
-    """How many lines were skipped, and why the first of them was."""
+    """Number of skipped lines, and the error of the first one."""
 
-    n: int = 0
-    first: str = ""
+    count: int = 0
+    first_error: str = ""
 
     def add(self, message: str) -> None:
         """Count a bad line."""
-        self.first = self.first or message
-        self.n += 1
+        self.first_error = self.first_error or message
+        self.count += 1
 
 
 @dataclass
 class Session:
-    """What one run of the command does with the lines."""
+    """One run of the command."""
 
-    begun: "Monitor"
-    kept: Kept
-    to: Out | None
+    initial_monitor: "Monitor"
+    options: InputOutputOptions
+    output: OutputFolder | None
     stop: StopSignals
     bad_lines: BadLines = field(default_factory=BadLines)
 
@@ -52,53 +52,57 @@ class Session:
         from abstain.monitoring.folder import Folder
         from abstain.monitoring.running import RunningMonitor
 
-        self._course = RunningMonitor(self.begun.plan, self.begun.seen)
-        self._n_alarms = len(self.begun.alarms)
+        self._running_monitor = RunningMonitor(
+            self.initial_monitor.plan, self.initial_monitor.state
+        )
+        self._n_alarms = len(self.initial_monitor.alarms)
         self._n_good_lines = 0
-        watch = self.kept.watch
-        self._folder = None if watch is None else Folder(watch, self.begun.read, warn)
-        self._state_mark = _mark(self.kept.state)
-        # Whether something was taken that the saved state, or the page, does not hold.
+        watch = self.options.watch
+        self._folder = (
+            None if watch is None else Folder(watch, self.initial_monitor.read_positions, warn)
+        )
+        self._state_mark = _file_state(self.options.state)
+        # Whether lines were processed since the state was saved or the results were shown.
         self._is_unsaved = self._is_unshown = True
         self._saved_at = self._shown_at = time.monotonic()
-        self._every = self.kept.every
+        self._every = self.options.every
         if self._every is None and sys.stdout.isatty():
-            self._every = _SHOW
+            self._every = _SHOW_SECONDS
 
     @property
     def monitor(self) -> "Monitor":
-        """The monitor after the lines that were taken."""
+        """The monitor after the processed lines."""
         from abstain.monitoring import Monitor
 
-        read = self.begun.read if self._folder is None else self._folder.read
-        return Monitor(self.begun.plan, self._course.done(), read)
+        read = self.initial_monitor.read_positions if self._folder is None else self._folder.read
+        return Monitor(self.initial_monitor.plan, self._running_monitor.done(), read)
 
     def run(self) -> None:
-        """Take all lines until the input ends or a signal arrives.
+        """Process all lines until the input ends or a signal arrives.
 
-        After an error or a signal the lines before it are saved too.
+        The state is saved too if an error occurs.
         """
         try:
             for batch in self._batches():
                 self._take(batch)
                 self._save_and_show_when_due()
         except (FileFormatError, InputError):
-            self.save()
+            self.save_state()
             raise
         self._end()
 
     def exit_status(self) -> int:
-        """Return the exit status; an InputError is raised if all lines were bad."""
+        """Return the exit status; raise FileFormatError if all lines were bad."""
         if self.stop.number:
             return 128 + self.stop.number
-        if self.bad_lines.n and not self._n_good_lines:
+        if self.bad_lines.count and not self._n_good_lines:
             raise FileFormatError(
-                f"none of the {self.bad_lines.n:,} lines could be read"
-                if self.bad_lines.n > 1
+                f"none of the {self.bad_lines.count:,} lines could be read"
+                if self.bad_lines.count > 1
                 else "the only line could not be read"
             )
-        stands = any(not alarm.acknowledged for alarm in self._course.alarms)
-        return ALARMED if stands else 0
+        is_alarmed = any(not alarm.acknowledged for alarm in self._running_monitor.alarms)
+        return ALARM_EXIT_STATUS if is_alarmed else 0
 
     # ------------------------------------------------------------------------ lines
     def _batches(self) -> "Iterator[LineBatch]":
@@ -111,14 +115,14 @@ class Session:
                 yield batch
                 if self.stop.number:
                     return
-            if self.kept.once or self.stop.number:
+            if self.options.once or self.stop.number:
                 break
-            yield _nothing()
-            self.stop.wait(_LOOK)
-        for name in self._folder.unfinished() if self.kept.once else ():
+            yield _empty_batch()
+            self.stop.wait(_POLL_SECONDS)
+        for name in self._folder.unfinished() if self.options.once else ():
             warn(
-                f"the last line of {name} has no end of line, so it may be unfinished and was not "
-                "read: end it, and run this command again"
+                f"the last line of {name} does not end with a line end, so it may be unfinished "
+                "and was not read; add a line end and run this command again"
             )
 
     def _pipe_batches(self) -> "Iterator[LineBatch]":
@@ -126,73 +130,76 @@ class Session:
 
         if sys.stdin is None:
             raise InputError(
-                "standard input is closed; pipe lines in, or name a folder with --watch"
+                "standard input is closed; pipe lines into the command, or name a folder with "
+                "--watch"
             )
         pipe = Pipe(sys.stdin.fileno(), self.stop.events)
-        yield from pipe.batches(_SILENCE)
+        yield from pipe.batches(_IDLE_SECONDS)
         if pipe.is_cut:
-            warn("the last line was not complete and was not read; send it again")
+            warn("the last line is incomplete and was not read; send it again")
 
     def _take(self, batch: "LineBatch") -> None:
-        """Take lines, and print new alarms; with --skip-bad a bad line is only counted."""
+        """Process lines, and print new alarms; with --skip-bad, bad lines are only counted."""
         from abstain.monitoring.lines import parse_lines
 
         if not batch.lines:
             return
         self._is_unsaved = self._is_unshown = True
-        course, n_taken, n_bad = self._course, len(batch.lines), self.bad_lines.n
+        running_monitor = self._running_monitor
+        n_processed = len(batch.lines)
         first_error: FileFormatError | None = None
 
         def on_bad_line(index: int, error: FileFormatError) -> bool:
-            nonlocal n_taken, first_error
-            if self.kept.skip_bad:
+            nonlocal n_processed, first_error
+            if self.options.skip_bad:
                 self.bad_lines.add(str(error))
             else:
-                n_taken, first_error = index, error
-            return self.kept.skip_bad
+                n_processed, first_error = index, error
+            return self.options.skip_bad
 
-        lines, indices = parse_lines(batch.lines, course.plan.scale, on_bad_line)
-        n_unreadable = self.bad_lines.n - n_bad
-        course.take_lines(lines, lambda i, error: on_bad_line(indices[i], error))
-        self._n_good_lines += len(lines) - (self.bad_lines.n - n_bad - n_unreadable)
-        # Printed first, saved then: killed between the two it is printed again, never lost.
-        for alarm in course.alarms[self._n_alarms :]:
-            say(alarm.line)
-        self._n_alarms = len(course.alarms)
+        lines, indices = parse_lines(batch.lines, running_monitor.plan.scale, on_bad_line)
+        n_bad_after_parsing = self.bad_lines.count
+        running_monitor.take_lines(lines, lambda i, error: on_bad_line(indices[i], error))
+        self._n_good_lines += len(lines) - (self.bad_lines.count - n_bad_after_parsing)
+        # Printed before saving: if the process is killed in between, an alarm is printed twice and
+        # not lost.
+        for alarm in running_monitor.alarms[self._n_alarms :]:
+            print_text(alarm.line)
+        self._n_alarms = len(running_monitor.alarms)
         sys.stdout.flush()
-        batch.accept(n_taken)
+        batch.accept(n_processed)
         if first_error is not None:
             raise first_error
 
     # ------------------------------------------------------------------------ results
     def _save_and_show_when_due(self) -> None:
         now = time.monotonic()
-        if self._is_unsaved and now - self._saved_at >= _SAVE:
-            self.save()
+        if self._is_unsaved and now - self._saved_at >= _SAVE_SECONDS:
+            self.save_state()
         if self._every is not None and self._is_unshown and now - self._shown_at >= self._every:
             self._show()
 
-    def save(self) -> None:
-        """Write the state and the labels that are requested."""
-        state, monitor = self.kept.state, self.monitor
+    def save_state(self) -> None:
+        """Write the state and the requested labels."""
+        state, monitor = self.options.state, self.monitor
         if state is not None:
-            if _mark(state) != self._state_mark:
+            if _file_state(state) != self._state_mark:
                 raise InputError(
-                    f"{state.name} was written by another run since this one began to keep it, and "
-                    "is left as it is: end one of them, and run this command again (files are read "
-                    "on from there; send a pipe again)"
+                    f"{state.name} was changed by another run after the start of this one and is "
+                    "not overwritten; stop one of them, and run this command again (reading of "
+                    "files continues; send the lines of a pipe again)"
                 )
-            monitor.keep(state)
-            self._state_mark = _mark(state)
-        if self.kept.ask is not None:
+            monitor.save(state)
+            self._state_mark = _file_state(state)
+        if self.options.ask is not None:
             from abstain._foundation.files import write_atomically
 
-            lines = (json.dumps(row) + "\n" for row in monitor.wanted())
-            write_atomically(self.kept.ask, "".join(lines).encode())
+            lines = (json.dumps(row) + "\n" for row in monitor.label_requests())
+            write_atomically(self.options.ask, "".join(lines).encode())
         self._is_unsaved, self._saved_at = False, time.monotonic()
 
     def _show(self) -> None:
-        """Print the table, and write the page if there is a folder for it."""
+        """Print the table, and write the report if there is a folder for it."""
         from abstain.report.output import MONITOR
 
         monitor = self.monitor
@@ -202,24 +209,24 @@ class Session:
 
     def _end(self) -> None:
         """Save and show all results."""
-        self.save()
-        if self.stop.number or sys.stdout.isatty() or self.kept.every is not None:
+        self.save_state()
+        if self.stop.number or sys.stdout.isatty() or self.options.every is not None:
             self._show()
-            leave_word([self.to.folder] if self.to is not None else [])
+            print_written_files([self.output.folder] if self.output is not None else [])
         else:
             self._write_page(self.monitor)
-        if self.bad_lines.n:
-            lines = f"{self.bad_lines.n:,} bad line{'s' if self.bad_lines.n > 1 else ''}"
-            warn(f"{lines} skipped, the first: {self.bad_lines.first}")
+        if self.bad_lines.count:
+            lines = f"{self.bad_lines.count:,} bad line{'s' if self.bad_lines.count > 1 else ''}"
+            warn(f"{lines} skipped, the first: {self.bad_lines.first_error}")
 
     def _write_page(self, monitor: "Monitor") -> None:
         from abstain.report.output import MONITOR
 
-        if self.to is None:
+        if self.output is None:
             return
-        page = MONITOR.html(monitor, command=command())
+        page = MONITOR.html(monitor, command=current_command())
         tables = {"results": monitor.rows(), "history": monitor.points()}
-        self.to.leave(files_of(tables, page, monitor, ("svg",)))
+        self.output.write(make_files(tables, page, monitor, ("svg",)))
 
 
 def warn(sentence: str) -> None:
@@ -228,14 +235,14 @@ def warn(sentence: str) -> None:
     sys.stderr.flush()
 
 
-def _nothing() -> "LineBatch":
+def _empty_batch() -> "LineBatch":
     from abstain.monitoring.lines import LineBatch
 
     return LineBatch([])
 
 
-def _mark(state: Path | None) -> tuple[int, int, int] | None:
-    """Return what changes when a state is written anew; None where there is none."""
+def _file_state(state: Path | None) -> tuple[int, int, int] | None:
+    """Return values that change when the file of the state is replaced; None without a file."""
     if state is None or not state.exists():
         return None
     status = state.stat()

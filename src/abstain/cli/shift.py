@@ -1,4 +1,4 @@
-"""Options of `abstain threshold` for data of another law, and the density ratios they ask for."""
+"""Options of `abstain threshold` for shifted data, and their density ratios."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.command_line import flag
+from abstain.cli.command_line import to_flag
 from abstain.cli.options import Columns
-from abstain.cli.parts import CalibrationFile, picked, read_part
-from abstain.cli.predictions import read_scored
+from abstain.cli.predictions import read_with_score
+from abstain.cli.subsets import CalibrationSource, parse_column_value, read_other_subset
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shifted:
-    """Whom the promise is about, where that is not data like the calibration data."""
+class ShiftOptions:
+    """The target distribution of a guarantee, if it differs from that of the calibration data."""
 
     shifted_to: Annotated[
         str | None,
@@ -42,70 +42,88 @@ class Shifted:
     ] = None
 
     @property
-    def asked(self) -> bool:
-        """Whether the rule is for data of another law."""
+    def is_requested(self) -> bool:
+        """Whether the rule is for shifted data."""
         return self.shifted_to is not None or self.ratio is not None
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The options that were given, as flags."""
-        every = self.__dataclass_fields__
-        return tuple(flag(name) for name in every if getattr(self, name) is not None)
+    def flags(self) -> tuple[str, ...]:
+        """The passed options, as flags."""
+        names = self.__dataclass_fields__
+        return tuple(to_flag(name) for name in names if getattr(self, name) is not None)
 
-    def refuse_idle(self, columns: Columns) -> None:
-        """Refuse options that do not fit together."""
+    def check(self, columns: Columns) -> None:
+        """Raise an error for options that exclude each other or have no effect."""
         if self.shifted_to is not None and self.ratio is not None:
             raise InputError(
-                "--ratio brings the ratios that --shifted-to would estimate; drop one of them"
+                "--ratio and --shifted-to exclude each other: --shifted-to estimates the density "
+                "ratios that --ratio reads; drop one of them"
             )
-        needs = {"shift": "shifted_to", "max_ratio": "ratio"}
-        for name, other in needs.items():
-            if getattr(self, name) is not None and getattr(self, other) is None:
+        required_option = {"shift": "shifted_to", "max_ratio": "ratio"}
+        for name, required in required_option.items():
+            if getattr(self, name) is not None and getattr(self, required) is None:
                 raise InputError(
-                    f"{flag(name)} is about {flag(other)}; add it or drop {flag(name)}"
+                    f"{to_flag(name)} has no effect without {to_flag(required)}; add "
+                    f"{to_flag(required)}, or drop {to_flag(name)}"
                 )
-        if self.clip is not None and not self.asked:
-            raise InputError("--clip is about --shifted-to and --ratio; add one of them or drop it")
-        if self.asked and columns.weight is not None:
+        if self.clip is not None and not self.is_requested:
             raise InputError(
-                f"--weight {columns.weight} counts samples, density ratios do not: no guarantee "
-                "takes both; drop it"
+                "--clip has no effect without --shifted-to or --ratio; add one of them, or drop "
+                "--clip"
+            )
+        if self.is_requested and columns.weight is not None:
+            raise InputError(
+                f"--weight {columns.weight} cannot be combined with density ratios, because no "
+                "guarantee supports both; drop it"
             )
 
-    def reading(self, columns: Columns) -> Columns:
-        """Return what to read of the calibration file: a column of ratios as its weights."""
+    def with_ratio_column(self, columns: Columns) -> Columns:
+        """Return the columns of the calibration file, with the density ratios as weights."""
         return columns if self.ratio is None else replace(columns, weight=self.ratio)
 
-    def weighed(
-        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
+    def apply_ratios(
+        self,
+        calibration: "Predictions",
+        columns: Columns,
+        score: str,
+        calibration_source: CalibrationSource,
     ) -> "tuple[Predictions, dict[str, Any], tuple[Note, ...]]":
-        """Return the calibration data as they come up there, options of the rule, and notes."""
-        ratios, notes = self._ratios(calibration, columns, score, chosen_on)
-        # The ratios are no frequencies: as weights they make the curve that is drawn.
-        return calibration.weighted(ratios.values), {"ratio": ratios, "weight": None}, notes
+        """Return the calibration data with density ratios, options of the rule, and notes."""
+        ratios, notes = self._ratios(calibration, columns, score, calibration_source)
+        # The ratios are weights only in the plotted curve; the rule treats them separately.
+        return calibration.with_weight(ratios.values), {"ratio": ratios, "weight": None}, notes
 
     def _ratios(
-        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
+        self,
+        calibration: "Predictions",
+        columns: Columns,
+        score: str,
+        calibration_source: CalibrationSource,
     ) -> "tuple[DensityRatios, tuple[Note, ...]]":
-        """Return the ratios of the calibration data, and what to know of them."""
+        """Return the density ratios of the calibration data, and notes on them."""
         from abstain.evaluation.density_ratios import EstimatedRatios, estimate_ratios
         from abstain.shift import density_ratios
 
         if self.shifted_to is None:
             ratios = density_ratios(calibration.weight, largest=self.max_ratio, clip=self.clip)
             return ratios, EstimatedRatios(ratios, "covariate").notes()
-        whole, pick = replace(columns, by=(), group=None), picked(self.shifted_to)
-        if pick is not None:
-            reading = read_part(pick, whole, score, chosen_on, flag="--shifted-to")
+        target_columns = replace(columns, by=(), group=None)
+        condition = parse_column_value(self.shifted_to)
+        if condition is not None:
+            file_name = ""
+            target = read_other_subset(
+                condition, target_columns, score, calibration_source, flag="--shifted-to"
+            )
         else:
-            reading = read_scored(Path(self.shifted_to), whole, score, unlabeled=True)
-        found = estimate_ratios(
+            path = Path(self.shifted_to)
+            file_name = path.name
+            target = read_with_score(path, target_columns, score, unlabeled=True)
+        estimate = estimate_ratios(
             calibration,
-            reading.only(),
+            target.only(),
             shift=self.shift or "covariate",
             score=score or None,
             clip=self.clip,
         )
-        name = "" if pick is not None else Path(self.shifted_to).name
-        notes = (note.within(name) for note in reading.notes)
-        return found.ratios, (*notes, *found.notes())
+        reader_notes = (note.within(file_name) for note in target.notes)
+        return estimate.ratios, (*reader_notes, *estimate.notes())

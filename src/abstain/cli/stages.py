@@ -1,4 +1,4 @@
-"""From the options of `abstain cascade` to what each model said: columns of a file, or files."""
+"""Read the predictions of each stage of a cascade from columns, rows or files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from abstain._foundation.notes import COLUMNS, Note
 from abstain.cli.options import Columns
-from abstain.cli.parts import Picked, picked, read_picked
-from abstain.cli.predictions import has_column, read
+from abstain.cli.predictions import has_numeric_column, read_files
+from abstain.cli.subsets import ColumnValue, parse_column_value, read_subset
 from abstain.errors import InputError
 from abstain.thresholds.cascade import ERROR, PERSON
 
@@ -19,215 +19,227 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageSource:
-    """Where a model is found: in two columns, in the rows that have a value, or in its own file."""
+    """The location of the predictions of a model: two columns, rows with a value, or a file."""
 
     name: str
     confidence: str = ""
-    right: str = ""
-    rows: Picked | None = None
+    #: Column with the correctness, or with the prediction if there is a column of labels.
+    outcome: str = ""
+    #: Condition on the rows of the model.
+    condition: ColumnValue | None = None
     file: Path | None = None
 
 
-def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
-    """Read `--stage NAME=CONFIDENCE,CORRECT`, `NAME=COLUMN=VALUE` and `NAME=FILE`."""
-    out = [_stage_of(text) for text in texts]
-    if len({stage.file is None for stage in out}) > 1:
+def parse_stages(texts: Sequence[str]) -> tuple[StageSource, ...]:
+    """Parse `--stage NAME=CONFIDENCE,CORRECT`, `NAME=COLUMN=VALUE` and `NAME=FILE`."""
+    stages = [_parse_stage(text) for text in texts]
+    if len({stage.file is None for stage in stages}) > 1:
         raise InputError(
-            "--stage names columns or rows of FILE for every model, or a file for every model"
+            "--stage names either columns or rows of FILE for every model, or a file for every "
+            "model"
         )
-    names = [stage.name for stage in out]
+    names = [stage.name for stage in stages]
     for name in names:
-        if name in {PERSON, ERROR} or names.count(name) > 1:
-            why = "has a meaning of its own" if names.count(name) == 1 else "is there twice"
-            raise InputError(f"--stage: the name {name!r} {why}; take another one")
-    return tuple(out)
+        if names.count(name) > 1:
+            raise InputError(f"--stage: the name {name!r} occurs twice; use different names")
+        if name in {PERSON, ERROR}:
+            raise InputError(f"--stage: the name {name!r} is reserved; use another one")
+    return tuple(stages)
 
 
-def _stage_of(text: str) -> StageSource:
-    name, _, where = text.partition("=")
-    confidence, comma, right = where.partition(",")
-    if name and where and not comma:
-        if Path(where).exists():
-            return StageSource(name, file=Path(where))
-        if (rows := picked(where)) is not None:
-            return StageSource(name, rows=rows)
-    elif name and confidence and right and "," not in right:
-        return StageSource(name, confidence, right)
-    said = "" if comma or not where else f"; there is no file {where!r}"
+def _parse_stage(text: str) -> StageSource:
+    name, _, location = text.partition("=")
+    confidence, comma, outcome = location.partition(",")
+    if name and comma and confidence and outcome and "," not in outcome:
+        return StageSource(name, confidence, outcome)
+    hint = ""
+    if name and location and not comma:
+        if Path(location).exists():
+            return StageSource(name, file=Path(location))
+        condition = parse_column_value(location)
+        if condition is not None:
+            return StageSource(name, condition=condition)
+        hint = f"; the file {location!r} does not exist"
     raise InputError(
-        f"--stage takes NAME=CONFIDENCE,CORRECT, NAME=COLUMN=VALUE or NAME=FILE; got {text!r}{said}"
+        f"--stage takes NAME=CONFIDENCE,CORRECT, NAME=COLUMN=VALUE or NAME=FILE; got {text!r}{hint}"
     )
 
 
 @dataclass(frozen=True)
 class CascadeSource:
-    """The file of calibration predictions, the models in it, and the rows that are meant."""
+    """The calibration file, the models in it, and the conditions on its rows."""
 
     file: Path | None
     stages: tuple[StageSource, ...]
     columns: Columns
-    picks: tuple[Picked, ...] = ()
+    conditions: tuple[ColumnValue, ...] = ()
+    #: Column with the correctness of the person.
     person: str | None = None
 
     @property
-    def apart(self) -> bool:
-        """Whether each model has a file of its own."""
+    def has_separate_files(self) -> bool:
+        """Whether each model has its own file."""
         return bool(self.stages) and self.stages[0].file is not None
 
     @property
     def files(self) -> list[Path]:
-        """The files of the models that have one of their own."""
+        """The files of models with separate files."""
         return [stage.file for stage in self.stages if stage.file is not None]
 
-    def chosen_on(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
-        """Return what each model said of the calibration samples, and the notes of the reader."""
-        if self.apart:
-            return self.read(self.files, self.picks, person_error, labeled=True)
+    def read_calibration(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
+        """Return the calibration predictions by stage, and the notes of the reader."""
+        if self.has_separate_files:
+            return self.read(self.files, self.conditions, person_error, labeled=True)
         if self.file is None:
             raise InputError(
                 "name the file of calibration predictions, or a saved cascade with --rule"
             )
-        return self.read([self.file], self.picks, person_error, labeled=True)
+        return self.read([self.file], self.conditions, person_error, labeled=True)
 
     def read(
         self,
         files: Sequence[Path],
-        picks: Sequence[Picked],
+        conditions: Sequence[ColumnValue],
         person_error: float | None,
         *,
         labeled: bool = False,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Return what each model said of these rows of these files, and the notes of the reader.
+        """Return the predictions of rows of files by stage, and the notes of the reader.
 
-        Unless they must be `labeled`, a file may lack the columns of what is right.
+        Unless `labeled` is set, columns of correctness may be missing.
         """
-        each = list(files) * len(self.stages) if len(files) == 1 else list(files)
-        if len(each) != len(self.stages):
+        paths = list(files) * len(self.stages) if len(files) == 1 else list(files)
+        if len(paths) != len(self.stages):
             raise InputError(
-                f"name one file, or one for each of the {len(self.stages)} stages, parted by "
+                f"name one file, or one for each of the {len(self.stages)} stages, separated by "
                 f"commas; got {len(files)}"
             )
-        found: dict[str, Any] = {}
+        has_several_files = len(set(paths)) > 1
+        stages: dict[str, Any] = {}
         notes: list[Any] = []
-        for stage, path in zip(self.stages, each, strict=True):
-            bare = not labeled and self._bare(stage, path, picks)
-            if bare:
-                found[stage.name] = _confidences(path, stage.confidence)
+        for stage, path in zip(self.stages, paths, strict=True):
+            if not labeled and self._has_only_confidences(stage, path, conditions):
+                stages[stage.name] = _read_confidences(path, stage.confidence)
                 continue
-            reading = self._rows_of(stage, path, picks)
-            said = reading.only()
-            if self.columns.id is None and (
-                stage.rows is not None or (picks and len(set(each)) > 1)
-            ):
-                # Rows are numbered as in their file, where no other model says anything of them.
-                said = replace(said, ids=None)
-            found[stage.name] = said
-            notes += _noted(reading, path)
-        notes += self._order(each)
+            reading = self._read_stage(stage, path, conditions)
+            predictions = reading.only()
+            is_subset = stage.condition is not None or (conditions and has_several_files)
+            if self.columns.id is None and is_subset:
+                # Row numbers would not match those of the other models.
+                predictions = replace(predictions, ids=None)
+            stages[stage.name] = predictions
+            # The notes on columns are dropped, because options name all columns.
+            notes += [note.within(path.name) for note in reading.notes if note.kind != COLUMNS]
+        notes += self._order_warnings(paths)
         if person_error is not None:
-            found[PERSON] = person_error
+            stages[PERSON] = person_error
         if self.person is not None:
-            if len(set(each)) > 1:
-                raise InputError(f"--person names a column of FILE; {len(files)} files were given")
-            found[PERSON] = self._person(each[0], picks)
-        return found, notes
+            if has_several_files:
+                raise InputError(
+                    f"--person names a column of FILE, but {len(files)} files were passed"
+                )
+            stages[PERSON] = self._read_person(paths[0], conditions)
+        return stages, notes
 
-    def _bare(self, stage: StageSource, path: Path, picks: Sequence[Picked]) -> bool:
-        """Tell whether a file has the confidences of a model, and not what is right."""
-        if not stage.confidence or picks or has_any(path, stage.right):
+    def _has_only_confidences(
+        self, stage: StageSource, path: Path, conditions: Sequence[ColumnValue]
+    ) -> bool:
+        """Return whether a file has the confidences of a model, but no correctness."""
+        if not stage.confidence or conditions or has_column(path, stage.outcome):
             return False
-        return has_column(path, stage.confidence)
+        return has_numeric_column(path, stage.confidence)
 
-    def _rows_of(self, stage: StageSource, path: Path, picks: Sequence[Picked]) -> "Reading":
+    def _read_stage(
+        self, stage: StageSource, path: Path, conditions: Sequence[ColumnValue]
+    ) -> "Reading":
         if not stage.confidence:
-            own = picks if stage.rows is None else (*picks, stage.rows)
-            return _rows(path, self.columns, own)
-        second = "correct" if self.columns.label is None else "prediction"
-        options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.right}
-        return _rows(path, replace(self.columns, **options), picks)
+            if stage.condition is not None:
+                conditions = (*conditions, stage.condition)
+            return _read_rows(path, self.columns, conditions)
+        outcome_role = "correct" if self.columns.label is None else "prediction"
+        options: dict[str, Any] = {"confidence": (stage.confidence,), outcome_role: stage.outcome}
+        return _read_rows(path, replace(self.columns, **options), conditions)
 
-    def _order(self, files: Sequence[Path]) -> "list[Note]":
-        """Warn where nothing says that the samples of several models are in the same order."""
-        rows = any(stage.rows is not None for stage in self.stages)
-        if self.columns.id is not None or not (rows or len(set(files)) > 1):
+    def _order_warnings(self, files: Sequence[Path]) -> "list[Note]":
+        """Warn if the order of samples of several models cannot be checked."""
+        uses_subsets = any(stage.condition is not None for stage in self.stages)
+        if self.columns.id is not None or not (uses_subsets or len(set(files)) > 1):
             return []
-        where = ", ".join(dict.fromkeys(path.name for path in files))
-        return [
-            Note.warning(
-                "order",
-                f"{where}: The samples of all models are taken to be in the same order. --id "
-                "COLUMN matches them by name.",
-            )
-        ]
+        names = ", ".join(dict.fromkeys(path.name for path in files))
+        text = (
+            f"{names}: The samples of all models are assumed to be in the same order. Pass --id "
+            "COLUMN to match them by name."
+        )
+        return [Note.warning("order", text)]
 
-    def _person(self, path: Path, picks: Sequence[Picked]) -> "Predictions":
-        first = self.stages[0]
-        own = (first.confidence,) if first.confidence else self.columns.confidence
+    def _read_person(self, path: Path, conditions: Sequence[ColumnValue]) -> "Predictions":
+        first_stage = self.stages[0]
+        confidence = self.columns.confidence
+        if first_stage.confidence:
+            confidence = (first_stage.confidence,)
         columns = replace(
-            self.columns, confidence=own, correct=self.person, label=None, prediction=None
+            self.columns, confidence=confidence, correct=self.person, label=None, prediction=None
         )
-        rows = picks if first.rows is None else (*picks, first.rows)
-        return _rows(path, columns, rows).only()
+        if first_stage.condition is not None:
+            conditions = (*conditions, first_stage.condition)
+        return _read_rows(path, columns, conditions).only()
 
 
-def applied_sets(
-    given: Sequence[str], source: CascadeSource, person_error: float | None
+def read_test_sets(
+    arguments: Sequence[str], source: CascadeSource, person_error: float | None
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Read what the cascade is checked on, by name, with the notes of the reader."""
-    sets: dict[str, Any] = {}
+    """Read the test sets of --apply; return them by name, and the notes of the reader."""
+    test_sets: dict[str, Any] = {}
     notes: list[Any] = []
-    if given and not source.stages:
-        raise InputError(
-            "say with --stage where each stage of the cascade is found in the data of --apply"
-        )
-    for text in given:
-        pick = picked(text)
-        if pick is None:
-            files = [Path(part) for part in text.split(",")]
-            name = ", ".join(path.name for path in files)
-            picks: tuple[Picked, ...] = ()
+    if arguments and not source.stages:
+        raise InputError("name the predictions of each stage in the data of --apply with --stage")
+    for argument in arguments:
+        condition = parse_column_value(argument)
+        conditions: tuple[ColumnValue, ...]
+        if condition is None:
+            files = [Path(name) for name in argument.split(",")]
+            name, conditions = ", ".join(path.name for path in files), ()
         else:
-            files, name, picks = _part_files(pick, source), str(pick), (pick,)
-        if name in sets:
-            raise InputError(f"{name!r} is given twice with --apply")
-        sets[name], said = source.read(files, picks, person_error)
-        notes += said
-    return sets, notes
+            files = _calibration_files(condition, source)
+            name, conditions = str(condition), (condition,)
+        if name in test_sets:
+            raise InputError(f"{name!r} occurs twice in --apply")
+        test_sets[name], reader_notes = source.read(files, conditions, person_error)
+        notes += reader_notes
+    return test_sets, notes
 
 
-def _part_files(pick: Picked, source: CascadeSource) -> list[Path]:
-    """Return the calibration files; refuse a part that the cascade was chosen on."""
-    on = {own.column: own.value for own in source.picks}
+def _calibration_files(condition: ColumnValue, source: CascadeSource) -> list[Path]:
+    """Return the calibration files; raise an error if the condition selects calibration samples."""
     files = source.files or [path for path in [source.file] if path is not None]
     if not files:
         raise InputError(
-            f"--apply {pick} is a part of the calibration file, and there is none; name a file"
+            f"--apply {condition} selects rows of the calibration file, but no calibration file "
+            "was passed; name a file"
         )
-    if on.get(pick.column, pick.value) == pick.value:
+    calibration_values = dict(source.conditions)
+    if calibration_values.get(condition.column, condition.value) == condition.value:
         raise InputError(
-            f"--apply {pick} would check the cascade on samples that chose it. Choose on another "
-            f"part with --calibrate {pick.column}=..."
+            f"--apply {condition} contains calibration samples. Choose the cascade on another "
+            f"subset with --calibrate {condition.column}=..."
         )
     return files
 
 
-def _rows(path: Path, columns: Columns, picks: Sequence[Picked]) -> "Reading":
-    return read_picked(path, columns, "", picks) if picks else read((path,), columns)
+def _read_rows(path: Path, columns: Columns, conditions: Sequence[ColumnValue]) -> "Reading":
+    if conditions:
+        return read_subset(path, columns, "", conditions)
+    return read_files((path,), columns)
 
 
-def _noted(reading: "Reading", path: Path) -> "list[Note]":
-    """Return what the reader met, but for the columns, which were named one by one."""
-    return [note.within(path.name) for note in reading.notes if note.kind != COLUMNS]
-
-
-def has_any(path: Path, name: str) -> bool:
-    """Tell whether a file has a column of that name, of any kind."""
+def has_column(path: Path, name: str) -> bool:
+    """Return whether a file has a column with this name; True for a folder."""
     from abstain.tables.files import open_table
 
     return path.is_dir() or name in open_table(path).kind_by_column
 
 
-def _confidences(path: Path, name: str) -> Any:
+def _read_confidences(path: Path, name: str) -> Any:
     """Return the confidences of a file without labels."""
     from abstain.tables.files import open_table
 

@@ -1,4 +1,4 @@
-"""Predictions piped in: `-` in the place of a file."""
+"""Read predictions from standard input, which the argument `-` selects."""
 
 import json
 import shutil
@@ -12,81 +12,92 @@ from typing import IO, Final
 
 from abstain.errors import InputError
 
-#: What stands for standard input, and the commands in which it does.
-MARK: Final = "-"
+#: The argument for standard input, and the commands that accept it.
+STDIN_NAME: Final = "-"
 _COMMANDS: Final = frozenset({"compare", "evaluate", "inspect", "threshold"})
-#: The suffix of what begins so.
-_STARTS: Final = (
+#: File suffixes by the first bytes of the contents.
+_SUFFIX_BY_FIRST_BYTES: Final = (
     (b"PAR1", ".parquet"),
     (b"ARROW1", ".arrow"),
     (b"PK\x03\x04", ".npz"),
     (b"\x93NUMPY", ".npy"),
     (b"[", ".json"),
 )
-_HEAD: Final = 1 << 20
+_HEAD_BYTES: Final = 1 << 20
 
-#: The file that holds what was piped in; None where nothing was.
-_SPOOLED: ContextVar[Path | None] = ContextVar("spooled", default=None)
+#: Temporary file with the contents of standard input; None if it is not used.
+_STDIN_FILE: ContextVar[Path | None] = ContextVar("spooled", default=None)
 
 
 @contextmanager
 def standard_input(arguments: list[str]) -> Iterator[list[str]]:
-    """Give the arguments with a file in the place of `-`, for as long as they are worked on."""
-    known = _SPOOLED.get()
-    asked = MARK in arguments and arguments[0] in {MARK, *_COMMANDS}
-    if not asked or known is not None:
-        yield [str(known) if a == MARK and known is not None else a for a in arguments]
+    """Replace `-` in the arguments by a temporary file, which exists within the context."""
+    outer_file = _STDIN_FILE.get()
+    uses_stdin = STDIN_NAME in arguments and arguments[0] in {STDIN_NAME, *_COMMANDS}
+    if outer_file is not None:
+        # A command runs another one, as `inspect` does.
+        yield _replace_stdin(arguments, outer_file)
+        return
+    if not uses_stdin:
+        yield list(arguments)
         return
     with TemporaryDirectory(prefix="abstain-") as folder:
-        path = _spool(Path(folder))
-        token = _SPOOLED.set(path)
+        path = _save_stdin(Path(folder))
+        token = _STDIN_FILE.set(path)
         try:
-            yield [str(path) if a == MARK else a for a in arguments]
+            yield _replace_stdin(arguments, path)
         finally:
-            _SPOOLED.reset(token)
+            _STDIN_FILE.reset(token)
 
 
-def as_given(path: Path) -> str:
-    """Write a file as it was given: `-` where it was piped in."""
-    return MARK if path == _SPOOLED.get() else str(path)
+def _replace_stdin(arguments: list[str], path: Path) -> list[str]:
+    return [str(path) if argument == STDIN_NAME else argument for argument in arguments]
 
 
-def _spool(folder: Path) -> Path:
-    """Write standard input to a file with the suffix of what it holds."""
+def original_name(path: Path) -> str:
+    """Return the argument for a file: `-` if it contains standard input, otherwise its path."""
+    return STDIN_NAME if path == _STDIN_FILE.get() else str(path)
+
+
+def _save_stdin(folder: Path) -> Path:
+    """Write standard input to a file with the suffix of its format."""
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError(
-            "`-` stands for standard input, and nothing is piped in: `... | abstain evaluate -`"
+            "the argument `-` reads standard input, but nothing is piped in; use for example "
+            "`... | abstain evaluate -`"
         )
-    held = folder / "held"
-    with held.open("wb") as file:
+    path = folder / "contents"
+    with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
-    with held.open("rb") as file:
-        suffix = _suffix(file)
-    return held.rename(folder / f"standard-input{suffix}")
+    with path.open("rb") as file:
+        suffix = _find_suffix(file)
+    return path.rename(folder / f"standard-input{suffix}")
 
 
-def _suffix(file: IO[bytes]) -> str:
-    head = file.read(_HEAD)
+def _find_suffix(file: IO[bytes]) -> str:
+    head = file.read(_HEAD_BYTES)
     if not head:
-        raise InputError("standard input is empty: `-` stands for it, and nothing was piped in")
-    start = head.lstrip()
-    for begin, suffix in _STARTS:
-        if start.startswith(begin):
+        raise InputError("standard input, which the argument `-` reads, is empty")
+    first_bytes = head.lstrip()
+    for mark, suffix in _SUFFIX_BY_FIRST_BYTES:
+        if first_bytes.startswith(mark):
             return suffix
-    if not start.startswith(b"{"):
+    if not first_bytes.startswith(b"{"):
         return ".csv"
-    return ".jsonl" if _is_row(head, whole=not file.read(1)) else ".json"
+    is_complete = not file.read(1)
+    return ".jsonl" if _is_sample(head, is_complete=is_complete) else ".json"
 
 
-def _is_row(head: bytes, *, whole: bool) -> bool:
-    """Tell a first line that is one sample from the beginning of arrays by key."""
-    line, _, rest = head.strip().partition(b"\n")
+def _is_sample(head: bytes, *, is_complete: bool) -> bool:
+    """Return whether the first line is one sample, and not the beginning of arrays by key."""
+    first_line, _, other_lines = head.strip().partition(b"\n")
     try:
-        found = json.loads(line)
+        row = json.loads(first_line)
     except (ValueError, RecursionError):
-        # Lines longer than what is looked at hold arrays.
+        # The first line is longer than `head`, so it contains arrays.
         return False
-    alone = whole and not rest.strip()
-    return isinstance(found, dict) and not (
-        alone and any(isinstance(x, list) for x in found.values())
-    )
+    if not isinstance(row, dict):
+        return False
+    has_one_line = is_complete and not other_lines.strip()
+    has_arrays = any(isinstance(value, list) for value in row.values())
+    return not (has_one_line and has_arrays)

@@ -1,4 +1,4 @@
-"""`abstain threshold`: a threshold from calibration predictions, and what it keeps elsewhere."""
+"""`abstain threshold`: choose a threshold on calibration data, and check it on test data."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -8,21 +8,35 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from cyclopts import Parameter
 
 import abstain as ab
-from abstain.cli.command_line import flag
-from abstain.cli.console import working
-from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, in_a_row, several
-from abstain.cli.out import REPORT, RESULTS, Out, command, files_of, finish, place
-from abstain.cli.parts import (
-    AppliedData,
-    CalibrationFile,
-    mixed,
-    picked,
-    picks_of,
-    read_applied,
-    read_picked,
+from abstain.cli.command_line import to_flag
+from abstain.cli.console import show_status
+from abstain.cli.options import (
+    DEFAULT_COLUMNS,
+    Columns,
+    Loss,
+    OptionalLevel,
+    list_option,
+    repeatable,
 )
-from abstain.cli.predictions import read_scored
-from abstain.cli.shift import Shifted
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    OutputFolder,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import read_with_score
+from abstain.cli.shift import ShiftOptions
+from abstain.cli.subsets import (
+    CalibrationSource,
+    parse_column_value,
+    parse_column_values,
+    pooled_column_notes,
+    read_subset,
+    read_test_data,
+)
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule
 from abstain.thresholds.catalogue import DEFAULT_DELTA
@@ -34,17 +48,17 @@ if TYPE_CHECKING:
     from abstain.evaluation import RuleChecks
     from abstain.predictions import Predictions
 
-#: The exit status when no threshold could be found that promises what was asked for.
+#: Exit status if no threshold attains the target.
 UNATTAINABLE = 3
 
 _LEVEL = 0.95
 
-_HERE: Final = Shifted()
+_NO_SHIFT: Final = ShiftOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What is asked of the threshold: one of a risk, a coverage and a cost."""
+    """The target of the threshold: a risk, a coverage or a cost."""
 
     max_risk: Annotated[float | None, Parameter(help="Largest risk of the accepted samples")] = None
     coverage: Annotated[float | None, Parameter(help="Smallest coverage")] = None
@@ -68,9 +82,9 @@ class Target:
     ] = None
     starts: Annotated[
         tuple[float, ...],
-        in_a_row("Starting coverages of learn_then_test [default: 0.75 0.5 0.25]"),
+        list_option("Starting coverages of learn_then_test [default: 0.75 0.5 0.25]"),
     ] = ()
-    shifted: Annotated[Shifted, Parameter(name="*")] = _HERE
+    shift_options: Annotated[ShiftOptions, Parameter(name="*")] = _NO_SHIFT
 
     per: Annotated[
         str | None,
@@ -87,22 +101,22 @@ class Target:
     ] = False
     limit: Annotated[
         tuple[str, ...],
-        several(
+        repeatable(
             "SUBSET=RISK for one threshold with several limits; SUBSET is overall, group, "
             "prediction, label (false negatives of a class), or one value such as label:cat"
         ),
     ] = ()
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The options that were given, as flags."""
+    def flags(self) -> tuple[str, ...]:
+        """The passed options, as flags."""
         names = ("max_risk", "coverage", "cost", "delta", "method", "risk", "per")
-        found = [name for name in names if getattr(self, name) is not None]
-        found += [name for name in ("starts", "joint", "limit") if getattr(self, name)]
-        return (*map(flag, found), *self.shifted.given)
+        passed = [name for name in names if getattr(self, name) is not None]
+        passed += [name for name in ("starts", "joint", "limit") if getattr(self, name)]
+        return (*map(to_flag, passed), *self.shift_options.flags)
 
     def options(self, columns: Columns) -> dict[str, Any]:
-        """Return the options of `set_threshold` that were given."""
+        """Return the passed options of `set_threshold`."""
         options = {
             "method": self.method,
             "max_risk": self.max_risk,
@@ -115,51 +129,51 @@ class Target:
             "limits": self._limits() or None,
         }
         if self.per is not None:
-            options["per"] = PREDICTION if self.predicted(columns) else "group"
+            options["per"] = PREDICTION if self.is_per_prediction(columns) else "group"
         return {name: value for name, value in options.items() if value is not None}
 
-    def predicted(self, columns: Columns) -> bool:
-        """Whether --per means the predicted class."""
+    def is_per_prediction(self, columns: Columns) -> bool:
+        """Return whether --per is the predicted class."""
         return self.per == PREDICTION or (self.per is not None and self.per == columns.prediction)
 
-    def groups(self, columns: Columns) -> str | None:
-        """Return the column of groups that the calibration data must have."""
+    def group_column(self, columns: Columns) -> str | None:
+        """Return the column of groups in the calibration data, or None if none is required."""
         if self.per is None:
             grouped = any(text.startswith("group") for text in self.limit)
             return columns.group if grouped else None
         if self.per == columns.label:
             raise InputError(
-                f"--per {self.per}: the true class is not known when a sample is to be answered. "
-                f"Take --per {PREDICTION}, the predicted class, or --limit label=RISK, which keeps "
-                "one threshold within a limit in each true class"
+                f"--per {self.per} is the true class, which is unknown for new samples. Use --per "
+                f"{PREDICTION}, the predicted class, or --limit label=RISK, one threshold with a "
+                "limit in each true class"
             )
-        return None if self.predicted(columns) else self.per
+        return None if self.is_per_prediction(columns) else self.per
 
     def without_groups(self, columns: Columns) -> Columns:
-        """Return the columns without groups that limits are about: they are in use already."""
-        used = columns.group is not None and self.groups(columns) == columns.group
-        return replace(columns, group=None) if used else columns
+        """Return the columns without the groups that the limits use."""
+        is_used = columns.group is not None and self.group_column(columns) == columns.group
+        return replace(columns, group=None) if is_used else columns
 
     def _limits(self) -> dict[str, float]:
-        """Return the limits by what they are about, each once."""
+        """Return the limits by subset."""
         limits: dict[str, float] = {}
         for text in self.limit:
-            what, mark, most = text.rpartition("=")
+            subset, _, risk_text = text.rpartition("=")
             try:
-                risk = float(most)
+                risk = float(risk_text)
             except ValueError:
-                mark = ""
-            if not (mark and what):
-                raise InputError(f"--limit takes WHAT=RISK, such as label:cat=0.1; got {text!r}")
-            if what in limits:
-                raise InputError(f"--limit {what} is given twice; drop one")
-            limits[what] = risk
+                risk = None
+            if not subset or risk is None:
+                raise InputError(f"--limit takes SUBSET=RISK, such as label:cat=0.1; got {text!r}")
+            if subset in limits:
+                raise InputError(f"--limit {subset} occurs twice; drop one")
+            limits[subset] = risk
         return limits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
-    """Where rules come from and go to."""
+class RuleFiles:
+    """Input and output files of rules."""
 
     rule: Annotated[
         Path | None, Parameter(help="Saved rule to check, instead of choosing a threshold")
@@ -171,8 +185,8 @@ class Places:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgment:
-    """What is looked at: which confidence, which loss, how surely."""
+class ScoreOptions:
+    """Options for the score, the loss and the intervals."""
 
     score: Annotated[str | None, Parameter(help="Score (default: the only confidence, or msr)")] = (
         None
@@ -182,12 +196,12 @@ class Judgment:
         Scale | None,
         Parameter(help="Scale of the confidence column, if its values are ambiguous"),
     ] = None
-    level: LevelIfGiven = None
+    level: OptionalLevel = None
 
 
-_NOTHING, _PLACES, _JUDGED = Target(), Places(), Judgment()
+_NO_TARGET, _NO_FILES, _SCORING = Target(), RuleFiles(), ScoreOptions()
 
-#: The rule in the folder of --out.
+#: Name of the rule in the folder of --out.
 _RULE = "rule.json"
 
 
@@ -195,17 +209,17 @@ def threshold(
     file: Annotated[Path | None, Parameter(help="Calibration predictions")] = None,
     /,
     *,
-    target: Annotated[Target, Parameter(name="*")] = _NOTHING,
+    target: Annotated[Target, Parameter(name="*")] = _NO_TARGET,
     calibrate: Annotated[
-        tuple[str, ...], several("COLUMN=VALUE of the calibration rows of FILE")
+        tuple[str, ...], repeatable("COLUMN=VALUE of the calibration rows of FILE")
     ] = (),
     apply: Annotated[
         tuple[str, ...],
-        several("Test data: a file or COLUMN=VALUE of FILE, in the order of increasing shift"),
+        repeatable("Test data: a file or COLUMN=VALUE of FILE, in the order of increasing shift"),
     ] = (),
-    judged: Annotated[Judgment, Parameter(name="*")] = _JUDGED,
-    places: Annotated[Places, Parameter(name="*")] = _PLACES,
-    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+    scoring: Annotated[ScoreOptions, Parameter(name="*")] = _SCORING,
+    paths: Annotated[RuleFiles, Parameter(name="*")] = _NO_FILES,
+    columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
     """Choose a threshold with a guarantee, and check it on other data.
 
@@ -216,133 +230,150 @@ def threshold(
     """
     from abstain.report import threshold_terminal
 
-    chosen_on = CalibrationFile(file, picks_of(calibrate, "--calibrate"))
-    _refuse_idle(apply, judged, target.without_groups(columns), saved=places.rule is not None)
-    read = [file, places.rule, *(Path(text) for text in apply if picked(text) is None)]
-    to = place(places.out, [_RULE, *RESULTS, REPORT], read)
-    with working("Choosing"):
-        rule, calibration, notes = _rule(chosen_on, target, places, columns, judged)
-        applied = _applied(apply, _grouped(columns, rule), rule.score, chosen_on)
-    with working("Checking"):
+    calibration_source = CalibrationSource(file, parse_column_values(calibrate, "--calibrate"))
+    checked_columns = target.without_groups(columns)
+    _check_options(apply, scoring, checked_columns, is_saved_rule=paths.rule is not None)
+    test_files = [Path(text) for text in apply if parse_column_value(text) is None]
+    file_names = [_RULE, *RESULTS, REPORT]
+    output = check_folder(paths.out, file_names, [file, paths.rule, *test_files])
+    with show_status("Choosing"):
+        rule, calibration, notes = _get_rule(calibration_source, target, paths, columns, scoring)
+        test_columns = _with_rule_groups(columns, rule)
+        test_data = read_test_data(apply, test_columns, rule.score, calibration_source)
+    with show_status("Checking"):
         checks = ab.check_rule(
             rule,
-            applied.parts or {},
-            loss=judged.loss,
-            scale=judged.scale,
-            level=_LEVEL if judged.level is None else judged.level,
+            test_data.data_sets,
+            loss=scoring.loss,
+            scale=scoring.scale,
+            level=_LEVEL if scoring.level is None else scoring.level,
             calibration=calibration,
-            notes=[*notes, *applied.notes],
+            notes=[*notes, *test_data.notes],
         )
-    saved = _saved_apart(checks, places.save, to)
-    source = file or places.rule
-    finish(lambda: threshold_terminal(checks), lambda: _files(checks, source), to, before=saved)
+    saved_files = _save_rule(checks.rule, paths.save, output)
+    source = file or paths.rule
+    write_and_print(
+        lambda: threshold_terminal(checks),
+        lambda: _make_files(checks, source),
+        output,
+        before=saved_files,
+    )
     if not rule.attainable:
-        # A pipe closed by its reader would otherwise be noticed after the last handler.
+        # Raises BrokenPipeError here; otherwise, it would be raised after the last handler.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
 
 
-def _refuse_idle(
-    applied: tuple[str, ...], judged: Judgment, columns: Columns, *, saved: bool
+def _check_options(
+    test_data: tuple[str, ...], scoring: ScoreOptions, columns: Columns, *, is_saved_rule: bool
 ) -> None:
-    """Refuse options about the data of --apply where there are none."""
-    if applied:
+    """Raise an error for options on test data if there are none."""
+    if test_data:
         return
-    idle = [name for name in ("by", "group") if getattr(columns, name)]
-    idle += [] if judged.level is None else ["level"]
-    if saved:
-        idle += [n for n in ("loss", "scale") if getattr(judged, n) is not None]
-        every = columns.__dataclass_fields__
-        idle += [
-            n for n in every if n not in idle and getattr(columns, n) != getattr(USUAL_COLUMNS, n)
-        ]
-    if idle:
-        flags = ", ".join(map(flag, idle))
-        hint = ""
-        if columns.by and not saved:
-            hint = (
-                f" To choose on one part of the file and check on another: --calibrate "
-                f"{columns.by[0]}=VALUE --apply {columns.by[0]}=VALUE"
-            )
-        raise InputError(
-            f"{flags}: about the data of --apply, and there are none; add them or drop it.{hint}"
+    unused = [name for name in ("by", "group") if getattr(columns, name)]
+    if scoring.level is not None:
+        unused.append("level")
+    if is_saved_rule:
+        unused += [name for name in ("loss", "scale") if getattr(scoring, name) is not None]
+        for name in columns.__dataclass_fields__:
+            is_default = getattr(columns, name) == getattr(DEFAULT_COLUMNS, name)
+            if name not in unused and not is_default:
+                unused.append(name)
+    if not unused:
+        return
+    verb = "has" if len(unused) == 1 else "have"
+    hint = ""
+    if columns.by and not is_saved_rule:
+        hint = (
+            " To choose the rule on one subset of the file and check it on another: --calibrate "
+            f"{columns.by[0]}=VALUE --apply {columns.by[0]}=VALUE"
         )
+    raise InputError(
+        f"{', '.join(map(to_flag, unused))} {verb} no effect without the test data of --apply; add "
+        f"--apply, or drop {'it' if len(unused) == 1 else 'them'}.{hint}"
+    )
 
 
-def _grouped(columns: Columns, rule: DecisionRule) -> Columns:
-    """Return the columns to read for a rule: those that say which threshold is whose."""
+def _with_rule_groups(columns: Columns, rule: DecisionRule) -> Columns:
+    """Return the columns of the test data; groups are the column of the rule's thresholds."""
     if rule.per in {"", PREDICTION}:
         return columns
     if columns.group not in {None, rule.per}:
         raise InputError(
-            f"--group {columns.group}: the rule has a threshold for each {rule.per!r}, and these "
-            "are the groups it is checked in; drop it"
+            f"--group {columns.group} has no effect, because the rule has one threshold for each "
+            f"{rule.per!r} and is checked in these groups; drop it"
         )
     return replace(columns, group=rule.per)
 
 
-def _rule(
-    chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
+def _get_rule(
+    calibration_source: CalibrationSource,
+    target: Target,
+    paths: RuleFiles,
+    columns: Columns,
+    scoring: ScoreOptions,
 ) -> "tuple[DecisionRule, Predictions | None, tuple[str | Note, ...]]":
-    """Return the rule, the data it was chosen on if they are known, and the notes on these."""
-    file, picks = chosen_on.file, chosen_on.picks
-    if places.rule is not None:
-        if file is not None or picks or target.given or judged.score is not None:
-            given = [*(["the calibration file"] if file else []), *target.given]
-            given += ["--calibrate"] if picks else []
-            given += ["--score"] if judged.score is not None else []
-            raise InputError(f"--rule brings its own threshold and score; drop {', '.join(given)}")
-        return read_rule(places.rule), None, ()
+    """Return the rule, its calibration data, and notes; a saved rule has neither."""
+    file, conditions = calibration_source.file, calibration_source.conditions
+    if paths.rule is not None:
+        unused = [*(["the calibration file"] if file else []), *target.flags]
+        unused += ["--calibrate"] if conditions else []
+        unused += ["--score"] if scoring.score is not None else []
+        if unused:
+            raise InputError(f"--rule has a threshold and a score; drop {', '.join(unused)}")
+        return read_rule(paths.rule), None, ()
     if file is None:
         raise InputError("name the file of calibration predictions, or a saved rule with --rule")
     options = target.options(columns)
-    # What splits and groups the data of --apply need not be in the calibration data.
-    target.shifted.refuse_idle(columns)
-    whole = target.shifted.reading(replace(columns, by=(), group=target.groups(columns)))
-    score = judged.score or ""
-    reading = (
-        read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
-    )
+    target.shift_options.check(columns)
+    # The calibration data need not have the columns that split and group the test data.
+    calibration_columns = replace(columns, by=(), group=target.group_column(columns))
+    calibration_columns = target.shift_options.with_ratio_column(calibration_columns)
+    score = scoring.score or ""
+    if conditions:
+        reading = read_subset(file, calibration_columns, score, conditions)
+    else:
+        reading = read_with_score(file, calibration_columns, score)
     calibration, notes = reading.only(), reading.notes
-    if target.shifted.asked:
-        calibration, found, said = target.shifted.weighed(calibration, columns, score, chosen_on)
-        options, notes = options | found, (*notes, *said)
-    options |= {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
+    if target.shift_options.is_requested:
+        calibration, ratio_options, ratio_notes = target.shift_options.apply_ratios(
+            calibration, columns, score, calibration_source
+        )
+        options |= ratio_options
+        notes = (*notes, *ratio_notes)
+    options |= {"score": scoring.score, "loss": scoring.loss, "scale": scoring.scale}
     rule = ab.set_threshold(calibration, **options)
-    if target.per is not None and not target.predicted(columns):
+    if target.per is not None and not target.is_per_prediction(columns):
         rule = replace(rule, per=target.per)
-    return rule, calibration, (*notes, *mixed(file, columns.by, picks))
+    return rule, calibration, (*notes, *pooled_column_notes(file, columns.by, conditions))
 
 
 def read_rule(path: Path) -> DecisionRule:
-    """Read a saved rule; refuse a file that holds something else."""
+    """Load a saved rule; raise an error if the file contains another object."""
     from abstain.tables import load
 
-    found = load(path)
-    if not isinstance(found, DecisionRule):
-        raise FileFormatError(f"{path.name} holds no decision rule but a {type(found).__name__}")
-    return found
+    rule = load(path)
+    if not isinstance(rule, DecisionRule):
+        raise FileFormatError(f"{path.name} contains a {type(rule).__name__}, not a decision rule")
+    return rule
 
 
-def _applied(
-    given: tuple[str, ...], columns: Columns, score: str, chosen_on: CalibrationFile
-) -> AppliedData:
-    return read_applied(given, columns, score, chosen_on) if given else AppliedData({}, ())
-
-
-def _saved_apart(checks: "RuleChecks", saved: Path | None, to: Out | None) -> list[Path]:
-    """Save the rule where --save says, unless that is the folder in which all is left."""
+def _save_rule(rule: DecisionRule, path: Path | None, output: OutputFolder | None) -> list[Path]:
+    """Write the file of --save, unless the rule is written to this path in the folder of --out."""
     from abstain.tables import save
 
-    apart = saved is not None and (to is None or saved.absolute() != (to.folder / _RULE).absolute())
-    return [save(checks.rule, saved)] if saved is not None and apart else []
+    if path is None:
+        return []
+    if output is not None and path.absolute() == (output.folder / _RULE).absolute():
+        return []
+    return [save(rule, path)]
 
 
-def _files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
+def _make_files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
     from abstain.tables.state_files import json_file
 
     name = "" if source is None else source.name
-    page = threshold_html(checks, source=name, command=command())
-    left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
-    return {_RULE: json_file(checks.rule), **left}
+    page = threshold_html(checks, source=name, command=current_command())
+    files = make_files({"results": checks.rows()}, page, checks, ("svg", "png"))
+    return {_RULE: json_file(checks.rule), **files}

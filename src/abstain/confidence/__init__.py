@@ -1,8 +1,8 @@
-"""Confidence scores: from predictions to one number a sample, higher is more trusted.
+"""Confidence scores: one number per sample from predictions, higher means more trusted.
 
-No label is looked at. By name through `score`, `applicable` and the catalogue `SCORES`; on
-plain arrays through the functions. Scores that need fitting are in the catalogue `FITTED`:
-``fit`` makes a `FittedScore` of one, which `score` takes in place of a name.
+Scoring uses no labels. `score` and the catalogue `SCORES` compute scores by name; the functions
+compute them from arrays. Scores with fitted parameters are in the catalogue `FITTED`: ``fit``
+returns a `FittedScore`, which `score` accepts in place of a name.
 """
 
 from abstain.confidence.activations import (
@@ -33,7 +33,7 @@ from abstain.confidence.monte_carlo import (
 )
 from abstain.confidence.neighbors import NeighborDistance
 from abstain.confidence.patterns import StoredPatterns
-from abstain.confidence.registry import SCORES, applicable, find, score
+from abstain.confidence.registry import SCORES, applicable, find_score, score
 from abstain.confidence.softmax_scores import (
     max_softmax_response,
     negative_generalized_entropy,
@@ -69,7 +69,7 @@ __all__ = [
     "TunedTemperature",
     "VirtualLogit",
     "applicable",
-    "find",
+    "find_score",
     "fit",
     "from_arrays",
     "logit_margin",

@@ -1,4 +1,4 @@
-"""Logit scores of features whose activations are reshaped first: ReAct, ASH, SCALE."""
+"""Scores of logits from reshaped activations: ReAct, ASH, SCALE."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.records import ClassNames, Number, Positive, axes
-from abstain.confidence.energies import last_layer_of, logits_of
-from abstain.confidence.entry import ConfidenceScore, positive_temperature
+from abstain.confidence.energies import check_last_layer, compute_logits
+from abstain.confidence.entry import ConfidenceScore, check_temperature
 from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,
-    confidences,
-    doubles,
+    as_confidence_score,
+    check_same_classes,
     feature_blocks,
-    option_name,
-    refuse_other_classes,
+    features_as_double,
+    name_with_options,
 )
 from abstain.confidence.logit_scores import max_logit, negative_energy
 from abstain.confidence.softmax_scores import max_softmax_response
@@ -26,27 +26,27 @@ from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, FloatArray
 
-#: Percentiles where none is given: of ReAct that of Sun et al.; those of ASH and SCALE are ours.
-#: OpenOOD chooses them for each network, from 65 to 95.
-REACT, ASH, SCALE = 90.0, 90.0, 85.0
-#: What the logits may be scored by.
+#: Default percentiles. The one of ReAct is from Sun et al.; those of ASH and SCALE are choices of
+#: this project. OpenOOD selects them for each network, from 65 to 95.
+REACT_PERCENTILE, ASH_PERCENTILE, SCALE_PERCENTILE = 90.0, 90.0, 85.0
+#: Scores of the logits.
 Base = Literal["energy", "msr", "mls"]
 BASES = get_args(Base)
-#: What becomes of the activations that ASH leaves.
+#: Variants of ASH: how the largest activations are changed.
 Variant = Literal["sharpen", "binarize", "prune"]
 VARIANTS = get_args(Variant)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShapedActivations(FittedScore):
-    """A logit score of features that are reshaped, sample by sample.
+    """A score of the logits that are computed from reshaped features.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     classes : tuple
-        The class names, in the order of the logits.
+        Class names, in the order of the logits.
     base : {"energy", "msr", "mls"}
         The score of the logits.
     temperature : float
@@ -64,26 +64,26 @@ class ShapedActivations(FittedScore):
     bias: Annotated[FloatArray, axes("K")]
 
     @abstractmethod
-    def shaped(self, x: FloatArray) -> FloatArray:
-        """Return the features reshaped, shape (rows, d)."""
+    def reshape(self, x: FloatArray) -> FloatArray:
+        """Return the reshaped features, shape (rows, d)."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        refuse_other_classes(predictions, self.classes, self.name)
+        """Compute the confidences of other samples, shape (n,), without their labels."""
+        check_same_classes(predictions, self.classes, self.name)
         values = np.empty(predictions.n)
         k, d = self.weight.shape
-        for rows, x in feature_blocks(predictions, d, self.name, also=k + d):
+        for rows, x in feature_blocks(predictions, d, self.name, n_extra=k + d):
             with np.errstate(over="ignore", invalid="ignore"):
-                shaped = self.shaped(x)
-            values[rows] = self._of(logits_of(shaped, self.weight, self.bias))
-        # No probability: the new logits may prefer another class than the prediction.
-        return confidences(self.name, values)
+                shaped = self.reshape(x)
+            values[rows] = self._score_logits(compute_logits(shaped, self.weight, self.bias))
+        # No probability, because the new logits may have another top class than the prediction.
+        return as_confidence_score(self.name, values)
 
-    def _of(self, logits: FloatArray) -> FloatArray:
+    def _score_logits(self, logits: FloatArray) -> FloatArray:
         score = negative_energy if self.base == "energy" else max_softmax_response
-        plain = self.base == "mls"
+        is_max_logit = self.base == "mls"
         out: FloatArray = (
-            max_logit(logits) if plain else score(logits, temperature=self.temperature)
+            max_logit(logits) if is_max_logit else score(logits, temperature=self.temperature)
         )
         return out
 
@@ -91,22 +91,22 @@ class ShapedActivations(FittedScore):
 # ---------------------------------------------------------------------------------------- ReAct
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RectifiedActivations(ShapedActivations):
-    """A logit score of features whose large values are cut off.
+    """A score of the logits from features that are clipped at a threshold.
 
     Attributes
     ----------
     name, classes, base, temperature, weight, bias
         As in `ShapedActivations`.
     threshold : float
-        Features above it are set to it.
+        Larger features are set to this value.
     """
 
     kind: ClassVar[str] = "react"
 
     threshold: Number
 
-    def shaped(self, x: FloatArray) -> FloatArray:
-        """Return the features, none above the threshold."""
+    def reshape(self, x: FloatArray) -> FloatArray:
+        """Return the features, clipped at the threshold."""
         return np.minimum(x, self.threshold)
 
 
@@ -120,14 +120,14 @@ def fit_rectified(
 ) -> RectifiedActivations:
     """Fit the threshold on the training features."""
     share = checks.fraction(percentile, "percentile", high=100.0)
-    cooled = _temperature(base, temperature)
-    weight, bias = last_layer_of(last_layer, predictions, RectifiedActivations.kind)
+    checked_temperature = _check_base_and_temperature(base, temperature)
+    weight, bias = check_last_layer(last_layer, predictions, RectifiedActivations.kind)
     return RectifiedActivations(
-        name=_name("react", base, (share, REACT), cooled),
-        classes=_classes(predictions, bias),
-        threshold=float(np.percentile(doubles(predictions), share)),
+        name=_score_name("react", base, (share, REACT_PERCENTILE), checked_temperature),
+        classes=_class_names(predictions, bias),
+        threshold=float(np.percentile(features_as_double(predictions), share)),
         base=base,
-        temperature=cooled,
+        temperature=checked_temperature,
         weight=weight,
         bias=bias,
     )
@@ -136,16 +136,16 @@ def fit_rectified(
 # ----------------------------------------------------------------------------------- ASH, SCALE
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrunedActivations(ShapedActivations):
-    """A logit score of features of which only the largest of each sample are left.
+    """A score of the logits from the largest features of each sample; the others are set to 0.
 
     Attributes
     ----------
     name, classes, base, temperature, weight, bias
         As in `ShapedActivations`.
     percentile : float
-        How many of a sample's features are set to 0, in percent.
+        Percentage of the features of a sample that is set to 0.
     variant : {"sharpen", "binarize", "prune"}
-        What becomes of the rest: ASH-S, ASH-B or ASH-P.
+        How the remaining features are changed: ASH-S, ASH-B or ASH-P.
     """
 
     kind: ClassVar[str] = "ash"
@@ -153,60 +153,62 @@ class PrunedActivations(ShapedActivations):
     percentile: Number
     variant: Variant
 
-    def shaped(self, x: FloatArray) -> FloatArray:
-        """Return the largest features of each sample, sharpened or all alike."""
-        largest = _largest(x, self.percentile)
-        kept = np.zeros_like(x)
+    def reshape(self, x: FloatArray) -> FloatArray:
+        """Return the largest features of each sample, changed according to the variant."""
+        largest = _largest_features(x, self.percentile)
+        reshaped = np.zeros_like(x)
         values = np.take_along_axis(x, largest, axis=1)
         if self.variant == "binarize":
             values = np.broadcast_to(x.sum(axis=1, keepdims=True) / largest.shape[1], values.shape)
         elif self.variant == "sharpen":
-            values = values * _sharpness(x, values)
-        np.put_along_axis(kept, largest, values, axis=1)
-        return kept
+            values = values * _inverse_share(x, values)
+        np.put_along_axis(reshaped, largest, values, axis=1)
+        return reshaped
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScaledActivations(ShapedActivations):
-    """A logit score of features, each sample's multiplied by how little its largest hold.
+    """A score of the logits from features that are scaled sample by sample.
+
+    The factor is larger, the smaller the share of the largest features in the sum.
 
     Attributes
     ----------
     name, classes, base, temperature, weight, bias
         As in `ShapedActivations`.
     percentile : float
-        How many of a sample's features are not among its largest, in percent.
+        Percentage of the features of a sample that is not among the largest.
     """
 
     kind: ClassVar[str] = "scale"
 
     percentile: Number
 
-    def shaped(self, x: FloatArray) -> FloatArray:
+    def reshape(self, x: FloatArray) -> FloatArray:
         """Return all features, scaled sample by sample."""
-        largest = _largest(x, self.percentile)
-        return x * _sharpness(x, np.take_along_axis(x, largest, axis=1))
+        largest = _largest_features(x, self.percentile)
+        return x * _inverse_share(x, np.take_along_axis(x, largest, axis=1))
 
 
-def _largest(x: FloatArray, percentile: float) -> Any:
-    """Return the places of the largest features of each sample, of equal ones the first."""
-    kept = _kept(x.shape[1], percentile)
-    return np.argsort(-x, axis=1, kind="stable")[:, :kept]
+def _largest_features(x: FloatArray, percentile: float) -> Any:
+    """Return the indices of the largest features of each sample; of equal features the first."""
+    n_largest = _number_of_largest(x.shape[1], percentile)
+    return np.argsort(-x, axis=1, kind="stable")[:, :n_largest]
 
 
-def _kept(d: int, percentile: float) -> int:
+def _number_of_largest(d: int, percentile: float) -> int:
     return d - int(np.round(d * percentile / 100.0))
 
 
-def _sharpness(x: FloatArray, largest: FloatArray) -> FloatArray:
-    """Return exp of the sum of all over that of the largest, shape (rows, 1); 1 without any.
+def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
+    """Return exp(sum of all features / sum of the largest), shape (rows, 1).
 
-    At most the exponential of how many times more features there are.
+    1 if the sum of the largest features is not positive.
     """
-    held = largest.sum(axis=1, keepdims=True)
-    some = held > 0
-    ratio = x.sum(axis=1, keepdims=True) / np.where(some, held, 1.0)
-    return np.asarray(np.where(some, np.exp(np.where(some, ratio, 0.0)), 1.0))
+    largest_sum = largest.sum(axis=1, keepdims=True)
+    is_positive = largest_sum > 0
+    ratio = x.sum(axis=1, keepdims=True) / np.where(is_positive, largest_sum, 1.0)
+    return np.asarray(np.where(is_positive, np.exp(np.where(is_positive, ratio, 0.0)), 1.0))
 
 
 def fit_pruned(
@@ -218,18 +220,20 @@ def fit_pruned(
     base: Base,
     temperature: Any,
 ) -> PrunedActivations:
-    """Check the options; nothing is learned of the training features."""
+    """Validate the options. Nothing is estimated from the training features."""
     checks.one_of(variant, "variant", VARIANTS)
-    cooled = _temperature(base, temperature)
-    weight, bias = last_layer_of(last_layer, predictions, PrunedActivations.kind)
-    share = _percentile(percentile, weight.shape[1])
+    checked_temperature = _check_base_and_temperature(base, temperature)
+    weight, bias = check_last_layer(last_layer, predictions, PrunedActivations.kind)
+    share = _check_percentile(percentile, weight.shape[1])
     return PrunedActivations(
-        name=_name("ash", base, (share, ASH), cooled, variant=(variant, "sharpen")),
-        classes=_classes(predictions, bias),
+        name=_score_name(
+            "ash", base, (share, ASH_PERCENTILE), checked_temperature, variant=(variant, "sharpen")
+        ),
+        classes=_class_names(predictions, bias),
         percentile=share,
         variant=variant,
         base=base,
-        temperature=cooled,
+        temperature=checked_temperature,
         weight=weight,
         bias=bias,
     )
@@ -243,52 +247,56 @@ def fit_scaled(
     base: Base,
     temperature: Any,
 ) -> ScaledActivations:
-    """Check the options; nothing is learned of the training features."""
-    cooled = _temperature(base, temperature)
-    weight, bias = last_layer_of(last_layer, predictions, ScaledActivations.kind)
-    share = _percentile(percentile, weight.shape[1])
+    """Validate the options. Nothing is estimated from the training features."""
+    checked_temperature = _check_base_and_temperature(base, temperature)
+    weight, bias = check_last_layer(last_layer, predictions, ScaledActivations.kind)
+    share = _check_percentile(percentile, weight.shape[1])
     return ScaledActivations(
-        name=_name("scale", base, (share, SCALE), cooled),
-        classes=_classes(predictions, bias),
+        name=_score_name("scale", base, (share, SCALE_PERCENTILE), checked_temperature),
+        classes=_class_names(predictions, bias),
         percentile=share,
         base=base,
-        temperature=cooled,
+        temperature=checked_temperature,
         weight=weight,
         bias=bias,
     )
 
 
-def _percentile(percentile: Any, d: int) -> float:
+def _check_percentile(percentile: Any, d: int) -> float:
     share = checks.fraction(percentile, "percentile", high=100.0)
-    if _kept(d, share) < 1:
-        raise DomainError(
-            f"`percentile` must leave one of the {d} features at least; got {share:g}"
-        )
+    if _number_of_largest(d, share) < 1:
+        raise DomainError(f"`percentile` must keep at least one of the {d} features; got {share:g}")
     return share
 
 
-def _temperature(base: str, temperature: Any) -> float:
+def _check_base_and_temperature(base: str, temperature: Any) -> float:
     checks.one_of(base, "base", BASES)
-    cooled = positive_temperature(temperature)
-    if base == "mls" and cooled != 1:
+    value = check_temperature(temperature)
+    if base == "mls" and value != 1:
         raise InputError(
             "a temperature does not change the order of the largest logit; drop `temperature`"
         )
-    return cooled
+    return value
 
 
-def _name(
-    kind: str, base: str, percentile: tuple[float, float], cooled: float, **more: tuple[Any, Any]
+def _score_name(
+    kind: str,
+    base: str,
+    percentile: tuple[float, float],
+    temperature: float,
+    **options: tuple[Any, Any],
 ) -> str:
-    return option_name(kind, **more, base=(base, "energy"), percentile=percentile, T=(cooled, 1.0))
+    return name_with_options(
+        kind, **options, base=(base, "energy"), percentile=percentile, T=(temperature, 1.0)
+    )
 
 
-def _classes(predictions: Predictions, bias: FloatArray) -> tuple[Any, ...]:
+def _class_names(predictions: Predictions, bias: FloatArray) -> tuple[Any, ...]:
     return predictions.class_names or tuple(range(len(bias)))
 
 
 _FEATURES = frozenset({FitNeed.FEATURES})
-_LAYERED = _FEATURES | {FitNeed.LAST_LAYER}
+_FEATURES_AND_LAYER = _FEATURES | {FitNeed.LAST_LAYER}
 
 ENTRIES = (
     FittedKind(
@@ -298,9 +306,9 @@ ENTRIES = (
         RectifiedActivations,
         "the energy of the logits after large features are cut off at a percentile of training",
         "Sun et al. (2021), https://arxiv.org/abs/2111.12797",
-        _LAYERED,
+        _FEATURES_AND_LAYER,
         _FEATURES,
-        {"percentile": REACT, "base": "energy", "temperature": 1.0},
+        {"percentile": REACT_PERCENTILE, "base": "energy", "temperature": 1.0},
         required=("last_layer",),
     ),
     FittedKind(
@@ -308,12 +316,12 @@ ENTRIES = (
         "Activation shaping (ASH)",
         fit_pruned,
         PrunedActivations,
-        "the energy of the logits after all but the largest features of a sample are set to 0, and "
-        "these made larger by what was taken away",
+        "the energy of the logits after all but the largest features of a sample are set to 0 and "
+        "the largest are multiplied to compensate",
         "Djurisic et al. (2023), https://arxiv.org/abs/2209.09858",
-        _LAYERED,
+        _FEATURES_AND_LAYER,
         _FEATURES,
-        {"percentile": ASH, "variant": "sharpen", "base": "energy", "temperature": 1.0},
+        {"percentile": ASH_PERCENTILE, "variant": "sharpen", "base": "energy", "temperature": 1.0},
         required=("last_layer",),
     ),
     FittedKind(
@@ -321,12 +329,12 @@ ENTRIES = (
         "Activation scaling (SCALE)",
         fit_scaled,
         ScaledActivations,
-        "the energy of the logits after a sample's features are scaled by how little of their sum "
-        "its largest hold",
+        "the energy of the logits after the features of a sample are multiplied by a factor that "
+        "decreases with the share of the largest features in their sum",
         "Xu et al. (2024), https://arxiv.org/abs/2310.00227",
-        _LAYERED,
+        _FEATURES_AND_LAYER,
         _FEATURES,
-        {"percentile": SCALE, "base": "energy", "temperature": 1.0},
+        {"percentile": SCALE_PERCENTILE, "base": "energy", "temperature": 1.0},
         required=("last_layer",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Scores made of others: the place of one among the fitting data; a mean, product, learned sum."""
+"""Scores computed from other scores: the rank among the fitting data, and combinations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from abstain._foundation.arrays import to_numpy
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.records import NonEmptyText, Number, axes
 from abstain.confidence.entry import ConfidenceScore
-from abstain.confidence.fitted_score import Composed, FitNeed, FittedKind, FittedScore
+from abstain.confidence.fitted_score import CompositeScore, FitNeed, FittedKind, FittedScore
 from abstain.confidence.registry import score as score_of
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions, per_sample_loss
@@ -19,77 +19,83 @@ from abstain.typing import Array, FloatArray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranked(Composed):
-    """The place of a score among those of the fitting data, in (0, 1).
+class Ranked(CompositeScore):
+    """The relative rank of a score among the fitting data, in (0, 1).
 
-    Strictly increasing in the score: it ranks alike, also beyond the values that were met.
+    It is strictly increasing in the score, also outside the range of the fitting data, so that the
+    order of samples does not change.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     parts : tuple of str or FittedScore
-        The one score.
-    steps : ndarray of shape (s,)
-        Its distinct values on the fitting data, ascending.
-    places : ndarray of shape (s,)
-        Where each lies: the share of samples below and half of those tied, of one sample more
-        than there were, so that neither 0 nor 1 is reached.
+        One score.
+    fitted_values : ndarray of shape (s,)
+        Distinct values of the score on the fitting data, ascending.
+    ranks : ndarray of shape (s,)
+        Relative rank of each value: (samples below + half of the tied samples + 1/2) / (n + 1),
+        which is above 0 and below 1.
     """
 
     kind: ClassVar[str] = "rank"
 
-    steps: Annotated[FloatArray, axes("s")]
-    places: Annotated[FloatArray, axes("s")]
+    fitted_values: Annotated[FloatArray, axes("s")]
+    ranks: Annotated[FloatArray, axes("s")]
 
     def __post_init__(self) -> None:
-        """Check every field, and that both scales ascend within their bounds."""
+        """Validate the fields, and that values and ranks are ascending."""
         super().__post_init__()
         if len(self.parts) != 1:
-            raise InputError(f"`parts` must hold one score; got {len(self.parts)}")
-        if (np.diff(self.steps) <= 0).any() or (np.diff(self.places) <= 0).any():
-            raise InputError("`steps` and `places` must ascend")
-        if self.places[0] <= 0 or self.places[-1] >= 1:
-            raise InputError("`places` must lie between 0 and 1")
+            raise InputError(f"`parts` must contain one score; got {len(self.parts)}")
+        if (np.diff(self.fitted_values) <= 0).any() or (np.diff(self.ranks) <= 0).any():
+            raise InputError("`fitted_values` and `ranks` must ascend")
+        if self.ranks[0] <= 0 or self.ranks[-1] >= 1:
+            raise InputError("`ranks` must lie between 0 and 1")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        return ConfidenceScore(self.name, self.placed(values_of(self.parts[0], predictions)))
+        """Compute the confidences of other samples, shape (n,), without their labels."""
+        return ConfidenceScore(self.name, self.rank(part_values(self.parts[0], predictions)))
 
-    def placed(self, x: FloatArray) -> FloatArray:
-        """Return the places of values, shape (n,)."""
-        low, high, bottom, top = self.steps[0], self.steps[-1], self.places[0], self.places[-1]
-        out: FloatArray = np.interp(x, self.steps, self.places)
-        # Beyond what was met, what is left of (0, 1) is used up slowly: order stays.
+    def rank(self, x: FloatArray) -> FloatArray:
+        """Return the relative ranks of values, shape (n,)."""
+        low, high, min_rank, max_rank = (
+            self.fitted_values[0],
+            self.fitted_values[-1],
+            self.ranks[0],
+            self.ranks[-1],
+        )
+        ranks: FloatArray = np.interp(x, self.fitted_values, self.ranks)
+        # Outside the range of the fitting data, the rank approaches 0 or 1 like a hyperbola.
         width = high - low if high > low else 1.0
-        under, over = x < low, x > high
+        is_below, is_above = x < low, x > high
         with np.errstate(over="ignore"):
-            out[under] = bottom / (1.0 + (low - x[under]) / width)
-            out[over] = 1.0 - (1.0 - top) / (1.0 + (x[over] - high) / width)
-        return out
+            ranks[is_below] = min_rank / (1.0 + (low - x[is_below]) / width)
+            ranks[is_above] = 1.0 - (1.0 - max_rank) / (1.0 + (x[is_above] - high) / width)
+        return ranks
 
 
-def values_of(part: str | FittedScore, predictions: Predictions) -> FloatArray:
-    """Return the confidences of a part as float64, shape (n,)."""
-    found = score_of(part, predictions).values
-    return to_numpy(found, "confidence").astype(np.float64)
+def part_values(part: str | FittedScore, predictions: Predictions) -> FloatArray:
+    """Return the confidences of one score as float64, shape (n,)."""
+    values = score_of(part, predictions).values
+    return to_numpy(values, "confidence").astype(np.float64)
 
 
 def fit_rank(predictions: Predictions, *, score: str | FittedScore) -> Ranked:
-    """Fit the places of one score; an integer weight counts a sample that many times."""
-    values, weight = values_of(score, predictions), predictions.weight
+    """Fit the relative ranks of one score; an integer weight counts a sample that many times."""
+    values, weight = part_values(score, predictions), predictions.weight
     if weight is not None:
         values, weight = values[weight > 0], weight[weight > 0]
-    steps, at = np.unique(values, return_inverse=True)
-    mass = np.bincount(at, weights=weight)
-    places = (np.cumsum(mass) - mass / 2 + 0.5) / (mass.sum() + 1)
-    # A weight may be too small beside the others to move the place.
-    rises = np.diff(places, prepend=0.0) > 0
+    distinct_values, index = np.unique(values, return_inverse=True)
+    mass = np.bincount(index, weights=weight)
+    ranks = (np.cumsum(mass) - mass / 2 + 0.5) / (mass.sum() + 1)
+    # A weight can be too small to change the rank in float64.
+    is_increasing = np.diff(ranks, prepend=0.0) > 0
     return Ranked(
         name=f"rank({score if isinstance(score, str) else score.name})",
         parts=(score,),
-        steps=steps[rises],
-        places=places[rises],
+        fitted_values=distinct_values[is_increasing],
+        ranks=ranks[is_increasing],
     )
 
 
@@ -99,40 +105,40 @@ HOW = get_args(How)
 ScaleName = Literal["auto", "rank", "probability"]
 SCALES = get_args(ScaleName)
 
-#: Where squares of scores still are numbers.
-_LARGEST = 1e150
+#: Squares of smaller scores do not overflow.
+_MAX_SCORE = 1e150
 
-#: Why the parts are on their scale.
+#: Reasons for the common scale.
 _REASONS = {
     "auto probability": "every score is a probability, so all have one scale",
-    "auto rank": "not every score is a probability: their places among the fitting data are used",
-    "rank": "asked for: the places among the fitting data",
-    "probability": "asked for: probabilities",
+    "auto rank": "not every score is a probability: their ranks among the fitting data are used",
+    "rank": "requested: the ranks among the fitting data",
+    "probability": "requested: probabilities",
     "standard": "a learned sum needs no common scale; mean 0 and deviation 1 make it stable",
 }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Combined(Composed):
+class Combined(CompositeScore):
     """The mean or the product of scores on one scale, or their learned sum.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     how : {"mean", "product", "learned"}
-        How the scores become one.
+        How the scores are combined.
     scale : {"rank", "probability", "standard"}
-        What is combined: the places of the scores among the fitting data, their probabilities,
-        or, for "learned", their values with mean 0 and deviation 1.
+        Scale on which the scores are combined: their ranks among the fitting data, their
+        probabilities, or, for "learned", their values with mean 0 and standard deviation 1.
     reason : str
-        Why this scale.
+        Reason for this scale.
     parts : tuple of str or FittedScore
-        The scores; for "rank" they are `Ranked`.
+        The scores; for "rank", objects of type `Ranked`.
     shift, spread, slope : ndarray of shape (parts,)
         For "learned" the mean, the deviation and the coefficient of each; 0, 1 and 1 otherwise.
     intercept : float
-        For "learned" the log-odds of being right at the means; 0 otherwise.
+        For "learned", the log-odds of a correct prediction at the means; 0 otherwise.
     """
 
     kind: ClassVar[str] = "combine"
@@ -146,58 +152,58 @@ class Combined(Composed):
     intercept: Number
 
     def __post_init__(self) -> None:
-        """Check every field, and that the scale goes with what is done."""
+        """Validate the fields, and that `how` and `scale` are compatible."""
         super().__post_init__()
         if (self.how == "learned") != (self.scale == "standard"):
-            raise InputError(f"`scale` does not go with how={self.how!r}; got {self.scale!r}")
+            raise InputError(f"`scale` is not valid for how={self.how!r}; got {self.scale!r}")
         checks.reject_entries("spread", "must be above 0", self.spread, self.spread <= 0)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        """Compute the confidences of other samples, shape (n,), without their labels."""
         if self.how == "learned":
-            columns = _columns(self.parts, predictions, probabilities=False)
+            columns = _part_columns(self.parts, predictions, probabilities=False)
             with np.errstate(over="ignore", invalid="ignore"):
                 values = (columns - self.shift) / self.spread @ self.slope + self.intercept
-            checks.finite(values, self.name, hint="Its scores lie too far from those of the fit.")
+            checks.finite(values, self.name, hint="The scores are too far from those of the fit.")
             return ConfidenceScore(self.name, values, np.asarray(special.expit(values)))
-        columns = _columns(self.parts, predictions, probabilities=self.scale == "probability")
+        columns = _part_columns(self.parts, predictions, probabilities=self.scale == "probability")
         if self.how == "product":
             return ConfidenceScore(self.name, columns.prod(axis=1))
         values = columns.mean(axis=1)
-        # A mean of probabilities of being right is one; a product of them is not.
+        # The mean of probabilities of a correct prediction is one; their product is not.
         return ConfidenceScore(self.name, values, values if self.scale == "probability" else None)
 
 
 def fit_combined(
     predictions: Predictions, *, scores: Any, how: How, scale: ScaleName, regularization: Any
 ) -> Combined:
-    """Put scores on one scale, or learn how much each says."""
+    """Combine scores on a common scale, or fit a weighted sum."""
     checks.one_of(how, "how", HOW)
     checks.one_of(scale, "scale", SCALES)
-    chosen = _chosen(scores)
-    name = f"{how}({','.join(p if isinstance(p, str) else p.name for p in chosen)})"
+    parts = _check_scores(scores)
+    name = f"{how}({','.join(p if isinstance(p, str) else p.name for p in parts)})"
     if how == "learned":
         if scale != "auto":
             raise InputError("a learned sum needs no common scale; drop `scale`")
-        return _learned(
-            name, chosen, predictions, checks.positive(regularization, "regularization")
+        return _fit_learned(
+            name, parts, predictions, checks.positive(regularization, "regularization")
         )
-    used, reason = _scale(scale, chosen, predictions)
-    ranked = used == "rank"
+    common_scale, reason = _select_scale(scale, parts, predictions)
+    is_ranked = common_scale == "rank"
     return Combined(
         name=name,
         how=how,
-        scale=used,
+        scale=common_scale,
         reason=reason,
-        parts=tuple(fit_rank(predictions, score=p) for p in chosen) if ranked else chosen,
-        shift=np.zeros(len(chosen)),
-        spread=np.ones(len(chosen)),
-        slope=np.ones(len(chosen)),
+        parts=tuple(fit_rank(predictions, score=p) for p in parts) if is_ranked else parts,
+        shift=np.zeros(len(parts)),
+        spread=np.ones(len(parts)),
+        slope=np.ones(len(parts)),
         intercept=0.0,
     )
 
 
-def _chosen(scores: Any) -> tuple[str | FittedScore, ...]:
+def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
     if isinstance(scores, str | FittedScore) or not isinstance(scores, Sequence):
         raise InputError(f"`scores` must be a list of two scores or more; got {scores!r}")
     if len(scores) < 2 or not all(isinstance(p, str | FittedScore) for p in scores):
@@ -208,52 +214,54 @@ def _chosen(scores: Any) -> tuple[str | FittedScore, ...]:
     return tuple(scores)
 
 
-def _scale(
-    scale: ScaleName, chosen: tuple[str | FittedScore, ...], predictions: Predictions
+def _select_scale(
+    scale: ScaleName, parts: tuple[str | FittedScore, ...], predictions: Predictions
 ) -> tuple[Literal["rank", "probability"], str]:
     if scale != "auto":
         return scale, _REASONS[scale]
-    if all(score_of(p, predictions).probability is not None for p in chosen):
+    if all(score_of(p, predictions).probability is not None for p in parts):
         return "probability", _REASONS["auto probability"]
     return "rank", _REASONS["auto rank"]
 
 
-def _columns(
-    chosen: tuple[str | FittedScore, ...], predictions: Predictions, *, probabilities: bool
+def _part_columns(
+    parts: tuple[str | FittedScore, ...], predictions: Predictions, *, probabilities: bool
 ) -> FloatArray:
     """Return the confidences of each part, shape (n, parts)."""
     if not probabilities:
-        return np.stack([values_of(p, predictions) for p in chosen], axis=1)
+        return np.stack([part_values(p, predictions) for p in parts], axis=1)
     columns = []
-    for own in (score_of(p, predictions) for p in chosen):
-        if own.probability is None:
-            raise InputError(f"the score {own.name!r} is no probability here; use `scale='rank'`")
-        columns.append(to_numpy(own.probability, own.name).astype(np.float64))
+    for score in (score_of(p, predictions) for p in parts):
+        if score.probability is None:
+            raise InputError(f"the score {score.name!r} is no probability here; use `scale='rank'`")
+        columns.append(to_numpy(score.probability, score.name).astype(np.float64))
     return np.stack(columns, axis=1)
 
 
-def _learned(
-    name: str, chosen: tuple[str | FittedScore, ...], predictions: Predictions, strength: float
+def _fit_learned(
+    name: str, parts: tuple[str | FittedScore, ...], predictions: Predictions, regularization: float
 ) -> Combined:
-    """Learn the log-odds of being right as a weighted sum of the scores."""
+    """Fit the log-odds of a correct prediction as a weighted sum of the scores."""
     from sklearn.linear_model import LogisticRegression
 
-    right, weight = _right(predictions), predictions.weight
-    x = _columns(chosen, predictions, probabilities=False)
+    is_correct, weight = _check_outcomes(predictions), predictions.weight
+    x = _part_columns(parts, predictions, probabilities=False)
     largest = np.abs(x).max(axis=0)
-    checks.reject_entries("scores", "must be below 1e+150 in size", largest, largest > _LARGEST)
+    checks.reject_entries("scores", "must be below 1e+150 in size", largest, largest > _MAX_SCORE)
     shift = np.average(x, axis=0, weights=weight)
     spread = np.sqrt(np.average((x - shift) ** 2, axis=0, weights=weight))
     spread = np.where(spread > 0, spread, 1.0)
-    # Newton's method on a few coefficients: exact to rounding, so the order of rows is nothing.
-    model = LogisticRegression(C=1 / strength, solver="newton-cholesky", tol=1e-12, max_iter=1000)
-    model.fit((x - shift) / spread, right, sample_weight=weight)
+    # Newton's method is exact up to rounding, so the result does not depend on the order of rows.
+    model = LogisticRegression(
+        C=1 / regularization, solver="newton-cholesky", tol=1e-12, max_iter=1000
+    )
+    model.fit((x - shift) / spread, is_correct, sample_weight=weight)
     return Combined(
         name=name,
         how="learned",
         scale="standard",
         reason=_REASONS["standard"],
-        parts=chosen,
+        parts=parts,
         shift=shift,
         spread=spread,
         slope=model.coef_[0],
@@ -261,32 +269,33 @@ def _learned(
     )
 
 
-def _right(predictions: Predictions) -> Array:
-    """Return whether each sample is right; refuse other losses, and data of one kind only."""
+def _check_outcomes(predictions: Predictions) -> Array:
+    """Return whether each prediction is correct; a DomainError unless both outcomes occur."""
     loss = per_sample_loss(predictions)
-    right: Array = loss == 0
+    is_correct: Array = loss == 0
     checks.binary_loss(loss, required_by="a learned combination")
-    counts = predictions.weight is None or predictions.weight > 0
-    if not (right & counts).any() or not (~right & counts).any():
-        kind = "failures" if right.any() else "successes"
+    has_weight = predictions.weight is None or predictions.weight > 0
+    if not (is_correct & has_weight).any() or not (~is_correct & has_weight).any():
+        missing_kind = "failures" if is_correct.any() else "successes"
         raise DomainError(
-            f"a learned combination needs failures and successes to learn from; got no {kind}"
+            "a learned combination needs failures and successes to learn from; got no "
+            f"{missing_kind}"
         )
-    return right
+    return is_correct
 
 
-_NOTHING: frozenset[FitNeed] = frozenset()
+_NO_NEEDS: frozenset[FitNeed] = frozenset()
 
 ENTRIES = (
     FittedKind(
         "rank",
-        "Place among the fitting data",
+        "Rank among the fitting data",
         fit_rank,
         Ranked,
         "any score on the scale of its own distribution: the share of fitting samples below it",
         "the empirical distribution function, ties counted half",
-        _NOTHING,
-        _NOTHING,
+        _NO_NEEDS,
+        _NO_NEEDS,
         required=("score",),
         weighted=True,
     ),
@@ -297,8 +306,8 @@ ENTRIES = (
         Combined,
         "the mean or product of scores on one scale, or the sum that predicts correctness best",
         "learned: logistic regression, Platt (1999)",
-        _NOTHING,
-        _NOTHING,
+        _NO_NEEDS,
+        _NO_NEEDS,
         {"how": "mean", "scale": "auto", "regularization": 1.0},
         required=("scores",),
         weighted=True,

@@ -12,39 +12,39 @@ from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,
-    classes_of,
-    confidences,
-    doubles,
+    as_confidence_score,
+    check_class_counts,
+    check_same_classes,
     feature_blocks,
-    option_name,
-    refuse_other_classes,
+    features_as_double,
+    name_with_options,
 )
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, IntArray
 
-#: Samples of a class from which on its mean says more than the sample itself.
-_LEAST = 2
+#: Minimum number of samples per class for a class mean.
+_MIN_PER_CLASS = 2
 
-#: Which distance counts: to the nearest mean, to that of the predicted class, or by how much the
-#: second nearest is farther than the nearest.
-Towards: TypeAlias = Literal["nearest", "predicted", "margin"]
-#: Whose covariance measures it: about the mean of each class, or about that of all.
-Spread: TypeAlias = Literal["within", "total"]
-#: In place of a shrinkage: directions in which nothing varies do not count.
-PSEUDO = "pinv"
+#: Which distance is used: to the nearest mean, to the mean of the predicted class, or the
+#: difference between the distances to the second nearest and the nearest mean.
+Target: TypeAlias = Literal["nearest", "predicted", "margin"]
+#: Covariance of the features about the class means, or about the mean of all features.
+CovarianceKind: TypeAlias = Literal["within", "total"]
+#: Value of `shrinkage` for the pseudo-inverse, which ignores directions without variance.
+PSEUDO_INVERSE = "pinv"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mahalanobis(FittedScore):
-    """Minus the squared Mahalanobis distance to a class mean, or its margin to the next.
+    """Minus the squared Mahalanobis distance to a class mean, or the margin between two means.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     classes : tuple
-        The class names, in the order of `means`.
+        Class names, in the order of `means`.
     means : ndarray of shape (K, d)
         The mean features of each class.
     center : ndarray of shape (d,)
@@ -52,8 +52,8 @@ class Mahalanobis(FittedScore):
     whitener : ndarray of shape (d, d)
         ``whitener @ whitener.T`` is the inverse of the covariance, or its pseudo-inverse.
     to : {"nearest", "predicted", "margin"}
-        Minus the distance to the nearest mean or to that of the predicted class, or by how much
-        the second nearest is farther than the nearest.
+        Minus the distance to the nearest mean or to the mean of the predicted class, or the
+        distance to the second nearest mean minus the distance to the nearest.
     normalize : bool
         Whether features are divided by their Euclidean length first.
     """
@@ -64,39 +64,39 @@ class Mahalanobis(FittedScore):
     means: Annotated[FloatArray, axes("K", "d")]
     center: Annotated[FloatArray, axes("d")]
     whitener: Annotated[FloatArray, axes("d", "d")]
-    to: Towards = "nearest"
+    to: Target = "nearest"
     normalize: bool = False
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        refuse_other_classes(predictions, self.classes, self.name)
+        """Compute the confidences of other samples, shape (n,), without their labels."""
+        check_same_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
-        own = self._predicted(predictions) if self.to == "predicted" else None
+        predicted = self._predicted(predictions) if self.to == "predicted" else None
         values = np.empty(predictions.n)
         k, d = self.means.shape
         with np.errstate(over="ignore", invalid="ignore"):
-            for rows, features in feature_blocks(predictions, d, self.name, also=k + d):
-                x = placed(features, self.normalize)
+            for rows, features in feature_blocks(predictions, d, self.name, n_extra=k + d):
+                x = normalize_rows(features, self.normalize)
                 z = (x - self.center) @ self.whitener
-                if own is not None:
-                    values[rows] = -((z - centers[own[rows]]) ** 2).sum(axis=1)
+                if predicted is not None:
+                    values[rows] = -((z - centers[predicted[rows]]) ** 2).sum(axis=1)
                 elif self.to == "margin":
-                    values[rows] = margin(z, centers)
+                    values[rows] = distance_margin(z, centers)
                 else:
-                    values[rows] = self._background(x) - nearest(z, centers)
-        return confidences(self.name, values)
+                    values[rows] = self._background_distance(x) - nearest_distance(z, centers)
+        return as_confidence_score(self.name, values)
 
     def _predicted(self, predictions: Predictions) -> IntArray:
-        """Return which of the means is that of the predicted class of each sample."""
+        """Return the index in `means` of the predicted class of each sample."""
         if not predictions.has_prediction:
             raise MissingInputError(
-                f"the score {self.name!r} is of the predicted class; give `logits`, "
-                "`probabilities` or `prediction` beside the features"
+                f"the score {self.name!r} needs the predicted class; pass `logits`, "
+                "`probabilities` or `prediction` in addition to the features"
             )
-        place = [self.classes.index(name) for name in predictions.class_names]
-        return np.array(place)[predictions.prediction_codes]
+        class_index = [self.classes.index(name) for name in predictions.class_names]
+        return np.array(class_index)[predictions.prediction_codes]
 
-    def _background(self, x: FloatArray) -> FloatArray:
+    def _background_distance(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
 
 
@@ -107,9 +107,9 @@ class RelativeMahalanobis(Mahalanobis):
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     classes : tuple
-        The class names, in the order of `means`.
+        Class names, in the order of `means`.
     means : ndarray of shape (K, d)
         The mean features of each class.
     center : ndarray of shape (d,)
@@ -124,86 +124,91 @@ class RelativeMahalanobis(Mahalanobis):
 
     background: Annotated[FloatArray, axes("d", "d")]
 
-    def _background(self, x: FloatArray) -> FloatArray:
+    def _background_distance(self, x: FloatArray) -> FloatArray:
         out: FloatArray = (((x - self.center) @ self.background) ** 2).sum(axis=1)
         return out
 
 
-def nearest(z: FloatArray, centers: FloatArray) -> FloatArray:
+def nearest_distance(z: FloatArray, centers: FloatArray) -> FloatArray:
     """Return the squared distance of each row to the nearest center.
 
-    One product finds the nearest; its distance is then taken from the differences, which do
-    not cancel.
+    A matrix product finds the nearest center. Its distance is then computed from the differences,
+    without cancellation.
     """
-    found = ((centers**2).sum(axis=1) - 2.0 * (z @ centers.T)).argmin(axis=1)
-    out: FloatArray = ((z - centers[found]) ** 2).sum(axis=1)
+    index = ((centers**2).sum(axis=1) - 2.0 * (z @ centers.T)).argmin(axis=1)
+    out: FloatArray = ((z - centers[index]) ** 2).sum(axis=1)
     return out
 
 
-def margin(z: FloatArray, centers: FloatArray) -> FloatArray:
-    """Return by how much the second nearest center is farther than the nearest, squared both."""
-    crude = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
-    pair = np.argpartition(crude, 1, axis=1)[:, :2]
-    both = ((z[:, None] - centers[pair]) ** 2).sum(axis=2)
-    out: FloatArray = np.abs(both[:, 1] - both[:, 0])
+def distance_margin(z: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return the squared distance to the second nearest center minus that to the nearest."""
+    approximate = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
+    pair = np.argpartition(approximate, 1, axis=1)[:, :2]
+    distances = ((z[:, None] - centers[pair]) ** 2).sum(axis=2)
+    out: FloatArray = np.abs(distances[:, 1] - distances[:, 0])
     return out
 
 
 def fit_mahalanobis(
-    predictions: Predictions, *, shrinkage: Any, covariance: Spread, to: Towards, normalize: Any
+    predictions: Predictions,
+    *,
+    shrinkage: Any,
+    covariance: CovarianceKind,
+    to: Target,
+    normalize: Any,
 ) -> Mahalanobis:
-    """Fit class means, and the covariance that the classes share or that of all samples."""
-    checks.one_of(covariance, "covariance", get_args(Spread))
-    checks.one_of(to, "to", get_args(Towards))
+    """Fit the class means, and the within-class or the total covariance."""
+    checks.one_of(covariance, "covariance", get_args(CovarianceKind))
+    checks.one_of(to, "to", get_args(Target))
     if not isinstance(normalize, bool):
         raise InputError(f"`normalize` must be True or False; got {normalize!r}")
-    codes, x = _known(predictions, Mahalanobis.kind, normalize=normalize)
+    codes, x = _classes_and_features(predictions, Mahalanobis.kind, normalize=normalize)
     if to == "margin" and predictions.n_classes < 2:
-        raise DomainError("the margin is that between two classes; these samples are of one")
+        raise DomainError("the margin needs two classes; these samples have one class")
     changed = {
         "shrinkage": (shrinkage or "none", "none"),
         "covariance": (covariance, "within"),
         "to": (to, "nearest"),
         "normalize": (normalize, False),
     }
-    shared = _shared(predictions, codes, x, shrinkage, total=covariance == "total")
-    name = option_name(Mahalanobis.kind, **changed)
-    return Mahalanobis(name=name, to=to, normalize=normalize, **shared)
+    fields = _fit_shared_fields(predictions, codes, x, shrinkage, total=covariance == "total")
+    name = name_with_options(Mahalanobis.kind, **changed)
+    return Mahalanobis(name=name, to=to, normalize=normalize, **fields)
 
 
 def fit_relative_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> RelativeMahalanobis:
-    """Fit class means, their shared covariance, and one Gaussian for all samples."""
-    codes, x = _known(predictions, RelativeMahalanobis.kind)
-    shared = _shared(predictions, codes, x, shrinkage)
-    background = whitening(x, shared["center"], shrinkage, free=x.shape[0] - 1)
-    name = option_name(RelativeMahalanobis.kind, shrinkage=(shrinkage or "none", "none"))
-    return RelativeMahalanobis(name=name, background=background, **shared)
+    """Fit the class means, the within-class covariance, and one Gaussian for all samples."""
+    codes, x = _classes_and_features(predictions, RelativeMahalanobis.kind)
+    fields = _fit_shared_fields(predictions, codes, x, shrinkage)
+    background = fit_whitener(x, fields["center"], shrinkage, n_free=x.shape[0] - 1)
+    name = name_with_options(RelativeMahalanobis.kind, shrinkage=(shrinkage or "none", "none"))
+    return RelativeMahalanobis(name=name, background=background, **fields)
 
 
-def _known(
+def _classes_and_features(
     predictions: Predictions, kind: str, *, normalize: bool = False
 ) -> tuple[IntArray, FloatArray]:
-    """Return the class of each sample and its features, divided by their length if asked for."""
-    codes = classes_of(predictions, kind, least=_LEAST)
-    return codes, placed(doubles(predictions), normalize)
+    """Return the class codes and the features, normalized to length 1 if requested."""
+    codes = check_class_counts(predictions, kind, min_count=_MIN_PER_CLASS)
+    return codes, normalize_rows(features_as_double(predictions), normalize)
 
 
-def _shared(
+def _fit_shared_fields(
     predictions: Predictions, codes: IntArray, x: FloatArray, shrinkage: Any, *, total: bool = False
 ) -> dict[str, Any]:
     means = class_means(x, codes, predictions.n_classes)
     center = x.mean(axis=0)
-    free = x.shape[0] - (1 if total else predictions.n_classes)
+    n_free = x.shape[0] - (1 if total else predictions.n_classes)
     return {
         "classes": predictions.class_names,
         "means": means,
         "center": center,
-        "whitener": whitening(x, center if total else means[codes], shrinkage, free=free),
+        "whitener": fit_whitener(x, center if total else means[codes], shrinkage, n_free=n_free),
     }
 
 
 def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
-    """Return the mean of the rows of each class, all of which occur, shape (K, d)."""
+    """Return the mean of the rows of each class, shape (K, d); every class must occur."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(classes))
     counts = np.bincount(codes, minlength=classes)[:, None]
@@ -211,89 +216,93 @@ def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
     return out
 
 
-def covariance(apart: FloatArray, shrinkage: Any) -> FloatArray:
-    """Return the covariance of centered rows: their mean product, shrunk if asked for."""
+def covariance(centered: FloatArray, shrinkage: Any) -> FloatArray:
+    """Return the covariance matrix of centered rows, with optional shrinkage."""
     if shrinkage == "ledoit_wolf":
         from sklearn.covariance import ledoit_wolf
 
-        shrunk: FloatArray = ledoit_wolf(apart, assume_centered=True)[0]
+        shrunk: FloatArray = ledoit_wolf(centered, assume_centered=True)[0]
         return shrunk
-    out: FloatArray = apart.T @ apart / apart.shape[0]
-    if shrinkage in {None, "none", PSEUDO}:
+    out: FloatArray = centered.T @ centered / centered.shape[0]
+    if shrinkage in {None, "none", PSEUDO_INVERSE}:
         return out
     if isinstance(shrinkage, str):
         raise InputError(
             f"`shrinkage` must be 'none', 'ledoit_wolf', 'pinv' or in [0, 1]; got {shrinkage!r}"
         )
-    share = checks.fraction(shrinkage, "shrinkage")
+    weight = checks.fraction(shrinkage, "shrinkage")
     mean = float(np.trace(out)) / len(out)
-    return np.asarray((1.0 - share) * out + share * mean * np.eye(len(out)))
+    return np.asarray((1.0 - weight) * out + weight * mean * np.eye(len(out)))
 
 
-def whitening(x: FloatArray, about: FloatArray, shrinkage: Any, *, free: int) -> FloatArray:
-    """Return W with W W^T the inverse covariance of rows about their means.
+def fit_whitener(x: FloatArray, centers: FloatArray, shrinkage: Any, *, n_free: int) -> FloatArray:
+    """Return W such that W W^T is the inverse covariance matrix of rows about their centers.
 
-    `free` is how many directions they can span. A singular covariance is refused, but for the
-    pseudo-inverse.
+    `n_free` is the number of degrees of freedom. A singular covariance matrix raises a DomainError,
+    except for the pseudo-inverse.
     """
     from scipy.linalg import solve_triangular
 
-    shared = covariance(x - about, shrinkage)
-    scale = np.sqrt(np.diag(shared))
-    if shrinkage == PSEUDO:
-        return _pseudo_root(shared, scale, x)
-    _refuse_constant(scale, np.abs(x).max(axis=0))
-    # Features of unlike size are no singularity: what counts is their correlation.
-    correlation = shared / np.outer(scale, scale)
+    matrix = covariance(x - centers, shrinkage)
+    scale = np.sqrt(np.diag(matrix))
+    if shrinkage == PSEUDO_INVERSE:
+        return _pseudo_inverse_whitener(matrix, scale, x)
+    _reject_constant_features(scale, np.abs(x).max(axis=0))
+    # Singularity is tested on the correlation matrix, so the scales of the features do not matter.
+    correlation = matrix / np.outer(scale, scale)
     values = np.linalg.eigvalsh(correlation)
     if values[0] <= values[-1] * max(x.shape) * np.finfo(np.float64).eps:
-        d = len(shared)
-        why = f"{free} free samples for {d} features" if free < d else "features depend linearly"
-        raise DomainError(f"the covariance of the features is singular ({why}). {_ADVICE}")
+        d = len(matrix)
+        reason = (
+            f"{n_free} free samples for {d} features" if n_free < d else "features depend linearly"
+        )
+        raise DomainError(f"the covariance of the features is singular ({reason}). {_ADVICE}")
     root = scale[:, None] * np.linalg.cholesky(correlation)
     out: FloatArray = solve_triangular(root, np.eye(len(root)), lower=True).T
     return out
 
 
-def _pseudo_root(shared: FloatArray, scale: FloatArray, x: FloatArray) -> FloatArray:
-    """Return W with W W^T the pseudo-inverse: directions without variance become columns of 0."""
-    if (scale <= _STILL * np.abs(x).max(axis=0)).all():
-        raise DomainError(f"no feature varies, so that there is no distance to measure by. {_VARY}")
-    values, vectors = np.linalg.eigh(shared)
-    kept = values > values[-1] * max(x.shape) * np.finfo(np.float64).eps
-    out: FloatArray = vectors * np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+def _pseudo_inverse_whitener(matrix: FloatArray, scale: FloatArray, x: FloatArray) -> FloatArray:
+    """Return W such that W W^T is the pseudo-inverse; directions without variance become 0."""
+    if (scale <= _CONSTANT_TOLERANCE * np.abs(x).max(axis=0)).all():
+        raise DomainError(f"no feature varies, so no distance is defined. {_VARY}")
+    values, vectors = np.linalg.eigh(matrix)
+    is_positive = values > values[-1] * max(x.shape) * np.finfo(np.float64).eps
+    out: FloatArray = vectors * np.where(
+        is_positive, 1.0 / np.sqrt(np.where(is_positive, values, 1.0)), 0.0
+    )
     return out
 
 
-#: The rounding of a mean leaves some spread where there is none.
-_STILL = 1e-13
+#: Relative tolerance for a constant feature, whose deviation from its rounded mean may not be 0.
+_CONSTANT_TOLERANCE = 1e-13
 _ADVICE = "Pass `shrinkage='ledoit_wolf'` or a number such as 0.1, or fit on fewer features."
 _VARY = "Fit on samples whose features vary."
 
 
-def _refuse_constant(scale: FloatArray, size: FloatArray) -> None:
-    still = np.flatnonzero(scale <= _STILL * size)
-    if still.size:
-        more = f" ({still.size} such features)" if still.size > 1 else ""
+def _reject_constant_features(scale: FloatArray, max_size: FloatArray) -> None:
+    constant = np.flatnonzero(scale <= _CONSTANT_TOLERANCE * max_size)
+    if constant.size:
+        count_note = f" ({constant.size} such features)" if constant.size > 1 else ""
         raise DomainError(
-            "the covariance of the features is singular: the feature in column "
-            f"{int(still[0])} does not vary{more}. {_ADVICE if still.size < scale.size else _VARY}"
+            f"the covariance of the features is singular: the feature in column {int(constant[0])} "
+            f"does not vary{count_note}. {_ADVICE if constant.size < scale.size else _VARY}"
         )
 
 
 # ----------------------------------------------------------------------------- lengths
-def placed(x: FloatArray, normalize: bool) -> FloatArray:
-    """Divide rows by their length; a row of zeros stays where it is."""
+def normalize_rows(x: FloatArray, normalize: bool) -> FloatArray:
+    """Divide rows by their Euclidean length, if `normalize`; a row of zeros is unchanged."""
     if not normalize:
         return x
-    # The largest entry first, so that squares neither overflow nor vanish.
+    # Divided by the largest entry first, so that squares neither overflow nor underflow.
     largest = np.abs(x).max(axis=1, keepdims=True)
     x = x / np.where(largest > 0, largest, 1.0)
-    length = lengths(x)[:, None]
+    length = row_lengths(x)[:, None]
     return x / np.where(length > 0, length, 1.0)
 
 
-def lengths(x: FloatArray) -> FloatArray:
+def row_lengths(x: FloatArray) -> FloatArray:
     """Return the Euclidean length of each row."""
     with np.errstate(over="ignore"):
         out: FloatArray = np.sqrt((x**2).sum(axis=1))
@@ -308,7 +317,7 @@ ENTRIES = (
         "Mahalanobis distance",
         fit_mahalanobis,
         Mahalanobis,
-        "minus the squared distance to the nearest class mean, by the covariance the classes share",
+        "minus the squared distance to the nearest class mean, by the within-class covariance",
         "Lee et al. (2018), https://arxiv.org/abs/1807.03888, eq. 2",
         _FEATURES | {FitNeed.LABELS},
         _FEATURES,
@@ -319,7 +328,7 @@ ENTRIES = (
         "Relative Mahalanobis distance",
         fit_relative_mahalanobis,
         RelativeMahalanobis,
-        "how much nearer the nearest class is than the Gaussian of all classes together",
+        "the distance to one Gaussian of all classes minus the distance to the nearest class",
         "Ren et al. (2021), https://arxiv.org/abs/2106.09022 (RMD)",
         _FEATURES | {FitNeed.LABELS},
         _FEATURES,

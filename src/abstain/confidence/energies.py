@@ -1,4 +1,4 @@
-"""Energies of logits and features: virtual-logit matching (ViM), and what it knows of layers."""
+"""Virtual-logit matching (ViM), and validation of the last layer of a network."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -13,12 +13,12 @@ from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,
-    confidences,
-    doubles,
+    as_confidence_score,
+    check_feature_range,
+    check_same_classes,
     feature_blocks,
-    option_name,
-    refuse_extreme,
-    refuse_other_classes,
+    features_as_double,
+    name_with_options,
 )
 from abstain.confidence.logit_scores import max_logit, negative_energy
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
@@ -34,17 +34,17 @@ class VirtualLogit(FittedScore):
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     classes : tuple
-        The class names, in the order of the logits.
+        Class names, in the order of the logits.
     origin : ndarray of shape (d,)
-        Where the subspace starts: -pinv(weight) bias, or the mean of the features.
+        Origin of the subspace: -pinv(weight) bias, or the mean of the features.
     complement : ndarray of shape (d, r)
-        Orthonormal directions that are not in the principal subspace.
+        Orthonormal directions orthogonal to the principal subspace.
     alpha : float
-        The mean largest logit over the mean distance, both on the training samples.
+        Mean largest logit divided by the mean distance, both on the training samples.
     weight : ndarray of shape (K, d) or None
-        The last layer's weight, when it was given: then logits come from it.
+        The last layer's weight, if it was passed; the logits are then computed with it.
     bias : ndarray of shape (K,) or None
         The last layer's bias.
     """
@@ -59,35 +59,35 @@ class VirtualLogit(FittedScore):
     bias: Annotated[FloatArray, axes("K")] | None
 
     def __post_init__(self) -> None:
-        """Check every field, and that the last layer is whole."""
+        """Validate the fields, and that the last layer is complete."""
         super().__post_init__()
         if (self.weight is None) != (self.bias is None):
             missing = "weight" if self.weight is None else "bias"
             raise InputError(f"`{missing}` is missing; a last layer has a weight and a bias")
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        """Compute the confidences of other samples, shape (n,), without their labels."""
         if self.weight is None and not predictions.has_logits:
             raise MissingInputError(
                 f"the score {self.name!r} needs logits, since it was fitted without a last layer"
             )
-        refuse_other_classes(predictions, self.classes, self.name)
+        check_same_classes(predictions, self.classes, self.name)
         d, r = self.complement.shape
         values = np.empty(predictions.n)
-        for rows, x in feature_blocks(predictions, d, self.name, also=r + len(self.classes)):
+        for rows, x in feature_blocks(predictions, d, self.name, n_extra=r + len(self.classes)):
             energy = negative_energy(self._logits(x, predictions, rows))
-            values[rows] = energy - self.alpha * residual(x - self.origin, self.complement)
-        return confidences(self.name, values)
+            values[rows] = energy - self.alpha * residual_length(x - self.origin, self.complement)
+        return as_confidence_score(self.name, values)
 
     def _logits(self, x: FloatArray, predictions: Predictions, rows: slice) -> Array:
         if self.weight is None or self.bias is None:
-            own: Array = predictions.logits[rows]
-            return own
-        return logits_of(x, self.weight, self.bias)
+            logits: Array = predictions.logits[rows]
+            return logits
+        return compute_logits(x, self.weight, self.bias)
 
 
-def residual(x: FloatArray, complement: FloatArray) -> FloatArray:
-    """Return the length of each row outside the principal subspace."""
+def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
+    """Return the length of the component of each row outside the principal subspace."""
     with np.errstate(over="ignore", invalid="ignore"):
         out: FloatArray = np.sqrt(((x @ complement) ** 2).sum(axis=1))
     return out
@@ -99,44 +99,44 @@ def fit_virtual_logit(
     """Fit the subspace and the scale of the virtual logit."""
     if not isinstance(centered, bool):
         raise InputError(f"`centered` must be True or False; got {centered!r}")
-    x = doubles(predictions)
-    dim_used = _dimension(dim, x.shape[1])
-    weight, bias, logits = _outputs(predictions, x, last_layer)
+    x = features_as_double(predictions)
+    dim_used = _subspace_dimension(dim, x.shape[1])
+    weight, bias, logits = _last_layer_and_logits(predictions, x, last_layer)
     origin = x.mean(axis=0) if weight is None or bias is None else -np.linalg.pinv(weight) @ bias
-    away = x - origin
-    # A last layer of tiny weights has its origin far off.
-    refuse_extreme(away)
-    complement = _complement(x - x.mean(axis=0) if centered else away, dim_used)
-    far = float(residual(away, complement).mean())
-    if far <= 1e-12 * float(np.abs(x).max()):
+    centered_features = x - origin
+    # If the weights of the last layer are tiny, the origin is far from the features.
+    check_feature_range(centered_features)
+    complement = _minor_directions(x - x.mean(axis=0) if centered else centered_features, dim_used)
+    mean_residual = float(residual_length(centered_features, complement).mean())
+    if mean_residual <= 1e-12 * float(np.abs(x).max()):
         raise DomainError(
             f"the features lie in their principal subspace of {dim_used} dimensions, so nothing "
             "is left for a virtual logit; pass a smaller `dim`"
         )
-    top = float(max_logit(logits).mean())
-    if top <= 0:
+    mean_max_logit = float(max_logit(logits).mean())
+    if mean_max_logit <= 0:
         raise DomainError(
             "the mean of the largest logit must be above 0 to scale the virtual logit; got "
-            f"{top:.6g}. Pass raw logits, not logarithms of probabilities."
+            f"{mean_max_logit:.6g}. Pass raw logits, not logarithms of probabilities."
         )
     return VirtualLogit(
-        name=option_name("vim", dim=(dim, None), centered=(centered, False)),
+        name=name_with_options("vim", dim=(dim, None), centered=(centered, False)),
         classes=predictions.class_names or tuple(range(logits.shape[1])),
         origin=origin,
         complement=complement,
-        alpha=top / far,
+        alpha=mean_max_logit / mean_residual,
         weight=weight,
         bias=bias,
     )
 
 
-def _outputs(
-    predictions: Predictions, x: FloatArray, given: AnyArray | None
+def _last_layer_and_logits(
+    predictions: Predictions, x: FloatArray, last_layer: AnyArray | None
 ) -> tuple[FloatArray | None, FloatArray | None, Array]:
-    """Return the last layer, if given, and the logits."""
-    if given is not None:
-        weight, bias = last_layer_of(given, predictions, "vim")
-        return weight, bias, logits_of(x, weight, bias)
+    """Return the last layer, if it was passed, and the logits."""
+    if last_layer is not None:
+        weight, bias = check_last_layer(last_layer, predictions, "vim")
+        return weight, bias, compute_logits(x, weight, bias)
     if not predictions.has_logits:
         raise MissingInputError(
             "the score 'vim' needs logits, or the last layer: `last_layer=(weight, bias)`"
@@ -144,8 +144,8 @@ def _outputs(
     return None, None, predictions.logits
 
 
-def _dimension(dim: Any, d: int) -> int:
-    """Return the dimension of the principal subspace: the authors' rule where none is asked for."""
+def _subspace_dimension(dim: Any, d: int) -> int:
+    """Return the dimension of the principal subspace, by default from the rule of the authors."""
     if d < 2:
         raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
     if dim is None:
@@ -155,67 +155,72 @@ def _dimension(dim: Any, d: int) -> int:
     return int(dim)
 
 
-def _complement(x: FloatArray, dim: int) -> FloatArray:
-    """Return the directions of least second moment, all but `dim`."""
+def _minor_directions(x: FloatArray, dim: int) -> FloatArray:
+    """Return the directions with the smallest second moments: all except `dim` directions."""
     vectors: FloatArray = np.linalg.eigh(x.T @ x / x.shape[0])[1]
     return vectors[:, : x.shape[1] - dim]
 
 
 # ------------------------------------------------------------------------------------ last layer
-def last_layer_of(given: AnyArray, predictions: Predictions, name: str) -> tuple[FloatArray, ...]:
+def check_last_layer(
+    last_layer: AnyArray, predictions: Predictions, name: str
+) -> tuple[FloatArray, ...]:
     """Validate (weight (K, d), bias (K,)) of the last layer against features and logits."""
-    if not isinstance(given, list | tuple) or len(given) != 2:
+    if not isinstance(last_layer, list | tuple) or len(last_layer) != 2:
         raise InputError("`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))")
-    weight, bias = (_floats(x, part) for x, part in zip(given, ("weight", "bias"), strict=True))
+    weight, bias = (
+        _layer_array(x, name_) for x, name_ in zip(last_layer, ("weight", "bias"), strict=True)
+    )
     d = predictions.features.shape[1]
     if weight.ndim != 2 or weight.shape[1] != d or bias.shape != weight.shape[:1]:
-        turned = " Transpose the weight." if weight.shape[:1] == (d,) and weight.ndim == 2 else ""
+        hint = " Transpose the weight." if weight.shape[:1] == (d,) and weight.ndim == 2 else ""
         raise ShapeError(
             f"`last_layer` must be a weight of shape (K, {d}) and a bias of shape (K,), with "
-            f"{d} the columns of `features`; got shapes {weight.shape} and {bias.shape}.{turned}"
+            f"{d} the columns of `features`; got shapes {weight.shape} and {bias.shape}.{hint}"
         )
     if predictions.class_names and weight.shape[0] != predictions.n_classes:
         raise ShapeError(
             f"`last_layer` has {weight.shape[0]} classes, the predictions {predictions.n_classes}; "
-            "give the predictions all of them, in order, as `classes=`"
+            "pass all classes to the predictions, in order, as `classes=`"
         )
     if predictions.has_logits:
-        _refuse_another_layer(weight, bias, predictions, name)
+        _check_layer_gives_logits(weight, bias, predictions, name)
     return weight, bias
 
 
-def _floats(x: AnyArray, part: str) -> FloatArray:
-    out = to_numpy(x, f"last_layer {part}")
+def _layer_array(x: AnyArray, description: str) -> FloatArray:
+    out = to_numpy(x, f"last_layer {description}")
     if out.dtype.kind not in "biuf" or not out.size:
         raise DomainError(
-            f"the {part} of `last_layer` must be an array of numbers; got {out.dtype} values"
+            f"the {description} of `last_layer` must be an array of numbers; got {out.dtype} values"
         )
-    return checks.finite(out.astype(np.float64), f"last_layer {part}")
+    return checks.finite(out.astype(np.float64), f"last_layer {description}")
 
 
-def _refuse_another_layer(
+def _check_layer_gives_logits(
     weight: FloatArray, bias: FloatArray, predictions: Predictions, name: str
 ) -> None:
-    """Refuse a layer that does not make these logits of these features.
+    """Raise an InputError if the layer does not compute these logits from these features.
 
-    A twentieth of their spread lets half precision pass, and no layer of another model.
+    The tolerance is 5% of their standard deviation, which half precision meets and layers of other
+    models do not.
     """
-    for rows, x in feature_blocks(predictions, weight.shape[1], name, also=2 * weight.shape[0]):
-        given = np.asarray(predictions.logits[rows], dtype=np.float64)
-        largest = float(np.abs(given).max()) or 1.0
-        spread = largest * float((given / largest).std())
+    for rows, x in feature_blocks(predictions, weight.shape[1], name, n_extra=2 * weight.shape[0]):
+        logits = np.asarray(predictions.logits[rows], dtype=np.float64)
+        max_size = float(np.abs(logits).max()) or 1.0
+        spread = max_size * float((logits / max_size).std())
         with np.errstate(over="ignore", invalid="ignore"):
-            off = np.abs(x @ weight.T + bias - given).max()
-        if not off <= 0.05 * max(spread, 1e-6) + 1e-3 * largest:
+            difference = np.abs(x @ weight.T + bias - logits).max()
+        if not difference <= 0.05 * max(spread, 1e-6) + 1e-3 * max_size:
             raise InputError(
-                f"`last_layer` does not give the logits of these predictions: they differ by up "
-                f"to {off:.3g}. The features must be what the last layer takes; drop logits that "
-                "were changed afterwards."
+                "`last_layer` does not compute the logits of these predictions: they differ by up "
+                f"to {difference:.3g}. The features must be the input of the last layer; drop "
+                "logits that were changed afterwards."
             )
 
 
-def logits_of(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
-    """Return the logits of features, (rows, K); non-finite ones are refused with their cause."""
+def compute_logits(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
+    """Compute the logits of features, (rows, K); a DomainError if one is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         out: FloatArray = x @ weight.T + bias
     hint = "Its features are too large; rescale them, for fitting too."
@@ -230,8 +235,8 @@ ENTRIES = (
         "Virtual-logit matching (ViM)",
         fit_virtual_logit,
         VirtualLogit,
-        "the energy of the logits minus a virtual logit: how far the features leave the subspace "
-        "in which those of the training data vary most",
+        "the energy of the logits minus a virtual logit: the scaled distance of the features from "
+        "the principal subspace of the training data",
         "Wang et al. (2022), https://arxiv.org/abs/2203.10807",
         _FEATURES,
         _FEATURES,

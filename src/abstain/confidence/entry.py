@@ -1,4 +1,4 @@
-"""What the catalogue knows of a confidence score, declared once."""
+"""`Score`, the entry of a confidence score in the catalogue, and `ConfidenceScore`, its result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """What a score needs of predictions, to score or to be fitted; the value is the reason."""
+    """Requirement of a score; the value is the reason if predictions do not meet it."""
 
     FEATURES = "needs features"
     LOGITS = "needs logits"
@@ -26,7 +26,7 @@ class ScoreNeed(StrEnum):
     SAMPLES = "needs Monte-Carlo samples"
     LOGIT_SAMPLES = "needs Monte-Carlo samples of the logits"
     LABELS = "needs labels"
-    OUTCOMES = "needs labels, or a loss of your own"
+    OUTCOMES = "needs labels or `loss`"
     LAST_LAYER = "needs the last layer (`last_layer=(weight, bias)`)"
 
 
@@ -38,12 +38,12 @@ _CHECKS: dict[ScoreNeed, Callable[[Predictions], bool]] = {
     ScoreNeed.LOGIT_SAMPLES: lambda p: p.logit_samples is not None,
     ScoreNeed.LABELS: lambda p: p.has_labels,
     ScoreNeed.OUTCOMES: lambda p: p.has_labels or p.loss is not None,
-    # It comes as an option, which `fit` asks for.
+    # Passed as an option of `fit`, which requires it.
     ScoreNeed.LAST_LAYER: lambda _: True,
 }
 
 
-def unmet(needs: frozenset[ScoreNeed], predictions: Predictions) -> list[str]:
+def unmet_needs(needs: frozenset[ScoreNeed], predictions: Predictions) -> list[str]:
     """Return the reasons why predictions do not meet the needs."""
     return [need.value for need in ScoreNeed if need in needs and not _CHECKS[need](predictions)]
 
@@ -55,31 +55,32 @@ class Score:
     Attributes
     ----------
     name : str
-        The name scripts use; with a temperature "msr@T=1.5".
+        Name in function calls and on the command line; with a temperature "msr@T=1.5".
     title : str
-        The name people read.
+        Name in reports.
     compute : callable
-        From `Predictions` that meet the needs to an array of shape (n,), float64; higher is
-        more confident.
+        Function of `Predictions` that meet the needs; returns float64 values of shape (n,). Higher
+        means more confident.
     needs : frozenset of ScoreNeed
-        What must be there.
+        Required contents of the predictions.
     meaning : str
-        One plain sentence.
+        One sentence in plain words.
     source : str
-        Where it is defined.
+        Reference of the definition.
     unit : str
         The scale of the values: "log-odds" or "real".
     to_probability : callable or None
-        From the values to a probability of being right, where they mean one.
-    tempered : callable or None
-        From predictions and a temperature to the values, where a temperature has a meaning.
+        Function from the values to the probability of a correct prediction, if they determine it.
+    compute_at_temperature : callable or None
+        Function of predictions and a temperature that returns the values, if the score has a
+        temperature.
     function : str
-        How to call the function of `abstain.confidence` that computes it on plain arrays.
+        Call of the function in `abstain.confidence` that computes the score from arrays.
     kernel : callable or None
-        From rows of log-scores to the values, where logits are all it takes: networks can be
-        trained on it.
-    times_temperature : bool
-        Whether what the kernel makes of logits over a temperature is multiplied by it.
+        Function from rows of log-scores to the values, if the score needs only logits. Networks can
+        be trained with it.
+    is_multiplied_by_temperature : bool
+        Whether the result of the kernel for logits / temperature is multiplied by the temperature.
     """
 
     name: str
@@ -90,22 +91,22 @@ class Score:
     source: str
     unit: Literal["probability", "log-odds", "real"] = "real"
     to_probability: Callable[[FloatArray], FloatArray] | None = None
-    tempered: Callable[[Predictions, float], FloatArray] | None = None
+    compute_at_temperature: Callable[[Predictions, float], FloatArray] | None = None
     function: str = ""
     kernel: kernels.Kernel | None = None
-    times_temperature: bool = False
+    is_multiplied_by_temperature: bool = False
 
-    def missing(self, predictions: Predictions) -> str:
-        """Return why the score does not apply to these predictions, or an empty string."""
-        return "; ".join(sorted(unmet(self.needs, predictions)))
+    def reason_not_applicable(self, predictions: Predictions) -> str:
+        """Return the reason why the score does not apply to the predictions, or an empty string."""
+        return "; ".join(sorted(unmet_needs(self.needs, predictions)))
 
-    def at(self, temperature: float) -> "Score":
+    def with_temperature(self, temperature: float) -> "Score":
         """Return the score computed from logits divided by a temperature.
 
         Parameters
         ----------
         temperature : float
-            Above 0; above 1 softens the softmax.
+            Positive; a temperature above 1 makes the softmax less confident.
 
         Returns
         -------
@@ -115,60 +116,62 @@ class Score:
         Raises
         ------
         InputError
-            The score has no temperature.
+            If the score has no temperature.
         DomainError
-            A temperature that is not above 0.
+            If the temperature is not above 0.
         """
-        if self.tempered is None:
+        if self.compute_at_temperature is None:
             raise InputError(f"the score {self.name!r} has no temperature; drop `temperature`")
-        value = positive_temperature(temperature)
+        value = check_temperature(temperature)
         return replace(
             self,
-            name=f"{self.name}@T={_short(value)}",
-            title=f"{self.title} (T = {_short(value)})",
-            compute=partial(_at_temperature, self.tempered, value),
-            tempered=None,
+            name=f"{self.name}@T={_format_temperature(value)}",
+            title=f"{self.title} (T = {_format_temperature(value)})",
+            compute=partial(_at_temperature, self.compute_at_temperature, value),
+            compute_at_temperature=None,
         )
 
 
-def of_rows(
+def compute_from_class_scores(
     kernel: kernels.Kernel, predictions: Predictions, temperature: float = 1.0
 ) -> FloatArray:
-    """Compute a score from logits or probabilities; predictions hold NumPy arrays."""
+    """Compute a score from the logits or probabilities of predictions."""
     scores = cast("ClassScores", predictions.class_scores)
-    return cast("FloatArray", kernels.by_rows(kernel, scores, temperature=temperature))
+    return cast("FloatArray", kernels.apply_by_rows(kernel, scores, temperature=temperature))
 
 
-def of_samples(kernel: kernels.SampleKernel, predictions: Predictions) -> FloatArray:
-    """Compute a score from Monte-Carlo samples."""
+def compute_from_samples(kernel: kernels.SampleKernel, predictions: Predictions) -> FloatArray:
+    """Compute a score from the Monte Carlo samples of predictions."""
     samples = cast("ClassScores", predictions.samples)
-    return cast("FloatArray", kernels.by_rows_of_samples(kernel, samples))
+    return cast("FloatArray", kernels.apply_to_samples_by_rows(kernel, samples))
 
 
 def to_probability(log_odds: FloatArray) -> FloatArray:
-    """Return the probabilities of log-odds."""
+    """Convert log-odds to probabilities."""
     return np.asarray(special.expit(log_odds), dtype=np.float64)
 
 
 def _at_temperature(
-    tempered: Callable[[Predictions, float], FloatArray], value: float, predictions: Predictions
+    compute: Callable[[Predictions, float], FloatArray],
+    temperature: float,
+    predictions: Predictions,
 ) -> FloatArray:
-    return tempered(predictions, value)
+    return compute(predictions, temperature)
 
 
-def _short(value: float) -> str:
-    """Write a temperature with all its digits, and a whole one without a point."""
+def _format_temperature(value: float) -> str:
+    """Format a temperature with all digits, and an integer without a decimal point."""
     return repr(value).removesuffix(".0")
 
 
-def positive_temperature(x: float) -> float:
+def check_temperature(x: float) -> float:
     """Validate a temperature: one finite number above 0."""
     return checks.positive(x, "temperature")
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceScore:
-    """The confidences of n samples under one score.
+    """The confidences of n samples by one score.
 
     Attributes
     ----------
@@ -177,26 +180,28 @@ class ConfidenceScore:
     values : ndarray of shape (n,)
         Higher is more confident.
     probability : ndarray of shape (n,) or None
-        The same confidences as probabilities of being right, where they mean that.
-    own : bool
-        Whether they are a column of the caller's, of which only the values tell the scale.
+        The confidences as probabilities of a correct prediction, if the score determines them.
+    is_user_column : bool
+        Whether the values are a confidence column of the caller, whose scale is not declared.
     """
 
     name: str
     values: Array
     probability: Array | None = None
-    own: bool = False
+    is_user_column: bool = False
 
     @property
     def scale(self) -> Scale:
-        """What the values are measured in.
+        """Scale of the values.
 
-        "probability" where they are their own, "log-odds" where they are the log-odds of it, and
-        "score" where nothing ties them to one by a formula that can be inverted.
+        "probability" if they are probabilities, "log-odds" if they are the log-odds of
+        `probability`, and "score" otherwise.
         """
         if self.probability is None:
             return "score"
         if self.probability is self.values:
             return "probability"
-        exact = np.allclose(special.expit(self.values), self.probability, rtol=1e-9, atol=1e-12)
-        return "log-odds" if exact else "score"
+        is_log_odds = np.allclose(
+            special.expit(self.values), self.probability, rtol=1e-9, atol=1e-12
+        )
+        return "log-odds" if is_log_odds else "score"

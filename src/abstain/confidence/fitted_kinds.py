@@ -1,4 +1,4 @@
-"""The catalogue of confidence scores that need fitting, and how they are fitted by name."""
+"""The catalogue of fitted confidence scores, and functions that fit and restore them by name."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -24,7 +24,7 @@ from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-#: Every confidence score that needs fitting, in the order the documentation shows them.
+#: All fitted confidence scores, in the order of the documentation.
 FITTED: Catalogue[FittedKind] = Catalogue("fitted score", list_command="list scores")
 for _kind in (
     *distances.ENTRIES,
@@ -44,6 +44,10 @@ SCORES.add_redirect(
 FITTED.add_redirect(SCORES, "the score {0!r} needs no fitting: use `score({0!r}, predictions)`")
 
 
+#: Names of fields in files of earlier versions, and their present names, by kind.
+_OLD_FIELD_NAMES = {"rank": {"steps": "fitted_values", "places": "ranks"}}
+
+
 def fit(
     name: str,
     predictions: Predictions,
@@ -53,40 +57,41 @@ def fit(
 ) -> FittedScore:
     """Fit a confidence score on predictions.
 
-    Answers: what must this score know of the training data, to score other samples without
-    looking at their labels?
+    Answers: which parameters, estimated from these data, does the score need to score other samples
+    without their labels?
 
     Parameters
     ----------
     name : str
         A name in `FITTED`.
     predictions : Predictions
-        What to fit on: training samples for scores of features, held-out samples for those
-        that choose a parameter by `criterion` or learn from right and wrong.
+        Training samples for scores of features; held-out samples for scores that select a parameter
+        by `criterion` or learn from correct and incorrect predictions.
     criterion : callable, optional
-        From confidence (n,) and loss (n,) to a number, lower is better, such as `abstain.augrc`;
-        for "pnorm" and "temperature". `abstain.fit_score` takes a metric by name.
+        Function of confidence (n,) and loss (n,) that returns a number, lower is better, such as
+        `abstain.augrc`; for "pnorm" and "temperature". `abstain.fit_score` takes a metric by name.
     **options : optional
-        Of the score, listed in ``FITTED[name].options`` and explained in the documentation
+        Options of the score, listed in ``FITTED[name].options`` and explained in the documentation
         (`docs/scores.md`).
 
     Returns
     -------
     FittedScore
-        Frozen; ``.score(predictions)`` or ``score(state, predictions)`` scores other samples.
+        The fitted score. ``.score(predictions)`` or ``score(state, predictions)`` scores other
+        samples.
 
     Raises
     ------
     UnknownNameError
-        No such score.
+        If no score has this name.
     MissingInputError
-        The predictions lack what the score needs, such as features.
+        If the predictions lack an input of the score, such as features, or an option is missing.
     DomainError
-        Too few samples of a class, a singular covariance, a value outside its range.
+        If a class has too few samples, a covariance is singular, or a value is outside its range.
     ShapeError
-        A last layer that does not fit the features.
+        If the shapes of the last layer and the features disagree.
     InputError
-        An option that the score has not, one that is missing, or weights it cannot use.
+        If the score has no such option, or cannot use sample weights.
 
     Notes
     -----
@@ -105,16 +110,16 @@ def fit(
     >>> score(state, new).values.round(3).tolist()
     [-1.0, -13.892]
     """
-    entry = kind_named(name)
-    given: object = predictions
-    if not isinstance(given, Predictions):
-        raise InputError(f"`predictions` must be a Predictions; got {type(given).__name__}")
-    _refuse_options(entry, options)
-    if missing := entry.missing(predictions):
+    entry = find_fitted_kind(name)
+    source: object = predictions
+    if not isinstance(source, Predictions):
+        raise InputError(f"`predictions` must be a Predictions; got {type(source).__name__}")
+    _check_options(entry, options)
+    if reason := entry.reason_not_applicable(predictions):
         raise MissingInputError(
-            f"the score {name!r} {missing} to be fitted; give it to the predictions"
+            f"the score {name!r} {reason} to be fitted; pass it to the predictions"
         )
-    _refuse_weights(entry, predictions)
+    _check_weights(entry, predictions)
     if entry.searches:
         return entry.fit(predictions, **{**entry.options, **options}, criterion=criterion)
     if criterion is not None:
@@ -123,9 +128,9 @@ def fit(
 
 
 def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> FittedScore:
-    """Make a fitted score from what its `to_arrays` gave.
+    """Restore a fitted score from the result of its `to_arrays`.
 
-    Answers: which score is this, and is everything it needs there and sound?
+    Answers: which score do these fields describe, and are they valid?
 
     Parameters
     ----------
@@ -137,12 +142,12 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     Returns
     -------
     FittedScore
-        Scores as the one that was taken apart.
+        The restored score.
 
     Raises
     ------
     InputError
-        A field is missing, unknown, or holds what it cannot; the message names it.
+        If a field is missing, unknown or invalid; the message names it.
 
     Examples
     --------
@@ -152,55 +157,68 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     >>> confidence.from_arrays(*state.to_arrays()).name
     'msr@T=2'
     """
-    found, rest = dict(plain), dict(arrays)
-    kind = json_records.pop_kind(found, FITTED)
-    if isinstance(found.get("parts"), list | tuple):
-        found["parts"] = [_part(f"parts.{i}.", x, rest) for i, x in enumerate(found["parts"])]
-    elif "parts" in found:
-        # Of another kind than parts are, which is then said; their arrays are not looked at.
-        rest = {name: x for name, x in rest.items() if not name.startswith("parts.")}
-    if twice := found.keys() & rest.keys():
-        raise InputError(f"`{min(twice)}` occurs twice: as an array and as a plain value")
+    fields_, remaining_arrays = dict(plain), dict(arrays)
+    kind = json_records.pop_kind(fields_, FITTED)
+    if isinstance(fields_.get("parts"), list | tuple):
+        fields_["parts"] = [
+            _restore_part(f"parts.{i}.", x, remaining_arrays)
+            for i, x in enumerate(fields_["parts"])
+        ]
+    elif "parts" in fields_:
+        # The type of `parts` is wrong, which raises an error below; the arrays are ignored.
+        remaining_arrays = {
+            name: x for name, x in remaining_arrays.items() if not name.startswith("parts.")
+        }
+    if duplicates := fields_.keys() & remaining_arrays.keys():
+        raise InputError(f"`{min(duplicates)}` occurs twice: as an array and as a plain value")
     state = FITTED[kind].state
-    # A field with a default was added later: older files are of that.
-    later = {f.name: f.default for f in fields(state) if f.default is not MISSING}
-    return records.from_fields(state, {**later, **found, **rest}, f"the fitted score {kind!r}")
+    for old_name, new_name in _OLD_FIELD_NAMES.get(kind, {}).items():
+        if old_name in remaining_arrays:
+            remaining_arrays[new_name] = remaining_arrays.pop(old_name)
+    # Fields with a default are missing in files of earlier versions.
+    defaults = {f.name: f.default for f in fields(state) if f.default is not MISSING}
+    return records.from_fields(
+        state, {**defaults, **fields_, **remaining_arrays}, f"the fitted score {kind!r}"
+    )
 
 
-def _part(place: str, x: Any, arrays: dict[str, Array]) -> Any:
-    """Return a part, for which its arrays are taken out of those of the whole."""
+def _restore_part(prefix: str, x: Any, arrays: dict[str, Array]) -> Any:
+    """Restore a part of a composite score, and remove its arrays from `arrays`."""
     if not isinstance(x, Mapping):
         return x
-    own = [name for name in arrays if name.startswith(place)]
-    return from_arrays(x, {name.removeprefix(place): arrays.pop(name) for name in own})
+    names = [name for name in arrays if name.startswith(prefix)]
+    return from_arrays(x, {name.removeprefix(prefix): arrays.pop(name) for name in names})
 
 
-def kind_named(name: str) -> FittedKind:
-    """Return what the catalogue knows of a score that needs fitting, or say what is near."""
-    given: object = name
-    if not isinstance(given, str):
-        raise InputError(f"`name` must be the name of a fitted score, such as 'knn'; got {given!r}")
+def find_fitted_kind(name: str) -> FittedKind:
+    """Return the entry of a fitted score; an UnknownNameError suggests a similar name."""
+    source: object = name
+    if not isinstance(source, str):
+        raise InputError(
+            f"`name` must be the name of a fitted score, such as 'knn'; got {source!r}"
+        )
     return FITTED[name]
 
 
-def _refuse_options(entry: FittedKind, options: Mapping[str, Any]) -> None:
-    known = (*entry.required, *entry.options)
+def _check_options(entry: FittedKind, options: Mapping[str, Any]) -> None:
+    option_names = (*entry.required, *entry.options)
     for name in options:
-        if name not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
+        if name not in option_names:
+            available = f"it has {', '.join(option_names)}" if option_names else "it has none"
             raise InputError(
-                f"the score {entry.name!r} has no option {name!r}; {has}.{suggest(name, known)}"
+                f"the score {entry.name!r} has no option {name!r}; "
+                f"{available}.{suggest(name, option_names)}"
             )
     for name in entry.required:
         if name not in options:
             raise MissingInputError(f"the score {entry.name!r} needs the option `{name}`")
 
 
-def _refuse_weights(entry: FittedKind, predictions: Predictions) -> None:
-    """Refuse weights that would be ignored; equal ones say nothing."""
+def _check_weights(entry: FittedKind, predictions: Predictions) -> None:
+    """Raise an InputError for unequal weights if the score does not use them."""
     weight = predictions.weight
     if weight is not None and not entry.weighted and np.ptp(weight) > 0:
         raise InputError(
-            f"the score {entry.name!r} is fitted on samples that count alike; these have weights. "
-            "Drop them, or draw the samples by them first."
+            f"the score {entry.name!r} cannot be fitted with unequal weights. Drop the weights, or "
+            "sample the rows in proportion to them first."
         )

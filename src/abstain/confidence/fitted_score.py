@@ -1,4 +1,4 @@
-"""What every fitted score is, a frozen state that scores predictions, and what it is fitted on."""
+"""`FittedScore`, the base class of scores with fitted parameters; validation of their inputs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -9,39 +9,39 @@ import numpy as np
 
 from abstain._foundation import checks, records
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence.entry import ConfidenceScore, ScoreNeed, unmet
+from abstain.confidence.entry import ConfidenceScore, ScoreNeed, unmet_needs
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.softmax import row_blocks
 from abstain.typing import Array, FloatArray, IntArray
 
-#: What a score needs to be fitted is what any score may need.
+#: Requirements for fitting a score; the same type as the requirements for scoring.
 FitNeed = ScoreNeed
 
 
 @runtime_checkable
 class ScoreState(Protocol):
-    """Anything that scores predictions and has a name: a fitted score, a calibrated one."""
+    """An object that scores predictions and has a name, such as a fitted or calibrated score."""
 
     @property
     def name(self) -> str:
-        """The name that results carry."""
+        """Name of the score in results."""
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of the samples; labels are not looked at."""
+        """Compute the confidences of the samples, without their labels."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedScore(ABC):
-    """A confidence score with what it learned, ready to score other samples.
+    """A confidence score with fitted parameters, which scores other samples.
 
-    Made by `fit`. Arrays are read-only. Saved and loaded by `abstain.save` and `abstain.load`.
+    `fit` creates it; `abstain.save` and `abstain.load` save and load it. Arrays are read-only.
 
     Attributes
     ----------
     name : str
-        The name that results carry: that of the catalogue and the options that differ from the
-        defaults. `renamed` changes it.
+        Name in results: the name in the catalogue, and the options that differ from the defaults.
+        `renamed` changes it.
     """
 
     #: The name in the catalogue `FITTED`.
@@ -50,22 +50,22 @@ class FittedScore(ABC):
     name: records.NonEmptyText
 
     def __post_init__(self) -> None:
-        """Check every field by its rule."""
+        """Validate the fields."""
         records.check(self)
 
     @abstractmethod
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        """Compute the confidences of other samples, shape (n,), without their labels."""
 
     def renamed(self, name: str) -> Self:
-        """Return the same score under another name, to tell two of a kind apart."""
+        """Return the same score with another name, to distinguish two scores of one kind."""
         return replace(self, name=name)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what is stored: plain values, such as JSON holds, and arrays, by field.
+        """Return the fields as plain values for JSON and as arrays, both by name.
 
-        A fitted score inside this one is a mapping among the plain values, and its arrays are
-        named by its place: "parts.0.means".
+        A fitted score that is a part of this one becomes a mapping among the plain values, and its
+        arrays get the index of the part as a prefix, such as "parts.0.means".
         """
         plain: dict[str, Any] = {"kind": self.kind}
         arrays: dict[str, Array] = {}
@@ -79,13 +79,13 @@ class FittedScore(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Composed(FittedScore):
-    """A score that is made of others.
+class CompositeScore(FittedScore):
+    """A score that combines other scores.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     parts : tuple of str or FittedScore
         The scores; their axis is named "parts".
     """
@@ -96,7 +96,7 @@ class Composed(FittedScore):
     ]
 
     def __post_init__(self) -> None:
-        """Check every field, and what each part is."""
+        """Validate the fields and the types of the parts."""
         super().__post_init__()
         if not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in self.parts):
             raise InputError(
@@ -104,47 +104,47 @@ class Composed(FittedScore):
             )
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what is stored, as `FittedScore.to_arrays` does, the parts among it."""
+        """Return the fields as `FittedScore.to_arrays` does, including the parts."""
         plain, arrays = super().to_arrays()
         plain["parts"] = list(self.parts)
         for i, part in enumerate(self.parts):
             if isinstance(part, FittedScore):
-                plain["parts"][i], own = part.to_arrays()
-                arrays |= {f"parts.{i}.{name}": value for name, value in own.items()}
+                plain["parts"][i], part_arrays = part.to_arrays()
+                arrays |= {f"parts.{i}.{name}": value for name, value in part_arrays.items()}
         return plain, arrays
 
 
 @dataclass(frozen=True)
 class FittedKind:
-    """What the catalogue knows of a score that needs fitting.
+    """Entry of a fitted score in the catalogue `FITTED`.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name in function calls and on the command line.
     title : str
-        The name people read.
+        Name in reports.
     fit : callable
-        From `Predictions` that meet the needs, and the options by keyword, to a `FittedScore`.
-        One that searches is also given `criterion`.
+        Function of `Predictions` that meet the needs and of the options by keyword; returns a
+        `FittedScore`. If `searches` is set, it also takes `criterion`.
     state : type
-        The class of what `fit` returns.
+        Class of the result of `fit`.
     meaning : str
-        One plain sentence.
+        One sentence in plain words.
     source : str
-        Where it is defined.
+        Reference of the definition.
     to_fit : frozenset of FitNeed
-        What must be there to fit it.
+        Required contents of the predictions for fitting.
     to_score : frozenset of FitNeed
-        What must be there to score; never labels.
+        Required contents of the predictions for scoring; never labels.
     options : mapping
-        The options by name, with their defaults.
+        Default values of the options by name.
     required : tuple of str
         Options without a default.
     searches : bool
-        Whether `criterion` is used to choose among candidates.
+        Whether the fit selects among candidates by `criterion`.
     weighted : bool
-        Whether weights of the samples are used; otherwise predictions with weights are refused.
+        Whether the fit uses sample weights; otherwise unequal weights raise an error.
     """
 
     name: str
@@ -160,111 +160,117 @@ class FittedKind:
     searches: bool = False
     weighted: bool = False
 
-    def missing(self, predictions: Predictions) -> str:
-        """Return why the score cannot be fitted on these predictions, or an empty string."""
-        return "; ".join(unmet(self.to_fit, predictions))
+    def reason_not_applicable(self, predictions: Predictions) -> str:
+        """Return the reason why the score cannot be fitted, or an empty string."""
+        return "; ".join(unmet_needs(self.to_fit, predictions))
 
 
-def option_name(kind: str, **changed: tuple[Any, Any]) -> str:
-    """Return the default name of a fitted score: its kind and the options that were changed.
+def name_with_options(kind: str, **options: tuple[Any, Any]) -> str:
+    """Return the default name of a fitted score: its kind and the options with other values.
 
-    Each option comes with its value and its default.
+    Each option is a pair of its value and its default.
     """
-    told = [f"{name}={_short(x)}" for name, (x, default) in changed.items() if x != default]
-    return f"{kind}@{','.join(told)}" if told else kind
+    changes = [
+        f"{name}={_format_option(x)}" for name, (x, default) in options.items() if x != default
+    ]
+    return f"{kind}@{','.join(changes)}" if changes else kind
 
 
-def _short(x: Any) -> str:
+def _format_option(x: Any) -> str:
     return repr(float(x)).removesuffix(".0") if isinstance(x, float) else str(x)
 
 
 # ------------------------------------------------------------------------- features, classes
-#: Between its inverse and it, squares of squares of features are numbers.
-_FARTHEST = 1e70
+#: Fourth powers of features between its inverse and it neither overflow nor underflow.
+_MAX_FEATURE = 1e70
 
 
-def doubles(predictions: Predictions) -> FloatArray:
-    """Return all features in float64, shape (n, d); refuse those whose squares are no numbers."""
+def features_as_double(predictions: Predictions) -> FloatArray:
+    """Return the features in float64, shape (n, d), after a check of their range."""
     x = np.asarray(predictions.features, dtype=np.float64)
-    refuse_extreme(x)
+    check_feature_range(x)
     return x
 
 
-def refuse_extreme(x: Array) -> None:
-    """Refuse features so large or so small that their squares overflow or vanish."""
+def check_feature_range(x: Array) -> None:
+    """Raise a DomainError if squares of features would overflow or underflow."""
     largest = max(float(x.max()), -float(x.min()))
-    if largest and not 1 / _FARTHEST <= largest <= _FARTHEST:
+    if largest and not 1 / _MAX_FEATURE <= largest <= _MAX_FEATURE:
         raise DomainError(
-            f"`features` must have a largest entry within {1 / _FARTHEST:g} and {_FARTHEST:g} for "
-            f"this score; got {largest:.3g}. Rescale them."
+            f"`features` must have a largest entry within {1 / _MAX_FEATURE:g} and "
+            f"{_MAX_FEATURE:g} for this score; got {largest:.3g}. Rescale them."
         )
 
 
-def classes_of(predictions: Predictions, name: str, *, least: int) -> IntArray:
-    """Return the class of each sample; refuse classes with fewer than `least` samples."""
+def check_class_counts(predictions: Predictions, name: str, *, min_count: int) -> IntArray:
+    """Return the class codes; raise a DomainError if a class has too few samples."""
     codes = predictions.label_codes
-    if (unknown := int((codes < 0).sum())) > 0:
+    if (n_unknown := int((codes < 0).sum())) > 0:
         raise DomainError(
-            f"the score {name!r} is fitted on samples of known classes; {unknown} are of none: "
-            "leave them out with `subset`"
+            f"the score {name!r} is fitted on samples of known classes; {n_unknown} samples have "
+            "no known class: leave them out with `subset`"
         )
     counts = np.bincount(codes, minlength=predictions.n_classes)
-    few = np.flatnonzero(counts < least)
-    if few.size:
-        first = predictions.class_names[int(few[0])]
-        more = f" ({few.size} such classes)" if few.size > 1 else ""
+    too_few = np.flatnonzero(counts < min_count)
+    if too_few.size:
+        class_name = predictions.class_names[int(too_few[0])]
+        others = f" ({too_few.size} such classes)" if too_few.size > 1 else ""
         raise DomainError(
-            f"the score {name!r} needs at least {least} samples of each class to be fitted; the "
-            f"class {first!r} has {counts[few[0]]}{more}. Fit it on more samples."
+            f"the score {name!r} needs at least {min_count} samples of each class to be fitted; "
+            f"the class {class_name!r} has {counts[too_few[0]]}{others}. Fit it on more samples."
         )
     return codes
 
 
 def feature_blocks(
-    predictions: Predictions, columns: int, name: str, *, also: int = 0
+    predictions: Predictions, n_columns: int, name: str, *, n_extra: int = 0
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Cut the features into blocks of rows in float64; refuse those of another width.
+    """Yield the features in blocks of rows in float64, after a check of their width.
 
-    `also` is how many numbers a row costs beside its features.
+    `n_extra` is the number of further float64 entries that the caller needs per row.
     """
-    x = features_like(predictions, columns, name)
-    for rows in row_blocks(x.shape[0], columns + also):
+    x = check_feature_width(predictions, n_columns, name)
+    for rows in row_blocks(x.shape[0], n_columns + n_extra):
         yield rows, x[rows].astype(np.float64)
 
 
-def features_like(predictions: Predictions, columns: int, name: str) -> Array:
-    """Return the features; refuse those of another width than the score was fitted on."""
+def check_feature_width(predictions: Predictions, n_columns: int, name: str) -> Array:
+    """Return the features; raise a ShapeError unless they have the width of the fit."""
     if predictions.features is None:
         raise MissingInputError(
-            f"the score {name!r} needs features; give `features` to the predictions"
+            f"the score {name!r} needs features; pass `features` to the predictions"
         )
     x: Array = to_numpy(predictions.features, "features")
-    if x.shape[1] != columns:
+    if x.shape[1] != n_columns:
         raise ShapeError(
-            f"`features` must have the {columns} columns that {name!r} was fitted on; "
+            f"`features` must have the {n_columns} columns that {name!r} was fitted on; "
             f"got {x.shape[1]}"
         )
     return x
 
 
-def refuse_other_classes(predictions: Predictions, fitted: tuple[Any, ...], name: str) -> None:
-    """Refuse predictions whose classes are not those of the fit.
+def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: str) -> None:
+    """Raise an InputError if the predictions have other classes than the fit.
 
-    Without class scores, the classes are only those that occur: some may be absent.
+    Without class scores, the predictions have only the classes that occur, so some may be absent.
     """
-    own = predictions.class_names
-    same = own == fitted if predictions.has_class_scores else set(own) <= set(fitted)
-    if same:
+    classes = predictions.class_names
+    is_same = classes == fitted if predictions.has_class_scores else set(classes) <= set(fitted)
+    if is_same:
         return
-    odd = [c for c in own if c not in fitted]
-    what = f"{odd[0]!r} is new" if odd else f"{len(own)} of {len(fitted)} classes, or another order"
+    new_classes = [c for c in classes if c not in fitted]
+    difference = (
+        f"{new_classes[0]!r} is new"
+        if new_classes
+        else f"{len(classes)} of {len(fitted)} classes, or another order"
+    )
     raise InputError(
-        f"the score {name!r} was fitted on other classes than those of these predictions: {what}. "
-        "Give both the same `classes`."
+        f"the score {name!r} was fitted on other classes than those of these predictions: "
+        f"{difference}. Give both the same `classes`."
     )
 
 
-def confidences(name: str, values: FloatArray) -> ConfidenceScore:
-    """Return the confidences, or say which sample lies too far away for a number."""
+def as_confidence_score(name: str, values: FloatArray) -> ConfidenceScore:
+    """Return the confidences; raise a DomainError for a value that overflowed."""
     hint = "Its features are too large; rescale them, for fitting too."
     return ConfidenceScore(name, checks.finite(values, name, hint=hint))

@@ -1,13 +1,12 @@
-"""Scores from float64 log-scores, written so that a confident softmax does not saturate.
+"""Confidence scores from float64 log-scores, without saturation for a confident softmax.
 
-With m the largest log-score of a row, m2 the largest of the others and t_j = exp(z_j - m2) for
-the others, the odds against the top class are ``rest = exp(m2 - m) * sum(t)``. Every score
-below is a function of the gap ``m2 - m`` and of sums over t, in which nothing is subtracted
-from 1: the order is kept until float64 itself runs out, near a gap of 700.
+Let m be the largest log-score of a row, m2 the second largest, and t_j = exp(z_j - m2) for the
+other classes. The odds against the top class are ``exp(m2 - m) * sum(t)``. Every score is a
+function of the gap ``m2 - m`` and of sums over t, and nothing is subtracted from 1. Scores
+therefore keep their order up to a gap of about 700, the limit of float64.
 
-Every kernel takes an array-API namespace and a block of rows, which NumPy overwrites. Where an
-infinity is replaced, it is replaced before the step that would make it, so that libraries which
-differentiate send no NaN back.
+Every kernel takes an array-API namespace and a block of rows, which NumPy overwrites. Infinities
+are replaced before the operation that would create them, so that gradients are never NaN.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,292 +19,305 @@ import numpy as np
 from abstain._foundation.arrays import as_array_like, is_on_device
 from abstain.predictions.outputs import ClassScores
 from abstain.predictions.softmax import (
-    entry,
-    filled,
-    log,
+    fill_where,
     log_mean_probabilities,
+    replace_entry,
     row_blocks,
-    without,
+    safe_log,
+    take_entry,
 )
 from abstain.typing import AnyArray, Array
 
-#: The log-odds of a class whose rivals all have probability exactly 0. No float64 probability
-#: above 0 reaches it: the smallest is exp(-744.4).
+#: The log-odds of the top class if all other classes have probability exactly 0. A smallest float64
+#: probability above 0, exp(-744.4), has smaller log-odds.
 CERTAIN = 750.0
 
 #: Below this logarithm the exponential is exactly 0 in float64.
 _VANISHED = -1000.0
 
-#: From a namespace and rows of log-scores (rows, K) to one number a row.
+#: Function of a namespace and log-scores of shape (rows, K) that returns one number per row.
 Kernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
-class TopSplit:
-    """Rows split into their top class and the others."""
+class TopClassSplit:
+    """Log-scores of several rows, split into the top class and the other classes."""
 
     #: Shape (rows,). Largest log-score.
-    top: AnyArray
-    #: Shape (rows,). Second largest minus largest: never above 0, -inf when all others have
-    #: probability 0.
+    max_score: AnyArray
+    #: Shape (rows,). Second largest minus largest log-score, at most 0; -inf if all other classes
+    #: have probability 0.
     gap: AnyArray
     #: Shape (rows, K). exp(log-score - second largest); 0 at the top class.
-    others: AnyArray
-    #: Shape (rows,). Sum of `others`.
-    total: AnyArray
-    #: Shape (rows, K). Logarithm of `others`, -inf at the top class; without a meaning unless
-    #: asked for.
-    logs: AnyArray
+    rival_ratios: AnyArray
+    #: Shape (rows,). Sum of `rival_ratios`.
+    rival_sum: AnyArray
+    #: Shape (rows, K). Logarithm of `rival_ratios`, -inf at the top class. Undefined unless
+    #: `needs_logs` was passed.
+    log_rival_ratios: AnyArray
 
-    def rest(self, xp: Any) -> AnyArray:
-        """Odds against the top class: sum of the other probabilities over the largest."""
-        return xp.exp(self.gap) * self.total
+    def odds_against(self, xp: Any) -> AnyArray:
+        """Return the odds against the top class: the other probabilities over the largest."""
+        return xp.exp(self.gap) * self.rival_sum
 
 
-def split(xp: Any, z: AnyArray, *, logs: bool = False) -> TopSplit:
-    """Split log-scores (rows, K), with the logarithms if asked for; NumPy overwrites `z`."""
-    at = xp.argmax(z, axis=1, keepdims=True)
-    top = entry(xp, z, at)
-    shifted = without(xp, z, at, -np.inf)
+def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
+    """Split log-scores (rows, K), with the logarithms if requested; NumPy overwrites `z`."""
+    top_index = xp.argmax(z, axis=1, keepdims=True)
+    top = take_entry(xp, z, top_index)
+    shifted = replace_entry(xp, z, top_index, -np.inf)
     second = xp.max(shifted, axis=1, keepdims=True)
     gap = second - top
-    shifted = _less(xp, shifted, filled(xp, second == -np.inf, 0.0, second))
-    others = xp.exp(shifted) if logs or xp is not np else np.exp(shifted, out=shifted)
-    return TopSplit(top[:, 0], gap[:, 0], others, xp.sum(others, axis=1), shifted)
+    shifted = _subtract(xp, shifted, fill_where(xp, second == -np.inf, 0.0, second))
+    rival_ratios = xp.exp(shifted) if needs_logs or xp is not np else np.exp(shifted, out=shifted)
+    return TopClassSplit(top[:, 0], gap[:, 0], rival_ratios, xp.sum(rival_ratios, axis=1), shifted)
 
 
 @dataclass(frozen=True)
-class OfSplit:
-    """A kernel that looks at rows as they are split, which several such can share."""
+class SplitKernel:
+    """A kernel on split rows, so that several kernels can share one split."""
 
-    #: From a namespace and the split rows to one number a row; overwrites nothing.
-    function: Callable[[Any, TopSplit], AnyArray]
-    #: Whether it needs the logarithms.
-    logs: bool = False
+    #: Function of a namespace and the split rows that returns one number per row.
+    function: Callable[[Any, TopClassSplit], AnyArray]
+    #: Whether the function needs the logarithms.
+    needs_logs: bool = False
 
     def __call__(self, xp: Any, z: AnyArray) -> AnyArray:
-        """Apply it to rows of log-scores."""
-        return self.function(xp, split(xp, z, logs=self.logs))
+        """Apply the kernel to rows of log-scores."""
+        return self.function(xp, split_top_class(xp, z, needs_logs=self.needs_logs))
 
 
-def _log_odds(xp: Any, s: TopSplit) -> AnyArray:
-    return _capped(xp, -(s.gap + log(xp, s.total)))
+def _log_odds(xp: Any, s: TopClassSplit) -> AnyArray:
+    return _cap_infinity(xp, -(s.gap + safe_log(xp, s.rival_sum)))
 
 
-def _negative_entropy(xp: Any, s: TopSplit) -> AnyArray:
-    rest = s.rest(xp)
-    # -log p_j = (m - m2) - log t_j + log1p(rest), and the last term is common to all classes.
-    spread = _dot(xp, s.others, _not_below(xp, s.logs, _VANISHED))
-    far = filled(xp, s.gap == -np.inf, 0.0, -s.gap)
-    entropy = xp.log1p(rest) + (far * rest - xp.exp(s.gap) * spread) / (1.0 + rest)
+def _negative_entropy(xp: Any, s: TopClassSplit) -> AnyArray:
+    odds_against = s.odds_against(xp)
+    # -log p_j = (m - m2) - log t_j + log1p(odds), and the last term is common to all classes.
+    log_sum = _row_dot(xp, s.rival_ratios, _clip_low(xp, s.log_rival_ratios, _VANISHED))
+    gap = fill_where(xp, s.gap == -np.inf, 0.0, -s.gap)
+    entropy = xp.log1p(odds_against) + (gap * odds_against - xp.exp(s.gap) * log_sum) / (
+        1.0 + odds_against
+    )
     return 0.0 - entropy
 
 
 def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyArray:
-    """Minus the sum of p^gamma (1 - p)^gamma over the `top` largest probabilities."""
-    s = split(xp, z, logs=True)
-    log_sum = xp.log1p(s.rest(xp))
-    # 1 - p1 is the sum of the others, so its logarithm is not taken of a difference from 1.
-    first = xp.exp(gamma * (s.gap + log(xp, s.total) - 2.0 * log_sum))
-    log_p = _largest_of_each(xp, s.logs, top - 1) + (s.gap - log_sum)[:, None]
-    # No other probability is above 1/2: 1 - p keeps its digits.
-    terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
-    return 0.0 - (first + xp.sum(terms, axis=1))
+    """Return minus the sum of p^gamma (1 - p)^gamma over the `top` largest probabilities."""
+    s = split_top_class(xp, z, needs_logs=True)
+    log_sum = xp.log1p(s.odds_against(xp))
+    # 1 - p1 is computed as the sum of the other probabilities, not as a difference from 1.
+    top_term = xp.exp(gamma * (s.gap + safe_log(xp, s.rival_sum) - 2.0 * log_sum))
+    log_p = _largest_entries(xp, s.log_rival_ratios, top - 1) + (s.gap - log_sum)[:, None]
+    # The other probabilities are at most 1/2, so 1 - p is exact.
+    other_terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
+    return 0.0 - (top_term + xp.sum(other_terms, axis=1))
 
 
-def _margin(xp: Any, s: TopSplit) -> AnyArray:
+def _margin(xp: Any, s: TopClassSplit) -> AnyArray:
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
-    against = s.gap + xp.log1p(s.total)
-    odds = float(np.log(2.0)) + log(xp, -xp.expm1(s.gap)) - against
-    return _capped(xp, xp.logaddexp(xp.zeros_like(odds), odds))
+    log_odds_against = s.gap + xp.log1p(s.rival_sum)
+    odds = float(np.log(2.0)) + safe_log(xp, -xp.expm1(s.gap)) - log_odds_against
+    return _cap_infinity(xp, xp.logaddexp(xp.zeros_like(odds), odds))
 
 
-def _log_gap(xp: Any, s: TopSplit) -> AnyArray:
-    return _capped(xp, -s.gap)
+def _log_gap(xp: Any, s: TopClassSplit) -> AnyArray:
+    return _cap_infinity(xp, -s.gap)
 
 
-def _gini(xp: Any, s: TopSplit) -> AnyArray:
-    squares = _dot(xp, s.others, s.others)
+def _gini(xp: Any, s: TopClassSplit) -> AnyArray:
+    squares = _row_dot(xp, s.rival_ratios, s.rival_ratios)
     scale = xp.exp(s.gap)
     # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
-    against = s.gap + log(xp, 2.0 * s.total + scale * (s.total * s.total - squares))
-    return _capped(xp, xp.log1p(scale * scale * squares) - against)
+    log_denominator = s.gap + safe_log(
+        xp, 2.0 * s.rival_sum + scale * (s.rival_sum * s.rival_sum - squares)
+    )
+    return _cap_infinity(xp, xp.log1p(scale * scale * squares) - log_denominator)
 
 
-def _log_sum_exp(xp: Any, s: TopSplit) -> AnyArray:
-    return s.top + xp.log1p(s.rest(xp))
+def _log_sum_exp(xp: Any, s: TopClassSplit) -> AnyArray:
+    return s.max_score + xp.log1p(s.odds_against(xp))
 
 
 #: Log-odds of the top class: log p1 - log(1 - p1).
-log_odds: Final = OfSplit(_log_odds)
+log_odds: Final = SplitKernel(_log_odds)
 #: Sum of p log p, in nats.
-negative_entropy: Final = OfSplit(_negative_entropy, logs=True)
+negative_entropy: Final = SplitKernel(_negative_entropy, needs_logs=True)
 #: log((1 + M) / (1 - M)) with M = p1 - p2.
-margin: Final = OfSplit(_margin)
+margin: Final = SplitKernel(_margin)
 #: Largest log-score minus the second largest.
-log_gap: Final = OfSplit(_log_gap)
+log_gap: Final = SplitKernel(_log_gap)
 #: log(G / (1 - G)) with G the sum of squared probabilities.
-gini: Final = OfSplit(_gini)
+gini: Final = SplitKernel(_gini)
 #: Log sum exp z.
-log_sum_exp: Final = OfSplit(_log_sum_exp)
+log_sum_exp: Final = SplitKernel(_log_sum_exp)
 
 
-def largest(xp: Any, z: AnyArray) -> AnyArray:
-    """Largest log-score."""
+def max_log_score(xp: Any, z: AnyArray) -> AnyArray:
+    """Return the largest log-score."""
     return xp.max(z, axis=1)
 
 
-def normalized_largest(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
-    """Largest centered logit over the p-norm of the centered logits; 0 for equal logits."""
-    # Shifted first, so that equal logits are exactly zero and not the rounding of their mean.
-    z = _less(xp, z, xp.max(z, axis=1, keepdims=True))
-    # A masked class is none: it has no part in the mean nor in the norm.
-    masked = z == -np.inf
-    classes = xp.sum(xp.astype(~masked, z.dtype), axis=1, keepdims=True)
-    z = filled(xp, masked, 0.0, z)
-    z = _less(xp, z, xp.sum(z, axis=1, keepdims=True) / classes)
-    z = filled(xp, masked, 0.0, z)
-    size = xp.max(xp.abs(z), axis=1, keepdims=True)
-    equal = size == 0
-    # Dividing by the largest entry first keeps high powers from overflowing.
-    unit = z / filled(xp, equal, 1.0, size)
-    powers = xp.sum(xp.abs(unit) ** p, axis=1)
-    return xp.max(unit, axis=1) / filled(xp, equal[:, 0], 1.0, powers) ** (1.0 / p)
+def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
+    """Return the largest centered logit over the p-norm of the centered logits; 0 if all equal."""
+    # Shifted first, so that equal logits become exactly 0 and not the rounding error of their mean.
+    z = _subtract(xp, z, xp.max(z, axis=1, keepdims=True))
+    # Masked classes are excluded from the mean and the norm.
+    is_masked = z == -np.inf
+    n_classes = xp.sum(xp.astype(~is_masked, z.dtype), axis=1, keepdims=True)
+    z = fill_where(xp, is_masked, 0.0, z)
+    z = _subtract(xp, z, xp.sum(z, axis=1, keepdims=True) / n_classes)
+    z = fill_where(xp, is_masked, 0.0, z)
+    max_size = xp.max(xp.abs(z), axis=1, keepdims=True)
+    is_constant = max_size == 0
+    # Divided by the largest entry first, so that high powers do not overflow.
+    scaled = z / fill_where(xp, is_constant, 1.0, max_size)
+    powers = xp.sum(xp.abs(scaled) ** p, axis=1)
+    return xp.max(scaled, axis=1) / fill_where(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
 
 
-def by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
-    """Apply a kernel to the float64 log-scores, block by block, shape (n,)."""
+def apply_by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
+    """Apply a kernel to the float64 log-scores, block by block; returns shape (n,)."""
     xp = scores.namespace
-    n, width = scores.values.shape
-    parts = []
-    for rows in row_blocks(n, width, on_device=is_on_device(scores.values)):
+    n, n_classes = scores.values.shape
+    results = []
+    for rows in row_blocks(n, n_classes, on_device=is_on_device(scores.values)):
         z = scores.log_scores(rows)
-        parts.append(kernel(xp, z if temperature == 1.0 else z / temperature))
-    return as_array_like(parts[0] if len(parts) == 1 else xp.concat(parts), scores.origin)
+        results.append(kernel(xp, z if temperature == 1.0 else z / temperature))
+    return as_array_like(results[0] if len(results) == 1 else xp.concat(results), scores.origin)
 
 
-def in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
+def apply_in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
     """Apply several kernels to the log-scores of NumPy arrays, each of shape (n,)."""
-    n, width = scores.values.shape
-    out = {name: np.empty(n) for name in kernels}
-    logs = any(isinstance(kernel, OfSplit) and kernel.logs for kernel in kernels.values())
-    for rows in row_blocks(n, width):
+    n, n_classes = scores.values.shape
+    values = {name: np.empty(n) for name in kernels}
+    needs_logs = any(
+        isinstance(kernel, SplitKernel) and kernel.needs_logs for kernel in kernels.values()
+    )
+    for rows in row_blocks(n, n_classes):
         z = scores.log_scores(rows)
-        shared = split(np, z.copy(), logs=logs)
+        split = split_top_class(np, z.copy(), needs_logs=needs_logs)
         for name, kernel in kernels.items():
-            if isinstance(kernel, OfSplit):
-                out[name][rows] = kernel.function(np, shared)
+            if isinstance(kernel, SplitKernel):
+                values[name][rows] = kernel.function(np, split)
             else:
-                out[name][rows] = kernel(np, z.copy())
-    return out
+                values[name][rows] = kernel(np, z.copy())
+    return values
 
 
-def _largest_of_each(xp: Any, x: AnyArray, count: int) -> AnyArray:
-    """Return the `count` largest of each row, or the row; one entry a row is -inf."""
+def _largest_entries(xp: Any, x: AnyArray, count: int) -> AnyArray:
+    """Return the `count` largest entries of each row, or all; one entry per row is -inf."""
     width = x.shape[1]
     return x if count >= width - 1 else xp.sort(x, axis=1)[:, width - count :]
 
 
-def _less(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
-    """Return x - y, in NumPy written over `x`."""
+def _subtract(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
+    """Return x - y; NumPy overwrites `x`."""
     return np.subtract(x, y, out=x) if xp is np else x - y
 
 
-def _dot(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
-    """Return the sum of products of each row."""
-    # NumPy makes no array of the products; the array API's vecdot knows no torch.func.vmap.
+def _row_dot(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
+    """Return the inner product of each row of x and y."""
+    # `np.vecdot` creates no array of products. `vecdot` of the array API fails in torch.func.vmap.
     return np.vecdot(x, y) if xp is np else xp.sum(x * y, axis=1)
 
 
-def _not_below(xp: Any, x: AnyArray, low: float) -> AnyArray:
-    return np.maximum(x, low) if xp is np else filled(xp, x < low, low, x)
+def _clip_low(xp: Any, x: AnyArray, low: float) -> AnyArray:
+    return np.maximum(x, low) if xp is np else fill_where(xp, x < low, low, x)
 
 
-def _capped(xp: Any, x: AnyArray) -> AnyArray:
-    return filled(xp, x == np.inf, CERTAIN, x)
+def _cap_infinity(xp: Any, x: AnyArray) -> AnyArray:
+    return fill_where(xp, x == np.inf, CERTAIN, x)
 
 
 # ------------------------------------------------------------------------------------ samples
-# Scores from the float64 log-probabilities of Monte-Carlo samples, shape (rows, S, K).
-#: From a namespace and log-probabilities (rows, S, K) to one number a row.
+#: Function of a namespace and log-probabilities of Monte Carlo samples, shape (rows, S, K), that
+#: returns one number per row.
 SampleKernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
-def of_mean(kernel: Kernel) -> SampleKernel:
-    """Return the kernel applied to the mean probability over the samples."""
-    return partial(_of_mean, kernel)
+def on_mean_probabilities(kernel: Kernel) -> SampleKernel:
+    """Return a kernel on Monte Carlo samples that applies `kernel` to the mean probabilities."""
+    return partial(_apply_to_mean, kernel)
 
 
-def _of_mean(kernel: Kernel, xp: Any, log_p: AnyArray) -> AnyArray:
+def _apply_to_mean(kernel: Kernel, xp: Any, log_p: AnyArray) -> AnyArray:
     return kernel(xp, log_mean_probabilities(log_p, xp=xp))
 
 
 def expected_entropy(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean over the samples of the entropy of each sample."""
-    rows, count, width = log_p.shape
-    each = negative_entropy(xp, xp.reshape(log_p, (rows * count, width)))
-    return xp.mean(xp.reshape(each, (rows, count)), axis=1)
+    rows, n_samples, n_classes = log_p.shape
+    sample_entropies = negative_entropy(xp, xp.reshape(log_p, (rows * n_samples, n_classes)))
+    return xp.mean(xp.reshape(sample_entropies, (rows, n_samples)), axis=1)
 
 
 def mutual_information(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean divergence of the samples from their mean.
 
-    The entropy of the mean minus the mean entropy is this same number, but loses all digits
-    when the samples agree; here every term is non-negative and exact to its own size.
+    It equals the entropy of the mean minus the mean entropy. That difference cancels if the samples
+    agree; here, every term is non-negative and has a small relative error.
     """
     log_mean = log_mean_probabilities(log_p, xp=xp)[:, None, :]
     p, mean = xp.exp(log_p), xp.exp(log_mean)
-    # Where a sample gives probability 0, the term p log(p/q) - p + q is q.
-    absent = p == 0
-    u = filled(xp, absent, 0.0, filled(xp, mean == 0, 0.0, log_mean) - log_p)
-    near = (xp.abs(u) < 1e-2) & ~absent
-    series = 1.0 + u / 3 * (1 + u / 4 * (1 + u / 5 * (1 + u / 6 * (1 + u / 7))))
-    terms = xp.where(near, p * (u * u) / 2 * series, (mean - p) - p * u)
-    out = xp.mean(xp.sum(terms, axis=2), axis=1)
-    return 0.0 - filled(xp, out < 0, 0.0, out)
+    # For p = 0, the term p log(p/q) - p + q is q.
+    is_zero = p == 0
+    log_ratio = fill_where(xp, is_zero, 0.0, fill_where(xp, mean == 0, 0.0, log_mean) - log_p)
+    is_small = (xp.abs(log_ratio) < 1e-2) & ~is_zero
+    series = 1.0 + log_ratio / 3 * (
+        1 + log_ratio / 4 * (1 + log_ratio / 5 * (1 + log_ratio / 6 * (1 + log_ratio / 7)))
+    )
+    terms = xp.where(is_small, p * (log_ratio * log_ratio) / 2 * series, (mean - p) - p * log_ratio)
+    information = xp.mean(xp.sum(terms, axis=2), axis=1)
+    return 0.0 - fill_where(xp, information < 0, 0.0, information)
 
 
-def deviation(xp: Any, log_p: AnyArray) -> AnyArray:
+def negative_deviation(xp: Any, log_p: AnyArray) -> AnyArray:
     """Return minus the mean over classes of the standard deviation over the samples."""
-    at = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
-    # 1 - p spreads as p does, and stays apart from 1 where p is nearly 1.
-    top = _spread(xp, -xp.expm1(entry(xp, log_p, at)))
-    others = _spread(xp, without(xp, xp.exp(log_p), at, 0.0))
-    return 0.0 - (xp.sum(top, axis=1) + xp.sum(others, axis=1)) / log_p.shape[2]
+    top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
+    # 1 - p has the same standard deviation as p and is exact if p is close to 1.
+    top_deviation = _standard_deviation(xp, -xp.expm1(take_entry(xp, log_p, top_index)))
+    other_deviations = _standard_deviation(xp, replace_entry(xp, xp.exp(log_p), top_index, 0.0))
+    return 0.0 - (xp.sum(top_deviation, axis=1) + xp.sum(other_deviations, axis=1)) / log_p.shape[2]
 
 
 def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
-    """Return minus what the mean of the top class lacks to 1, minus its standard deviation."""
-    at = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
-    # As above: 1 - p stays apart from 0 where p is nearly 1.
-    lacks = -xp.expm1(entry(xp, log_p, at))
-    return 0.0 - (xp.mean(lacks, axis=1) + _spread(xp, lacks))[:, 0]
+    """Return minus the mean of 1 - p of the top class, minus the standard deviation of p."""
+    top_index = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
+    # 1 - p is exact if p is close to 1.
+    error_probability = -xp.expm1(take_entry(xp, log_p, top_index))
+    return (
+        0.0
+        - (xp.mean(error_probability, axis=1) + _standard_deviation(xp, error_probability))[:, 0]
+    )
 
 
-def _spread(xp: Any, x: AnyArray) -> AnyArray:
+def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
     """Return the standard deviation over the samples, shape (rows, K); no gradient at 0."""
     if xp is np:
         return np.std(x, axis=1)
     centered = x - xp.mean(x, axis=1, keepdims=True)
     variance = xp.mean(centered * centered, axis=1)
-    still = variance == 0
-    return filled(xp, still, 0.0, xp.sqrt(filled(xp, still, 1.0, variance)))
+    is_constant = variance == 0
+    return fill_where(xp, is_constant, 0.0, xp.sqrt(fill_where(xp, is_constant, 1.0, variance)))
 
 
-def by_rows_of_samples(kernel: SampleKernel, samples: ClassScores) -> AnyArray:
+def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyArray:
     """Apply a kernel to the log-probabilities of the samples, block by block, shape (n,)."""
     xp = samples.namespace
-    parts = [kernel(xp, samples.log_probabilities(rows)) for rows in _blocks(samples)]
-    return as_array_like(parts[0] if len(parts) == 1 else xp.concat(parts), samples.origin)
+    results = [kernel(xp, samples.log_probabilities(rows)) for rows in _blocks(samples)]
+    return as_array_like(results[0] if len(results) == 1 else xp.concat(results), samples.origin)
 
 
 def largest_mean_logit(samples: ClassScores) -> AnyArray:
-    """Largest entry of the mean logits, shape (n,)."""
+    """Return the largest entry of the mean logits, shape (n,)."""
     xp = samples.namespace
-    parts = [xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1) for rows in _blocks(samples)]
-    return as_array_like(parts[0] if len(parts) == 1 else xp.concat(parts), samples.origin)
+    results = [
+        xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1) for rows in _blocks(samples)
+    ]
+    return as_array_like(results[0] if len(results) == 1 else xp.concat(results), samples.origin)
 
 
 def _blocks(samples: ClassScores) -> list[slice]:
-    n, count, width = samples.values.shape
-    return list(row_blocks(n, count * width, on_device=is_on_device(samples.values)))
+    n, n_samples, n_classes = samples.values.shape
+    return list(row_blocks(n, n_samples * n_classes, on_device=is_on_device(samples.values)))

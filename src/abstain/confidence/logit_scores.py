@@ -1,4 +1,4 @@
-"""Confidence scores from logits: their size, which the softmax forgets, and their gap.
+"""Confidence scores from logits: their size, which the softmax does not contain, and their gap.
 
 Arrays, gradients and tracing as in `abstain.confidence.softmax_scores`.
 """
@@ -7,14 +7,14 @@ from functools import partial
 
 from abstain._foundation import checks
 from abstain.confidence import kernels
-from abstain.confidence.entry import Score, ScoreNeed, of_rows, positive_temperature
+from abstain.confidence.entry import Score, ScoreNeed, check_temperature, compute_from_class_scores
 from abstain.errors import DomainError
 from abstain.predictions import Predictions
-from abstain.predictions.outputs import class_scores
+from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray, FloatArray
 
-#: The exponent of `normalized_max_logit` when none is given; its authors tune it on held-out
-#: data, so a value that was tuned for a model is better.
+#: Default exponent of `normalized_max_logit`. The authors select it on held-out data, and a value
+#: selected for the model is better.
 DEFAULT_P = 4.0
 
 
@@ -48,7 +48,9 @@ def max_logit(logits: AnyArray) -> AnyArray:
     >>> max_logit([[2.0, 5.0], [1.0, 0.0]]).tolist()
     [5.0, 1.0]
     """
-    return kernels.by_rows(kernels.largest, class_scores(logits, None, keep_library=True))
+    return kernels.apply_by_rows(
+        kernels.max_log_score, validate_class_scores(logits, None, keep_library=True)
+    )
 
 
 def logit_margin(
@@ -76,8 +78,8 @@ def logit_margin(
 
     Notes
     -----
-    Unlike `probability_margin` it looks at no class but the two, so a temperature rescales it
-    and never changes its order. With two classes it equals `max_softmax_response`.
+    Unlike `probability_margin`, it depends on two classes only, so a temperature changes its scale
+    and not its order. With two classes it equals `max_softmax_response`.
 
     References
     ----------
@@ -90,8 +92,8 @@ def logit_margin(
     >>> logit_margin([[3.0, 1.0, 0.0], [2.0, 1.5, -5.0]]).tolist()
     [2.0, 0.5]
     """
-    scores = class_scores(logits, probabilities, keep_library=True)
-    return kernels.by_rows(kernels.log_gap, scores)
+    scores = validate_class_scores(logits, probabilities, keep_library=True)
+    return kernels.apply_by_rows(kernels.log_gap, scores)
 
 
 def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
@@ -126,9 +128,9 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     >>> negative_energy([[0.0, 0.0]]).round(4).tolist()
     [0.6931]
     """
-    scores = class_scores(logits, None, keep_library=True)
-    temperature = positive_temperature(temperature)
-    sums = kernels.by_rows(kernels.log_sum_exp, scores, temperature=temperature)
+    scores = validate_class_scores(logits, None, keep_library=True)
+    temperature = check_temperature(temperature)
+    sums = kernels.apply_by_rows(kernels.log_sum_exp, scores, temperature=temperature)
     return temperature * sums
 
 
@@ -168,32 +170,32 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
     exponent = checks.number(p, "p")
     if exponent < 1:
         raise DomainError(f"`p` must be at least 1; got {exponent!r}")
-    kernel = partial(kernels.normalized_largest, p=exponent)
-    return kernels.by_rows(kernel, class_scores(logits, None, keep_library=True))
+    kernel = partial(kernels.normalized_max, p=exponent)
+    return kernels.apply_by_rows(kernel, validate_class_scores(logits, None, keep_library=True))
 
 
 def _energy(predictions: Predictions, temperature: float = 1.0) -> FloatArray:
-    return temperature * of_rows(kernels.log_sum_exp, predictions, temperature)
+    return temperature * compute_from_class_scores(kernels.log_sum_exp, predictions, temperature)
 
 
 _LOGITS = frozenset({ScoreNeed.LOGITS})
-_LARGEST_NORMALIZED = partial(kernels.normalized_largest, p=DEFAULT_P)
+_NORMALIZED_MAX = partial(kernels.normalized_max, p=DEFAULT_P)
 
 MLS = Score(
     "mls",
     "Maximum logit",
-    partial(of_rows, kernels.largest),
+    partial(compute_from_class_scores, kernels.max_log_score),
     _LOGITS,
     "how strong the evidence for the prediction is: the largest logit",
     "Hendrycks et al. (2022), https://arxiv.org/abs/1911.11132, section 3",
     function="max_logit(logits)",
-    kernel=kernels.largest,
+    kernel=kernels.max_log_score,
 )
 
 LOGIT_MARGIN = Score(
     "logit_margin",
     "Logit margin",
-    partial(of_rows, kernels.log_gap),
+    partial(compute_from_class_scores, kernels.log_gap),
     frozenset({ScoreNeed.CLASS_SCORES}),
     "how far the prediction is from changing: largest minus second largest logit",
     "Streeter (2018), https://arxiv.org/abs/1802.07697; Cattelan & Silva (2024), "
@@ -209,19 +211,19 @@ ENERGY = Score(
     _LOGITS,
     "how much evidence there is for any class: logsumexp of the logits",
     "Liu et al. (2020), https://arxiv.org/abs/2010.03759, eq. 4",
-    tempered=_energy,
+    compute_at_temperature=_energy,
     function="negative_energy(logits)",
     kernel=kernels.log_sum_exp,
-    times_temperature=True,
+    is_multiplied_by_temperature=True,
 )
 
 PNORM = Score(
     "pnorm",
     "MaxLogit-pNorm",
-    partial(of_rows, _LARGEST_NORMALIZED),
+    partial(compute_from_class_scores, _NORMALIZED_MAX),
     _LOGITS,
     f"the largest centered logit over the {DEFAULT_P:g}-norm of the centered logits",
     "Cattelan & Silva (2024), https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm)",
     function="normalized_max_logit(logits)",
-    kernel=_LARGEST_NORMALIZED,
+    kernel=_NORMALIZED_MAX,
 )

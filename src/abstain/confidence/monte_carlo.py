@@ -12,9 +12,9 @@ from functools import partial
 from typing import cast
 
 from abstain.confidence import kernels
-from abstain.confidence.entry import Score, ScoreNeed, of_samples, to_probability
+from abstain.confidence.entry import Score, ScoreNeed, compute_from_samples, to_probability
 from abstain.predictions import Predictions
-from abstain.predictions.outputs import ClassScores, class_scores
+from abstain.predictions.outputs import ClassScores, validate_class_scores
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -23,7 +23,7 @@ def mean_softmax_response(
 ) -> AnyArray:
     """Log-odds of the top class of the mean softmax.
 
-    How sure is the average sample?
+    How confident is the average sample?
 
     Parameters
     ----------
@@ -43,8 +43,10 @@ def mean_softmax_response(
     >>> expit(mean_softmax_response(probability_samples=p)).round(6).tolist()
     [0.7]
     """
-    kernel = kernels.of_mean(kernels.log_odds)
-    return kernels.by_rows_of_samples(kernel, _given(logit_samples, probability_samples))
+    kernel = kernels.on_mean_probabilities(kernels.log_odds)
+    return kernels.apply_to_samples_by_rows(
+        kernel, _validate_samples(logit_samples, probability_samples)
+    )
 
 
 def negative_entropy_of_mean(
@@ -69,8 +71,10 @@ def negative_entropy_of_mean(
     >>> negative_entropy_of_mean(probability_samples=p).round(4).tolist()
     [-0.6931]
     """
-    kernel = kernels.of_mean(kernels.negative_entropy)
-    return kernels.by_rows_of_samples(kernel, _given(logit_samples, probability_samples))
+    kernel = kernels.on_mean_probabilities(kernels.negative_entropy)
+    return kernels.apply_to_samples_by_rows(
+        kernel, _validate_samples(logit_samples, probability_samples)
+    )
 
 
 def negative_expected_entropy(
@@ -94,8 +98,8 @@ def negative_expected_entropy(
     >>> negative_expected_entropy(probability_samples=p).round(4).tolist()
     [0.0, -0.6931]
     """
-    return kernels.by_rows_of_samples(
-        kernels.expected_entropy, _given(logit_samples, probability_samples)
+    return kernels.apply_to_samples_by_rows(
+        kernels.expected_entropy, _validate_samples(logit_samples, probability_samples)
     )
 
 
@@ -127,8 +131,8 @@ def negative_mutual_information(
     >>> negative_mutual_information(probability_samples=p).round(4).tolist()
     [-0.6931, 0.0]
     """
-    return kernels.by_rows_of_samples(
-        kernels.mutual_information, _given(logit_samples, probability_samples)
+    return kernels.apply_to_samples_by_rows(
+        kernels.mutual_information, _validate_samples(logit_samples, probability_samples)
     )
 
 
@@ -137,7 +141,7 @@ def negative_softmax_deviation(
 ) -> AnyArray:
     """Negative spread of the softmax over the samples.
 
-    How much do probabilities move?
+    How much do the probabilities vary over the samples?
 
     Parameters
     ----------
@@ -157,7 +161,9 @@ def negative_softmax_deviation(
     >>> negative_softmax_deviation(probability_samples=p).tolist()
     [-0.5, 0.0]
     """
-    return kernels.by_rows_of_samples(kernels.deviation, _given(logit_samples, probability_samples))
+    return kernels.apply_to_samples_by_rows(
+        kernels.negative_deviation, _validate_samples(logit_samples, probability_samples)
+    )
 
 
 def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
@@ -180,11 +186,11 @@ def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
     >>> mean_max_logit([[[4.0, 0.0], [2.0, 2.0]]]).tolist()
     [3.0]
     """
-    return kernels.largest_mean_logit(_given(logit_samples, None))
+    return kernels.largest_mean_logit(_validate_samples(logit_samples, None))
 
 
-def _given(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:
-    return class_scores(logits, probabilities, samples=True, keep_library=True)
+def _validate_samples(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:
+    return validate_class_scores(logits, probabilities, samples=True, keep_library=True)
 
 
 def _mean_logit(predictions: Predictions) -> FloatArray:
@@ -199,7 +205,7 @@ ENTRIES = (
     Score(
         "mcd_msr",
         "Monte-Carlo maximum softmax response",
-        partial(of_samples, kernels.of_mean(kernels.log_odds)),
+        partial(compute_from_samples, kernels.on_mean_probabilities(kernels.log_odds)),
         _SAMPLES,
         "log-odds of the top class of the mean softmax",
         _JAEGER,
@@ -219,7 +225,7 @@ ENTRIES = (
     Score(
         "mcd_pe",
         "Monte-Carlo predictive entropy",
-        partial(of_samples, kernels.of_mean(kernels.negative_entropy)),
+        partial(compute_from_samples, kernels.on_mean_probabilities(kernels.negative_entropy)),
         _SAMPLES,
         "minus the entropy of the mean softmax, in nats",
         _JAEGER,
@@ -228,7 +234,7 @@ ENTRIES = (
     Score(
         "mcd_ee",
         "Expected entropy",
-        partial(of_samples, kernels.expected_entropy),
+        partial(compute_from_samples, kernels.expected_entropy),
         _SAMPLES,
         "minus the mean entropy of the samples, in nats",
         _JAEGER,
@@ -237,7 +243,7 @@ ENTRIES = (
     Score(
         "mcd_mi",
         "Mutual information",
-        partial(of_samples, kernels.mutual_information),
+        partial(compute_from_samples, kernels.mutual_information),
         _SAMPLES,
         "whether the samples agree: minus their mutual information with the class, in nats",
         _JAEGER,
@@ -246,7 +252,7 @@ ENTRIES = (
     Score(
         "mcd_sv",
         "Softmax variance",
-        partial(of_samples, kernels.deviation),
+        partial(compute_from_samples, kernels.negative_deviation),
         _SAMPLES,
         "minus the standard deviation of the softmax over the samples, averaged over classes",
         _JAEGER,

@@ -8,16 +8,16 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import PositiveInt, axes
-from abstain.confidence.distances import lengths, placed
+from abstain.confidence.distances import normalize_rows, row_lengths
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,
-    confidences,
+    as_confidence_score,
+    check_feature_range,
     feature_blocks,
-    option_name,
-    refuse_extreme,
+    name_with_options,
 )
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
@@ -34,12 +34,12 @@ class NeighborDistance(FittedScore):
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     points : ndarray of shape (m, d)
-        The training features, divided by their lengths if `normalize`; float32 where they were
-        that or narrower.
+        The training features, divided by their lengths if `normalize`; float32 if they had at most
+        this precision.
     k : int
-        Which neighbor.
+        Rank of the neighbor.
     normalize : bool
         Whether features are divided by their Euclidean length.
     """
@@ -51,7 +51,7 @@ class NeighborDistance(FittedScore):
     normalize: bool
 
     def __post_init__(self) -> None:
-        """Check every field, and k against the number of points."""
+        """Validate the fields, and k against the number of points."""
         super().__post_init__()
         if self.k > len(self.points):
             raise DomainError(
@@ -59,29 +59,29 @@ class NeighborDistance(FittedScore):
             )
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        """Compute the confidences of other samples, shape (n,), without their labels."""
         from sklearn.neighbors import NearestNeighbors
 
         d = self.points.shape[1]
-        blocks = feature_blocks(predictions, d, self.name, also=2 * self.k)
+        blocks = feature_blocks(predictions, d, self.name, n_extra=2 * self.k)
         search = NearestNeighbors(n_neighbors=self.k).fit(self.points)
         values = np.empty(predictions.n)
         for rows, features in blocks:
-            x = placed(features, self.normalize)
-            at = search.kneighbors(self._like_points(x), return_distance=False)[:, -1]
-            # From the differences: the search's products cancel where points nearly coincide.
-            values[rows] = 0.0 - lengths(x - self.points[at])
-        return confidences(self.name, values)
+            x = normalize_rows(features, self.normalize)
+            neighbor = search.kneighbors(self._as_point_dtype(x), return_distance=False)[:, -1]
+            # Computed from the differences, because the search is inexact for nearly equal points.
+            values[rows] = 0.0 - row_lengths(x - self.points[neighbor])
+        return as_confidence_score(self.name, values)
 
-    def _like_points(self, x: FloatArray) -> Array:
-        """Return features in the precision of the points, which the search is fastest in."""
+    def _as_point_dtype(self, x: FloatArray) -> Array:
+        """Convert features to the precision of the points, in which the search is fastest."""
         with np.errstate(over="ignore"):
             out = x.astype(self.points.dtype, copy=False)
         return checks.finite(out, "features", hint="They exceed float32; rescale them.")
 
 
 def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
-    """Keep the training features as the score compares with them."""
+    """Store the training features, normalized if requested."""
     k = checks.positive_int(k, "k")
     x = to_numpy(predictions.features, "features")
     if k > len(x):
@@ -89,11 +89,13 @@ def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> Neighb
     if not isinstance(normalize, bool):
         raise InputError(f"`normalize` must be True or False; got {normalize!r}")
     if not normalize:
-        refuse_extreme(x)
-    narrow = x.dtype.kind == "f" and x.dtype.itemsize <= 4
+        check_feature_range(x)
+    is_single_precision = x.dtype.kind == "f" and x.dtype.itemsize <= 4
     return NeighborDistance(
-        name=option_name("knn", k=(k, DEFAULT_K), normalize=(normalize, True)),
-        points=placed(x.astype(np.float64), normalize).astype(np.float32 if narrow else np.float64),
+        name=name_with_options("knn", k=(k, DEFAULT_K), normalize=(normalize, True)),
+        points=normalize_rows(x.astype(np.float64), normalize).astype(
+            np.float32 if is_single_precision else np.float64
+        ),
         k=k,
         normalize=normalize,
     )

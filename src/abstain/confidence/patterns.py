@@ -1,4 +1,4 @@
-"""Confidence by likeness to what each class looked like in training: simplified Hopfield energy."""
+"""Confidence by similarity to the mean training features of a class: simplified Hopfield energy."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -11,11 +11,11 @@ from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,
-    classes_of,
-    confidences,
-    doubles,
+    as_confidence_score,
+    check_class_counts,
+    check_same_classes,
     feature_blocks,
-    refuse_other_classes,
+    features_as_double,
 )
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray
@@ -23,17 +23,17 @@ from abstain.typing import FloatArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredPatterns(FittedScore):
-    """The inner product of a sample's features with the pattern of its predicted class.
+    """Inner product of a sample's features with the stored pattern of its predicted class.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     classes : tuple
-        The class names, in the order of `patterns`.
+        Class names, in the order of `patterns`.
     patterns : ndarray of shape (K, d)
-        The mean features of the training samples of each class that were predicted right; of all
-        of a class where none was.
+        Mean features of the correctly predicted training samples of each class; of all its samples
+        if none was predicted correctly.
     """
 
     kind: ClassVar[str] = "she"
@@ -42,27 +42,29 @@ class StoredPatterns(FittedScore):
     patterns: Annotated[FloatArray, axes("K", "d")]
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        refuse_other_classes(predictions, self.classes, self.name)
-        # Without class scores some classes may be absent, and codes count those that are there.
-        known = np.array([self.classes.index(name) for name in predictions.class_names])
-        predicted = known[predictions.prediction_codes]
+        """Compute the confidences of other samples, shape (n,), without their labels."""
+        check_same_classes(predictions, self.classes, self.name)
+        # Without class scores, some classes may be absent, and codes refer to the classes present.
+        class_index = np.array([self.classes.index(name) for name in predictions.class_names])
+        predicted = class_index[predictions.prediction_codes]
         values = np.empty(predictions.n)
         for rows, x in feature_blocks(predictions, self.patterns.shape[1], self.name):
             with np.errstate(over="ignore", invalid="ignore"):
                 values[rows] = np.vecdot(x, self.patterns[predicted[rows]])
-        return confidences(self.name, values)
+        return as_confidence_score(self.name, values)
 
 
 def fit_patterns(predictions: Predictions) -> StoredPatterns:
     """Fit the pattern of each class."""
-    codes = classes_of(predictions, StoredPatterns.kind, least=1)
-    right, x = predictions.prediction_codes == codes, doubles(predictions)
+    codes = check_class_counts(predictions, StoredPatterns.kind, min_count=1)
+    is_correct, x = predictions.prediction_codes == codes, features_as_double(predictions)
     patterns = []
     for c in range(predictions.n_classes):
-        own = codes == c
-        # The authors leave a class of which nothing is right without a pattern.
-        patterns.append(x[own & right if (own & right).any() else own].mean(axis=0))
+        is_member = codes == c
+        # The authors define no pattern for a class without a correct prediction.
+        patterns.append(
+            x[is_member & is_correct if (is_member & is_correct).any() else is_member].mean(axis=0)
+        )
     return StoredPatterns(
         name=StoredPatterns.kind, classes=predictions.class_names, patterns=np.stack(patterns)
     )
@@ -74,8 +76,8 @@ ENTRIES = (
         "Simplified Hopfield energy (SHE)",
         fit_patterns,
         StoredPatterns,
-        "the inner product of the features with the mean of those training samples of the "
-        "predicted class that were predicted right",
+        "the inner product of the features with the mean features of the correctly predicted "
+        "training samples of the predicted class",
         "Zhang et al. (2023), https://openreview.net/forum?id=KkazG4lgKL",
         frozenset({FitNeed.FEATURES, FitNeed.LABELS}),
         frozenset({FitNeed.FEATURES}),

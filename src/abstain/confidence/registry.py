@@ -1,4 +1,4 @@
-"""The catalogue of confidence scores, and how predictions are scored by name."""
+"""The catalogue of confidence scores, and functions that score predictions by name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
@@ -12,9 +12,9 @@ from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
 
-_MARK = "@T="
+_TEMPERATURE_MARK = "@T="
 
-#: Every built-in confidence score, in the order reports show them.
+#: All built-in confidence scores, in the order of reports.
 SCORES: Catalogue[Score] = Catalogue("score")
 for _entry in (
     softmax_scores.MSR,
@@ -31,12 +31,12 @@ for _entry in (
 ):
     SCORES.add(_entry)
 
-#: What class scores are scored by where nobody says how, and what others are compared with.
+#: Default score for class scores, and reference in comparisons.
 BASELINE: Final = softmax_scores.MSR.name
 
 
-def find(name: str) -> Score:
-    """Return the score of a name, with or without a temperature: "msr", "msr@T=1.5".
+def find_score(name: str) -> Score:
+    """Return the score with this name, with or without a temperature: "msr", "msr@T=1.5".
 
     Parameters
     ----------
@@ -46,57 +46,57 @@ def find(name: str) -> Score:
     Returns
     -------
     Score
-        Computed at that temperature.
+        The entry of the catalogue, at this temperature.
 
     Raises
     ------
     UnknownNameError
-        No score of that name.
+        If no score has this name.
     InputError
-        A temperature that is no number above 0, or a score that has none.
+        If the temperature is not a number above 0, or the score has no temperature.
 
     Examples
     --------
     >>> find("msr@T=2").name
     'msr@T=2'
     """
-    base, mark, temperature = name.partition(_MARK)
-    if not mark:
+    base, separator, temperature = name.partition(_TEMPERATURE_MARK)
+    if not separator:
         return SCORES[name]
-    # A text that is no number is refused there, by name and value.
-    return SCORES[base].at(cast("float", temperature))
+    # `with_temperature` raises the error for a text that is not a number.
+    return SCORES[base].with_temperature(cast("float", temperature))
 
 
 def score(
     name: str | ScoreState, predictions: Predictions, *, temperature: float | None = None
 ) -> ConfidenceScore:
-    """Return the confidences of the samples under one score.
+    """Compute the confidences of the samples by one score.
 
     Parameters
     ----------
     name : str or ScoreState
-        One of the predictions' own confidence columns, a name in `SCORES`, or
-        "NAME@T=TEMPERATURE". An own column comes before a built-in score of the same name. Or
-        what `fit` returned, or anything else with a `name` and a method `score`.
+        A confidence column of the predictions, a name in `SCORES`, or "NAME@T=TEMPERATURE". A
+        column takes precedence over a built-in score of the same name. Also accepted: the result of
+        `fit`, or another object with a `name` and a method `score`.
     predictions : Predictions
-        What the model said; labels are not looked at.
+        Output of the model. Labels are not used.
     temperature : float, optional
         Divides the logits, for scores that have a temperature.
 
     Returns
     -------
     ConfidenceScore
-        Name, values (n,) with higher more confident, and probabilities where the score means
-        one. An own column within [0, 1] is its own probability.
+        Name, values of shape (n,), and probabilities if the score determines them. The values of a
+        confidence column in [0, 1] are taken as probabilities.
 
     Raises
     ------
     UnknownNameError
-        No column and no score of that name.
+        If no column and no score has this name.
     MissingInputError
-        The predictions lack what the score needs.
+        If the predictions lack an input of the score.
     InputError
-        A temperature for a score that has none, for a fitted one, or one given twice.
+        If a temperature is passed for a score without one or for a fitted score, or twice.
 
     Examples
     --------
@@ -107,93 +107,106 @@ def score(
     [0.8808, 0.7311]
     """
     if not isinstance(name, str):
-        return _fitted(name, predictions, temperature)
+        return _apply_fitted_score(name, predictions, temperature)
     if name in (predictions.confidence or {}):
-        return _own_column(name, predictions.confidence[name], temperature)
-    entry = find(name)
+        return _user_column(name, predictions.confidence[name], temperature)
+    entry = find_score(name)
     if temperature is not None:
-        if _MARK in name:
+        if _TEMPERATURE_MARK in name:
             raise InputError(
-                f"`temperature` is given twice: by the name {name!r} and as {temperature!r}"
+                f"`temperature` is set twice: by the name {name!r} and as {temperature!r}"
             )
-        entry = entry.at(temperature)
-    missing = entry.missing(predictions)
+        entry = entry.with_temperature(temperature)
+    missing = entry.reason_not_applicable(predictions)
     if missing:
         usable = ", ".join(map(repr, applicable(predictions))) or "none"
         raise MissingInputError(f"the score {name!r} {missing}; these predictions allow {usable}")
-    return _of_values(entry, entry.compute(predictions))
+    return _make_confidence_score(entry, entry.compute(predictions))
 
 
-def _of_values(entry: Score, values: FloatArray) -> ConfidenceScore:
+def _make_confidence_score(entry: Score, values: FloatArray) -> ConfidenceScore:
     to_probability = entry.to_probability
     return ConfidenceScore(
         entry.name, values, None if to_probability is None else to_probability(values)
     )
 
 
-def several(
-    asked: Sequence[str | ScoreState], predictions: Predictions
+def score_many(
+    names: Sequence[str | ScoreState], predictions: Predictions
 ) -> Iterator[ConfidenceScore]:
-    """Compute several scores, one at a time but for those of many classes, which share a pass."""
-    held = _together([name for name in asked if isinstance(name, str)], predictions)
-    for one in asked:
-        known = held.get(one) if isinstance(one, str) else None
-        yield score(one, predictions) if known is None else _of_values(SCORES[str(one)], known)
+    """Compute several scores, for many classes in one pass over the class scores."""
+    shared_values = _scores_in_one_pass(
+        [name for name in names if isinstance(name, str)], predictions
+    )
+    for name in names:
+        values = shared_values.get(name) if isinstance(name, str) else None
+        yield (
+            score(name, predictions)
+            if values is None
+            else _make_confidence_score(SCORES[str(name)], values)
+        )
 
 
-def _together(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
-    """Return what one pass over the class scores gives, where it is small beside them."""
+def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
+    """Compute scores in one pass over the class scores, if there are many classes."""
     built_in = [n for n in names if n in SCORES and n not in (predictions.confidence or {})]
     shared = {
         name: kernel
         for name in built_in
         if (kernel := SCORES[name].kernel) is not None
-        and not (SCORES[name].times_temperature or SCORES[name].missing(predictions))
+        and not (
+            SCORES[name].is_multiplied_by_temperature
+            or SCORES[name].reason_not_applicable(predictions)
+        )
     }
     scores = predictions.class_scores if shared else None
     if scores is None or 4 * len(shared) > scores.values.shape[1]:
         return {}
-    return kernels.in_one_pass(shared, scores)
+    return kernels.apply_in_one_pass(shared, scores)
 
 
 def applicable(predictions: Predictions) -> tuple[str, ...]:
-    """Return the names of the scores these predictions allow: own columns, then built-in ones.
+    """Return the names of the scores that apply: confidence columns, then built-in scores.
 
     Parameters
     ----------
     predictions : Predictions
-        What the model said.
+        Output of the model.
 
     Returns
     -------
     tuple of str
-        Names that `score` accepts, none twice.
+        Distinct names that `score` accepts.
 
     Examples
     --------
     >>> applicable(Predictions(prediction=[0, 1], labels=[0, 0], confidence=[0.9, 0.6]))
     ('confidence',)
     """
-    own = tuple(predictions.confidence or {})
-    return own + tuple(
-        name for name, entry in SCORES.items() if name not in own and not entry.missing(predictions)
+    user_columns = tuple(predictions.confidence or {})
+    return user_columns + tuple(
+        name
+        for name, entry in SCORES.items()
+        if name not in user_columns and not entry.reason_not_applicable(predictions)
     )
 
 
-def _fitted(state: Any, predictions: Predictions, temperature: float | None) -> ConfidenceScore:
+def _apply_fitted_score(
+    state: Any, predictions: Predictions, temperature: float | None
+) -> ConfidenceScore:
     if not isinstance(state, ScoreState) or isinstance(state, type):
-        raise InputError(f"a score must be given by name or as a fitted state; got {state!r}")
+        raise InputError(f"a score must be a name or a fitted score; got {state!r}")
     if temperature is not None:
-        raise InputError(
-            f"the fitted score {state.name!r} has its own parameters; drop `temperature`"
-        )
-    found = state.score(predictions)
-    checks.confidence(found.values, f"the score {found.name!r}", length=predictions.n)
-    return found
+        raise InputError(f"the fitted score {state.name!r} has no option `temperature`; drop it")
+    result = state.score(predictions)
+    checks.confidence(result.values, f"the score {result.name!r}", length=predictions.n)
+    return result
 
 
-def _own_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:
+def _user_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:
     if temperature is not None:
         raise InputError(f"the confidence column {name!r} has no temperature; drop `temperature`")
-    inside = bool(values.min() >= 0 and values.max() <= 1)
-    return ConfidenceScore(name, values, values if inside else None, own=True)
+    is_in_unit_interval = bool(values.min() >= 0 and values.max() <= 1)
+    return ConfidenceScore(
+        name, values, values if is_in_unit_interval else None, is_user_column=True
+    )

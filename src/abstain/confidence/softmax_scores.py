@@ -1,16 +1,15 @@
-"""Confidence scores from class probabilities: logits or probabilities, never saturated.
+"""Confidence scores from class probabilities or logits, without saturation.
 
-NumPy arrays, lists and dataframes give NumPy back. PyTorch, JAX, CuPy and any other array-API
-library get an array of their own on the device of the input. What lies in the host's memory is
-viewed as NumPy; what lies on a device, and what a gradient flows through, is worked on there by
-its own library, the checks included. The work and the result are float64 whatever the input's
-precision, or float32 where there is no float64: on Apple's devices, and in JAX unless it was told
-to have it.
+For NumPy arrays, lists and dataframes, the result is a NumPy array. For PyTorch, JAX, CuPy and
+other array-API libraries, it is an array of the library and device of the input. Arrays in host
+memory are processed by NumPy. Arrays on a device and arrays with a gradient are validated and
+processed by their own library. All computations use float64, or float32 where float64 is not
+available: on Apple's devices, and in JAX without x64.
 
-Gradients flow where a score is differentiable. Where it is not: at a tie of the largest they are
-one of the two sides' or between them, and from a probability of exactly 0, or a score at its cap
-of 750, none flow. Under `jax.jit`, `jax.vmap` and `torch.func.vmap` there are no values to look
-at yet, so shapes are checked and values are not.
+Gradients propagate wherever a score is differentiable. At a tie of the two largest entries, the
+gradient is that of one side or between both. A probability of exactly 0 and a score at the cap of
+750 have no gradient. Under `jax.jit`, `jax.vmap` and `torch.func.vmap`, shapes are validated and
+values are not.
 """
 
 from functools import partial
@@ -20,12 +19,12 @@ from abstain.confidence import kernels
 from abstain.confidence.entry import (
     Score,
     ScoreNeed,
-    of_rows,
-    positive_temperature,
+    check_temperature,
+    compute_from_class_scores,
     to_probability,
 )
 from abstain.errors import DomainError
-from abstain.predictions.outputs import class_scores
+from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray
 
 #: The exponent and the number of classes of `negative_generalized_entropy` that its authors
@@ -42,10 +41,10 @@ def max_softmax_response(
 ) -> AnyArray:
     """Log-odds of the most probable class.
 
-    How sure is the model of its prediction?
+    How confident is the model in its prediction?
 
-    Ranks as the largest softmax probability does, without its ties: in float32 the
-    probability is exactly 1 from log-odds of about 17 on, the log-odds go on growing.
+    The order of samples is that of the largest softmax probability, without its ties: in float32,
+    the probability is exactly 1 for log-odds above about 17.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def max_softmax_response(
     -------
     array of shape (n,)
         log p - log(1 - p) of the top class, at least -log(K - 1); higher is more confident.
-        `scipy.special.expit` turns it into the probability. 750 where all other classes have
+        `scipy.special.expit` converts it to the probability. 750 if all other classes have
         probability exactly 0.
 
     Raises
@@ -81,7 +80,7 @@ def max_softmax_response(
     >>> max_softmax_response([[40.0, 0.0], [39.0, 0.0]]).tolist()
     [40.0, 39.0]
     """
-    return _of_softmax(kernels.log_odds, logits, probabilities, temperature)
+    return _apply_kernel(kernels.log_odds, logits, probabilities, temperature)
 
 
 def negative_predictive_entropy(
@@ -113,7 +112,7 @@ def negative_predictive_entropy(
 
     Notes
     -----
-    The top class's term is taken by log1p, so entropies down to 1e-300 keep their order.
+    The term of the top class is computed with log1p, so entropies down to 1e-300 keep their order.
 
     References
     ----------
@@ -125,7 +124,7 @@ def negative_predictive_entropy(
     >>> negative_predictive_entropy(probabilities=[[0.5, 0.5], [1.0, 0.0]]).round(4).tolist()
     [-0.6931, 0.0]
     """
-    return _of_softmax(kernels.negative_entropy, logits, probabilities, temperature)
+    return _apply_kernel(kernels.negative_entropy, logits, probabilities, temperature)
 
 
 def probability_margin(
@@ -158,7 +157,7 @@ def probability_margin(
 
     Notes
     -----
-    Ranks as M does. With two classes it equals `max_softmax_response`.
+    The order of samples is that of M. With two classes it equals `max_softmax_response`.
 
     References
     ----------
@@ -171,7 +170,7 @@ def probability_margin(
     >>> np.tanh(probability_margin(probabilities=[[0.7, 0.2, 0.1]]) / 2).round(6).tolist()
     [0.5]
     """
-    return _of_softmax(kernels.margin, logits, probabilities, temperature)
+    return _apply_kernel(kernels.margin, logits, probabilities, temperature)
 
 
 def negative_gini(
@@ -182,7 +181,7 @@ def negative_gini(
 ) -> AnyArray:
     """Sum of squared probabilities as log-odds.
 
-    Would two draws from the softmax agree?
+    How probable is it that two classes sampled from the softmax agree?
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ def negative_gini(
 
     Notes
     -----
-    Minus the logarithm of DOCTOR's D_alpha, (1 - G) / G; ranks as G does.
+    Minus the logarithm of DOCTOR's D_alpha, (1 - G) / G. The order of samples is that of G.
 
     References
     ----------
@@ -218,7 +217,7 @@ def negative_gini(
     >>> expit(negative_gini(probabilities=[[0.5, 0.5], [0.8, 0.2]])).round(6).tolist()
     [0.5, 0.68]
     """
-    return _of_softmax(kernels.gini, logits, probabilities, temperature)
+    return _apply_kernel(kernels.gini, logits, probabilities, temperature)
 
 
 def negative_generalized_entropy(
@@ -231,8 +230,7 @@ def negative_generalized_entropy(
 ) -> AnyArray:
     """Negative generalized entropy of the most probable classes (GEN).
 
-    How concentrated is the softmax, when small probabilities count almost as much as large
-    ones?
+    How concentrated is the softmax, if small probabilities are almost as important as large ones?
 
     Parameters
     ----------
@@ -242,7 +240,7 @@ def negative_generalized_entropy(
         The exponent, above 0 and at most 1; the smaller, the more the small probabilities
         count.
     top : int
-        How many of the largest probabilities are summed; all of them if there are fewer.
+        Number of the largest probabilities in the sum; all of them if there are fewer.
     temperature : float
         Divides the logits.
 
@@ -281,32 +279,32 @@ def negative_generalized_entropy(
         raise DomainError(f"`gamma` must be above 0 and at most 1; got {exponent!r}")
     count = checks.positive_int(top, "top")
     kernel = partial(kernels.generalized_entropy, gamma=exponent, top=count)
-    return _of_softmax(kernel, logits, probabilities, temperature)
+    return _apply_kernel(kernel, logits, probabilities, temperature)
 
 
-def _of_softmax(
+def _apply_kernel(
     kernel: kernels.Kernel,
     logits: AnyArray | None,
     probabilities: AnyArray | None,
     temperature: float,
 ) -> AnyArray:
-    scores = class_scores(logits, probabilities, keep_library=True)
-    return kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))
+    scores = validate_class_scores(logits, probabilities, keep_library=True)
+    return kernels.apply_by_rows(kernel, scores, temperature=check_temperature(temperature))
 
 
 _CLASS_SCORES = frozenset({ScoreNeed.CLASS_SCORES})
-_LOG_ODDS = partial(of_rows, kernels.log_odds)
-_ENTROPY = partial(of_rows, kernels.negative_entropy)
-_MARGIN = partial(of_rows, kernels.margin)
-_GINI = partial(of_rows, kernels.gini)
-_TAIL = partial(kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP)
+_LOG_ODDS = partial(compute_from_class_scores, kernels.log_odds)
+_ENTROPY = partial(compute_from_class_scores, kernels.negative_entropy)
+_MARGIN = partial(compute_from_class_scores, kernels.margin)
+_GINI = partial(compute_from_class_scores, kernels.gini)
+_GENERALIZED_ENTROPY = partial(kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP)
 
 MSR = Score(
     "msr",
     "Maximum softmax response",
     _LOG_ODDS,
     _CLASS_SCORES,
-    "how sure the model is of its prediction: log-odds of the most probable class",
+    "how confident the model is in its prediction: log-odds of the most probable class",
     "Hendrycks & Gimpel (2017), https://arxiv.org/abs/1610.02136, section 2",
     "log-odds",
     to_probability,
@@ -322,7 +320,7 @@ PE = Score(
     _CLASS_SCORES,
     "how concentrated the whole softmax is: minus its entropy in nats",
     "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259",
-    tempered=_ENTROPY,
+    compute_at_temperature=_ENTROPY,
     function="negative_predictive_entropy(logits)",
     kernel=kernels.negative_entropy,
 )
@@ -334,7 +332,7 @@ MARGIN = Score(
     _CLASS_SCORES,
     "how clear the choice is: log((1 + M) / (1 - M)) with M = p1 - p2",
     "Scheffer et al. (2001), https://doi.org/10.1007/3-540-44816-0_31",
-    tempered=_MARGIN,
+    compute_at_temperature=_MARGIN,
     function="probability_margin(logits)",
     kernel=kernels.margin,
 )
@@ -346,7 +344,7 @@ GINI = Score(
     _CLASS_SCORES,
     "whether two draws from the softmax would agree: log(G / (1 - G)), G = sum of p^2",
     "Granese et al. (2021), https://arxiv.org/abs/2106.02395 (D_alpha)",
-    tempered=_GINI,
+    compute_at_temperature=_GINI,
     function="negative_gini(logits)",
     kernel=kernels.gini,
 )
@@ -354,12 +352,12 @@ GINI = Score(
 GEN = Score(
     "gen",
     "Generalized entropy (GEN)",
-    partial(of_rows, _TAIL),
+    partial(compute_from_class_scores, _GENERALIZED_ENTROPY),
     _CLASS_SCORES,
     "how concentrated the softmax is down to its tail: minus its generalized entropy",
     "Liu et al. (2023), https://openaccess.thecvf.com/content/CVPR2023/html/Liu_GEN_Pushing_the_"
     "Limits_of_Softmax-Based_Out-of-Distribution_Detection_CVPR_2023_paper.html",
-    tempered=partial(of_rows, _TAIL),
+    compute_at_temperature=partial(compute_from_class_scores, _GENERALIZED_ENTROPY),
     function="negative_generalized_entropy(logits)",
-    kernel=_TAIL,
+    kernel=_GENERALIZED_ENTROPY,
 )

@@ -1,4 +1,4 @@
-"""Scores whose parameter is searched on held-out data: a temperature, the exponent of a norm."""
+"""Scores with a parameter selected on held-out data: a temperature, or the exponent of a norm."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.records import AtLeastTwo, NonEmptyText, NonNegative, Positive
-from abstain.confidence.entry import ConfidenceScore, Score, positive_temperature
+from abstain.confidence.entry import ConfidenceScore, Score, check_temperature
 from abstain.confidence.fitted_score import FitNeed, FittedKind, FittedScore
 from abstain.confidence.logit_scores import max_logit, normalized_max_logit
 from abstain.confidence.registry import SCORES
@@ -19,7 +19,8 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.predictions.softmax import row_blocks
 from abstain.typing import Array, FloatArray
 
-#: From confidence (n,) and loss (n,) to a number, lower is better: `abstain.augrc` is one.
+#: Function of confidence (n,) and loss (n,) that returns a number, lower is better, such as
+#: `abstain.augrc`.
 Criterion = Callable[[FloatArray, Array], float]
 
 StateT = TypeVar("StateT", bound=FittedScore)
@@ -27,38 +28,38 @@ StateT = TypeVar("StateT", bound=FittedScore)
 
 @runtime_checkable
 class ScoreCriterion(Protocol):
-    """A criterion that also knows what to do with a score's probabilities."""
+    """A criterion that also uses the probabilities of a score."""
 
-    def of_score(self, own: ConfidenceScore) -> float:
-        """Return the criterion of a whole score."""
+    def of_score(self, score: ConfidenceScore) -> float:
+        """Return the criterion for the result of a score."""
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class FittingCriterion:
     """A criterion on the fitting data."""
 
     #: Lower is better.
     criterion: Any
     #: The fitting data.
     predictions: Predictions
-    #: Shape (n,). Their loss: 0/1, or the one that came with them.
+    #: Shape (n,). Their 0/1 loss, or the loss in the predictions.
     loss: Array
 
     def __call__(self, candidate: FittedScore) -> float:
-        """Return the criterion of one candidate; NaN where it is undefined."""
-        own = candidate.score(self.predictions)
+        """Return the criterion of one candidate; NaN if it is undefined."""
+        score = candidate.score(self.predictions)
         if isinstance(self.criterion, ScoreCriterion):
-            found: Any = self.criterion.of_score(own)
+            value: Any = self.criterion.of_score(score)
         else:
-            found = self.criterion(own.values, self.loss)
+            value = self.criterion(score.values, self.loss)
         try:
-            return float(found)
+            return float(value)
         except (TypeError, ValueError):
-            raise InputError(f"`criterion` must return a number; got {found!r}") from None
+            raise InputError(f"`criterion` must return a number; got {value!r}") from None
 
 
-def judge_of(criterion: Any, predictions: Predictions, kind: str) -> Judge:
-    """Return what judges candidates; refuse to search without a criterion."""
+def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) -> FittingCriterion:
+    """Return the criterion on the fitting data; raise an InputError if it is missing."""
     if criterion is None:
         raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "
@@ -68,14 +69,14 @@ def judge_of(criterion: Any, predictions: Predictions, kind: str) -> Judge:
     if not callable(criterion):
         raise InputError(f"`criterion` must be a function of (confidence, loss); got {criterion!r}")
     loss = per_sample_loss(predictions)
-    return Judge(criterion, predictions, loss)
+    return FittingCriterion(criterion, predictions, loss)
 
 
-def best_of(candidates: Iterable[StateT], judge: Judge) -> tuple[StateT, float]:
-    """Return the best candidate and its value; of equal ones the first."""
+def select_best(candidates: Iterable[StateT], criterion: FittingCriterion) -> tuple[StateT, float]:
+    """Return the best candidate and its criterion; the first one of equals."""
     best: tuple[StateT, float] | None = None
     for candidate in candidates:
-        value = judge(candidate)
+        value = criterion(candidate)
         if not np.isnan(value) and (best is None or value < best[1]):
             best = candidate, value
     if best is None:
@@ -86,37 +87,37 @@ def best_of(candidates: Iterable[StateT], judge: Judge) -> tuple[StateT, float]:
     return best
 
 
-def numbers(grid: Any, name: str, check: Callable[[Any, str], float]) -> list[float]:
-    """Validate a grid: some distinct numbers, each passed through `check`."""
+def check_grid(grid: Any, name: str, check: Callable[[Any, str], float]) -> list[float]:
+    """Validate a grid of numbers with `check`, and remove duplicates."""
     if isinstance(grid, str) or not isinstance(grid, Iterable):
         raise InputError(f"`{name}` must be a list of numbers; got {grid!r}")
-    out = list(dict.fromkeys(check(x, name) for x in grid))
-    if not out:
+    values = list(dict.fromkeys(check(x, name) for x in grid))
+    if not values:
         raise InputError(f"`{name}` must hold at least one number; got none")
-    return out
+    return values
 
 
-def temperatures_of(grid: Any, default: Iterable[float]) -> list[float]:
-    """Return the temperatures to try, the simplest first: that nearest to 1."""
-    tried = numbers(default if grid is None else grid, "temperatures", checks.positive)
-    return sorted(tried, key=lambda t: abs(np.log(t)))
+def check_temperatures(grid: Any, default: Iterable[float]) -> list[float]:
+    """Return the candidate temperatures, sorted by the distance of their logarithm from 0."""
+    temperatures = check_grid(default if grid is None else grid, "temperatures", checks.positive)
+    return sorted(temperatures, key=lambda t: abs(np.log(t)))
 
 
 # ------------------------------------------------------------------------------- temperature
-#: Temperatures tried where none are given: 10 a factor of 10, from 0.01 to 10, 1 among them.
+#: Default candidates: 10 temperatures per factor of 10, from 0.01 to 10, including 1.
 TEMPERATURES = tuple(float(f"{10 ** (i / 10):.3g}") for i in range(-20, 11))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TunedTemperature(FittedScore):
-    """A score of the catalogue at a temperature that was chosen.
+    """A score of the catalogue at a selected temperature.
 
     Attributes
     ----------
     name : str
-        The name that results carry: that of the score at its temperature, "msr@T=1.5".
+        Name in results: the score at its temperature, such as "msr@T=1.5".
     base : str
-        The score's name in `SCORES`.
+        Name of the score in `SCORES`.
     temperature : float
         Divides the logits.
     """
@@ -127,18 +128,18 @@ class TunedTemperature(FittedScore):
     temperature: Positive
 
     def __post_init__(self) -> None:
-        """Check every field, and that the score has a temperature."""
+        """Validate the fields, and that the score has a temperature."""
         super().__post_init__()
         _ = self._entry
 
     @property
     def _entry(self) -> Score:
-        return SCORES[self.base].at(self.temperature)
+        return SCORES[self.base].with_temperature(self.temperature)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        """Compute the confidences of other samples, shape (n,), without their labels."""
         entry = self._entry
-        if missing := entry.missing(predictions):
+        if missing := entry.reason_not_applicable(predictions):
             raise MissingInputError(f"the score {self.name!r} {missing}")
         values = entry.compute(predictions)
         p = None if entry.to_probability is None else entry.to_probability(values)
@@ -148,52 +149,52 @@ class TunedTemperature(FittedScore):
 def fit_temperature_score(
     predictions: Predictions, *, score: str, temperature: Any, temperatures: Any, criterion: Any
 ) -> TunedTemperature:
-    """Choose the temperature of a score on a grid, or take the one given."""
+    """Select the temperature of a score on a grid, or use a fixed temperature."""
     if temperature is not None:
         if criterion is not None or temperatures is not None:
             raise InputError(
-                "`temperature` is given, so there is no search: drop `criterion`, `temperatures`"
+                "`temperature` is set, so there is no search: drop `criterion` and `temperatures`"
             )
-        return _at(score, positive_temperature(temperature))
-    judge = judge_of(criterion, predictions, "temperature")
-    tried = temperatures_of(temperatures, TEMPERATURES)
-    return best_of((_at(score, t) for t in tried), judge)[0]
+        return _tuned_temperature(score, check_temperature(temperature))
+    fitting_criterion = make_fitting_criterion(criterion, predictions, "temperature")
+    candidates = check_temperatures(temperatures, TEMPERATURES)
+    return select_best((_tuned_temperature(score, t) for t in candidates), fitting_criterion)[0]
 
 
-def _at(score: str, temperature: float) -> TunedTemperature:
-    entry = SCORES[score].at(temperature)
+def _tuned_temperature(score: str, temperature: float) -> TunedTemperature:
+    entry = SCORES[score].with_temperature(temperature)
     return TunedTemperature(name=entry.name, base=score, temperature=temperature)
 
 
 # ------------------------------------------------------------------------------------ p-norm
-#: Exponents tried where none are given; 0 leaves the centered logits as they are.
+#: Default candidates; with exponent 0, the centered logits are not normalized.
 EXPONENTS = tuple(range(11))
-#: What the normalized logits may be scored by.
+#: Scores of the normalized logits.
 Base = Literal["mls", "msr"]
 BASES = get_args(Base)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TunedNorm(FittedScore):
-    """A score of p-normalized logits, or the softmax response where no exponent beats it.
+    """A score of p-normalized logits, or the softmax response if no exponent is better.
 
     Attributes
     ----------
     name : str
-        The name that results carry.
+        Name of the score in results.
     classes : int
         The number of classes.
     base : {"mls", "msr"}
-        What the normalized logits are scored by: their largest, or their softmax.
+        Score of the normalized logits: their maximum, or the softmax response.
     p : float
-        The exponent; 0 leaves the centered logits as they are.
+        The exponent; with 0, the centered logits are not normalized.
     temperature : float
         Divides the normalized logits, for "msr".
     scale : float
         The mean p-norm of the fitting data, by which normalized logits are multiplied for
         "msr"; 1 for p = 0.
     fallback : bool
-        Whether no exponent beat the softmax response of the logits, which is then the score.
+        Whether the score is the softmax response of the logits, because no exponent was better.
     """
 
     kind: ClassVar[str] = "pnorm"
@@ -206,13 +207,13 @@ class TunedNorm(FittedScore):
     fallback: bool
 
     def __post_init__(self) -> None:
-        """Check every field, and that the exponent makes a norm."""
+        """Validate the fields, and that the exponent defines a norm."""
         super().__post_init__()
-        _exponent(self.p)
+        check_exponent(self.p)
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        z = _logits(predictions, self.name)
+        """Compute the confidences of other samples, shape (n,), without their labels."""
+        z = _require_logits(predictions, self.name)
         if z.shape[1] != self.classes:
             raise InputError(
                 f"the score {self.name!r} was fitted on {self.classes} classes; these predictions "
@@ -220,86 +221,92 @@ class TunedNorm(FittedScore):
             )
         values = np.empty(predictions.n)
         for rows in row_blocks(*z.shape):
-            values[rows] = self._of(z[rows])
-        soft = self.fallback or self.base == "msr"
+            values[rows] = self._values(z[rows])
+        is_softmax_response = self.fallback or self.base == "msr"
         return ConfidenceScore(
-            self.name, values, np.asarray(special.expit(values)) if soft else None
+            self.name, values, np.asarray(special.expit(values)) if is_softmax_response else None
         )
 
-    def _of(self, z: Array) -> FloatArray:
-        out: FloatArray
+    def _values(self, z: Array) -> FloatArray:
+        values: FloatArray
         if self.fallback:
-            out = max_softmax_response(z)
+            values = max_softmax_response(z)
         elif self.base == "mls":
-            out = normalized_max_logit(z, p=self.p) if self.p else max_logit(centered(z))
+            values = normalized_max_logit(z, p=self.p) if self.p else max_logit(center_logits(z))
         else:
-            out = max_softmax_response(self._normalized(z), temperature=self.temperature)
-        return out
+            values = max_softmax_response(self._normalized(z), temperature=self.temperature)
+        return values
 
     def _normalized(self, z: Array) -> FloatArray:
-        z = centered(z)
-        norm = norms(z, self.p)[:, None] if self.p else np.ones((len(z), 1))
+        z = center_logits(z)
+        norm = p_norms(z, self.p)[:, None] if self.p else np.ones((len(z), 1))
         return z * (self.scale / np.where(norm > 0, norm, 1.0))
 
 
-def centered(z: Array) -> FloatArray:
-    """Return logits minus their mean over the classes, (rows, K); equal ones are exactly 0."""
-    out = z.astype(np.float64)
-    out -= out.max(axis=1, keepdims=True)
-    out -= out.mean(axis=1, keepdims=True)
-    return out
+def center_logits(z: Array) -> FloatArray:
+    """Return logits minus their mean over the classes, (rows, K); equal logits become exactly 0."""
+    centered = z.astype(np.float64)
+    centered -= centered.max(axis=1, keepdims=True)
+    centered -= centered.mean(axis=1, keepdims=True)
+    return centered
 
 
-def norms(z: FloatArray, p: float) -> FloatArray:
+def p_norms(z: FloatArray, p: float) -> FloatArray:
     """Return the p-norm of each row, (rows,)."""
-    size = np.abs(z).max(axis=1)
-    unit = np.abs(z) / np.where(size > 0, size, 1.0)[:, None]
-    out: FloatArray = size * (unit**p).sum(axis=1) ** (1.0 / p)
-    return out
+    max_size = np.abs(z).max(axis=1)
+    scaled = np.abs(z) / np.where(max_size > 0, max_size, 1.0)[:, None]
+    norms: FloatArray = max_size * (scaled**p).sum(axis=1) ** (1.0 / p)
+    return norms
 
 
 def fit_norm(
     predictions: Predictions, *, base: Base, exponents: Any, temperatures: Any, criterion: Any
 ) -> TunedNorm:
-    """Choose the exponent, and for "msr" the temperature; fall back where neither helps."""
+    """Select the exponent, and for "msr" the temperature; fall back to the softmax response."""
     checks.one_of(base, "base", BASES)
-    judge = judge_of(criterion, predictions, TunedNorm.kind)
-    powers = numbers(EXPONENTS if exponents is None else exponents, "exponents", _exponent)
+    fitting_criterion = make_fitting_criterion(criterion, predictions, TunedNorm.kind)
+    exponent_grid = check_grid(
+        EXPONENTS if exponents is None else exponents, "exponents", check_exponent
+    )
     if base == "mls" and temperatures is not None:
         raise InputError(
             "a temperature does not change the order of the largest logit; drop `temperatures`"
         )
-    cooled = temperatures_of(temperatures, TEMPERATURES) if base == "msr" else [1.0]
-    found, value = best_of(_candidates(predictions, base, powers, cooled), judge)
-    plain = _state(predictions, base, 0.0, fallback=True)
-    # A fallback whose criterion is undefined is no reason to give up a candidate that has one.
-    return plain if judge(plain) <= value else found
+    temperature_grid = check_temperatures(temperatures, TEMPERATURES) if base == "msr" else [1.0]
+    best, value = select_best(
+        _candidates(predictions, base, exponent_grid, temperature_grid), fitting_criterion
+    )
+    fallback = _fit_exponent(predictions, base, 0.0, fallback=True)
+    # If the criterion of the fallback is NaN, the comparison is False and the candidate is kept.
+    return fallback if fitting_criterion(fallback) <= value else best
 
 
 def _candidates(
     predictions: Predictions, base: Base, exponents: list[float], temperatures: list[float]
 ) -> Iterator[TunedNorm]:
     for p in exponents:
-        plain = _state(predictions, base, p)
-        yield from (_cooled(plain, t) for t in temperatures)
+        state = _fit_exponent(predictions, base, p)
+        yield from (_with_temperature(state, t) for t in temperatures)
 
 
-def _cooled(plain: TunedNorm, temperature: float) -> TunedNorm:
+def _with_temperature(state: TunedNorm, temperature: float) -> TunedNorm:
     if temperature == 1:
-        return plain
-    told = repr(temperature).removesuffix(".0")
-    return replace(plain, name=f"{plain.name},T={told}", temperature=temperature)
+        return state
+    temperature_text = repr(temperature).removesuffix(".0")
+    return replace(state, name=f"{state.name},T={temperature_text}", temperature=temperature)
 
 
-def _state(predictions: Predictions, base: Base, p: float, *, fallback: bool = False) -> TunedNorm:
-    z = _logits(predictions, TunedNorm.kind)
+def _fit_exponent(
+    predictions: Predictions, base: Base, p: float, *, fallback: bool = False
+) -> TunedNorm:
+    z = _require_logits(predictions, TunedNorm.kind)
     scale = 1.0
     if base == "msr" and p:
-        sums = [norms(centered(z[rows]), p).sum() for rows in row_blocks(*z.shape)]
+        sums = [p_norms(center_logits(z[rows]), p).sum() for rows in row_blocks(*z.shape)]
         scale = float(np.sum(sums) / len(z))
-    told = "msr" if fallback else f"{'base=msr,' if base == 'msr' else ''}p={p:g}"
+    options = "msr" if fallback else f"{'base=msr,' if base == 'msr' else ''}p={p:g}"
     return TunedNorm(
-        name=f"pnorm@{told}",
+        name=f"pnorm@{options}",
         classes=z.shape[1],
         base=base,
         p=p,
@@ -309,14 +316,14 @@ def _state(predictions: Predictions, base: Base, p: float, *, fallback: bool = F
     )
 
 
-def _logits(predictions: Predictions, name: str) -> Array:
+def _require_logits(predictions: Predictions, name: str) -> Array:
     if not predictions.has_logits:
         raise MissingInputError(f"the score {name!r} needs logits")
     out: Array = predictions.logits
     return out
 
 
-def _exponent(x: Any, name: str = "p") -> float:
+def check_exponent(x: Any, name: str = "p") -> float:
     """Validate an exponent: 0 for no norm, or at least 1."""
     p = checks.number(x, name)
     if p < 0 or 0 < p < 1:
@@ -331,7 +338,7 @@ ENTRIES = (
         fit_norm,
         TunedNorm,
         "the largest centered logit over the p-norm with the best p, or the softmax response "
-        "where no p beats it",
+        "if no p is better",
         "Cattelan & Silva (2024), https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm)",
         frozenset({FitNeed.LOGITS, FitNeed.OUTCOMES}),
         frozenset({FitNeed.LOGITS}),

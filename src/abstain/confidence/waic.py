@@ -1,4 +1,4 @@
-"""The Watanabe-Akaike criterion of Monte-Carlo samples: the mean less what they disagree by.
+"""The Watanabe-Akaike criterion of Monte Carlo samples: the mean minus the standard deviation.
 
 Arrays, gradients and tracing as in `abstain.confidence.monte_carlo`.
 """
@@ -6,17 +6,17 @@ Arrays, gradients and tracing as in `abstain.confidence.monte_carlo`.
 from functools import partial
 
 from abstain.confidence import kernels
-from abstain.confidence.entry import Score, ScoreNeed, of_samples
-from abstain.predictions.outputs import class_scores
+from abstain.confidence.entry import Score, ScoreNeed, compute_from_samples
+from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray
 
 
 def penalized_softmax_response(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
 ) -> AnyArray:
-    """Mean probability of the top class less its standard deviation over the samples, less 1.
+    """Mean probability of the top class minus its standard deviation over the samples, minus 1.
 
-    How sure is the average sample, if what the samples disagree by counts against it?
+    How confident is the average sample, with a penalty for disagreement of the samples?
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ def penalized_softmax_response(
 
     Notes
     -----
-    One less than FD-Shifts defines it, so that probabilities near 1 keep their digits. Its code
-    reads the deviations of the first row for every row, so its numbers are others in all rows but
-    that. Choi et al. subtract the variance of the log-likelihoods from their mean, for models of
-    the density.
+    The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. The code of
+    FD-Shifts uses the standard deviations of the first row for all rows, so its numbers differ in
+    all other rows. Choi et al. subtract the variance of the log-likelihoods from their mean, for
+    models of the density.
 
     References
     ----------
@@ -54,16 +54,18 @@ def penalized_softmax_response(
     >>> penalized_softmax_response(probability_samples=p).round(4).tolist()
     [-0.5, -0.3]
     """
-    samples = class_scores(logit_samples, probability_samples, samples=True, keep_library=True)
-    return kernels.by_rows_of_samples(kernels.penalized_mean, samples)
+    samples = validate_class_scores(
+        logit_samples, probability_samples, samples=True, keep_library=True
+    )
+    return kernels.apply_to_samples_by_rows(kernels.penalized_mean, samples)
 
 
 WAIC = Score(
     "mcd_waic",
     "Monte-Carlo WAIC",
-    partial(of_samples, kernels.penalized_mean),
+    partial(compute_from_samples, kernels.penalized_mean),
     frozenset({ScoreNeed.SAMPLES}),
-    "the mean probability of the top class less its standard deviation over the samples, less 1",
+    "the mean probability of the top class minus its standard deviation over the samples, minus 1",
     "Choi et al. (2018), https://arxiv.org/abs/1810.01392, as in the code of FD-Shifts",
     function="penalized_softmax_response(logit_samples)",
 )

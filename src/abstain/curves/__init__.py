@@ -1,4 +1,4 @@
-"""Curves: frozen arrays from (confidence, loss), which metrics integrate and plots draw."""
+"""Risk-coverage, ROC, reliability and other curves of confidence and loss, as frozen arrays."""
 
 from abstain.curves.bands import RiskCoverageBand as RiskCoverageBand
 from abstain.curves.bands import risk_coverage_band as risk_coverage_band

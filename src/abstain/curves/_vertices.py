@@ -1,4 +1,4 @@
-"""What curves have in common: arrays with an entry for each vertex, beside what holds for all."""
+"""`CurveArrays`, the base class of curves: arrays with one entry per vertex, and scalar fields."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -8,39 +8,41 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.lazy_imports import lazy_function
 from abstain.typing import AnyArray, Array
 
-# Figures stand above the curves: they are loaded when one is drawn.
+# The plots import the curves, so they are imported when a curve is plotted.
 _display = lazy_function("abstain.plots.curves:display_of")
 
 
 @dataclass(frozen=True, eq=False)
-class Vertices:
-    """A record of arrays, one entry each for a vertex."""
+class CurveArrays:
+    """A record of arrays with one entry per vertex."""
 
-    #: The fields that hold for the whole curve.
-    whole: ClassVar[frozenset[str]] = frozenset()
-    #: Whether the table has a null where a number is undefined.
-    nulls: ClassVar[bool] = False
+    #: Fields that are not arrays over the vertices.
+    scalar_fields: ClassVar[frozenset[str]] = frozenset()
+    #: Whether NaN becomes null in the dataframe.
+    has_undefined_values: ClassVar[bool] = False
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the vertices as a dataframe, one row each."""
+        """Return the vertices as a dataframe with one row per vertex."""
         import polars as pl
 
-        return convert_frame(pl.DataFrame(self.on_host(), nan_to_null=self.nulls), backend)
+        return convert_frame(
+            pl.DataFrame(self.to_numpy_arrays(), nan_to_null=self.has_undefined_values), backend
+        )
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw the curve; return its display, with `ax_`, `figure_` and `save`.
+        """Plot the curve; return its display, with `ax_`, `figure_` and `save`.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes of the plot; by default a new figure.
         **kwargs
             Passed to ``Axes.plot`` (color, linewidth, label).
 
         Returns
         -------
         Display
-            That of this kind of curve in `abstain.plots`.
+            The display of this kind of curve in `abstain.plots`.
         """
         return _display(self).plot(ax, **kwargs)
 
@@ -49,15 +51,17 @@ class Vertices:
         return len(next(iter(self.arrays().values())))
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Return the arrays by the names of their fields."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.whole}
+        """Return the arrays by field name."""
+        return {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.scalar_fields
+        }
 
-    def on_host(self) -> dict[str, Array]:
-        """Return the arrays in NumPy."""
+    def to_numpy_arrays(self) -> dict[str, Array]:
+        """Return the arrays as NumPy arrays."""
         return {name: to_numpy(values, name) for name, values in self.arrays().items()}
 
-    def of_kind(self, reference: AnyArray) -> Self:
-        """Return the curve with arrays of the library and device of `reference`."""
+    def as_arrays_like(self, reference: AnyArray) -> Self:
+        """Convert the arrays to the library and device of `reference`."""
         return replace(
             self, **{name: as_array_like(x, reference) for name, x in self.arrays().items()}
         )

@@ -1,4 +1,4 @@
-"""A risk-coverage curve with the band that chance draws around it."""
+"""Risk-coverage curves with pointwise and simultaneous confidence bands."""
 
 from dataclasses import dataclass, replace
 
@@ -10,15 +10,15 @@ from abstain._foundation.input_rows import cluster_codes
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import Scored, validate_samples_on_host
-from abstain.curves._accepted_parts import AcceptedParts, accepted
+from abstain.curves._working_points import WorkingPoints, working_points_on_grid
 from abstain.curves.risk_coverage import Kind
 from abstain.inference.intervals import check_level, clopper_pearson, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
-#: Steps of the default grid of coverages.
-_STEPS = 200
-#: The simultaneous band holds from this coverage up, or from the one that accepts ten samples.
-_FROM = 0.05
+#: Number of steps of the default grid of coverages.
+_N_GRID_STEPS = 200
+#: The simultaneous band starts at this coverage, or at the coverage that accepts ten samples.
+_MIN_SIMULTANEOUS_COVERAGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +32,20 @@ class RiskCoverageBand:
     coverage : ndarray of shape (m,)
         The grid, ascending, in (0, 1].
     risk : ndarray of shape (m,)
-        The risk when that share is accepted (a tie group in part, at random).
+        The risk at each coverage. A random part of the tie group at the threshold is accepted.
     standard_error : ndarray of shape (m,)
-        Of each risk.
+        Standard error of each risk.
     low, high : ndarray of shape (m,)
-        Pointwise: at each coverage by itself the band holds the true risk at the level.
+        Pointwise band: at each single coverage, it contains the true risk with probability `level`.
     low_all, high_all : ndarray of shape (m,)
-        Simultaneous: the whole true curve from coverage `simultaneous_from` up lies inside at the
-        level; wider.
+        Simultaneous band: it contains the whole true curve from coverage `simultaneous_from` on
+        with probability `level`. It is wider.
     level : float
-        The level of both bands.
+        Confidence level of both bands.
     simultaneous_from : float
-        The lowest coverage for which the simultaneous band speaks.
+        Lowest coverage of the simultaneous band.
     note : str
-        What to be careful about, or empty.
+        Warning, or empty.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class RiskCoverageBand:
     note: str = ""
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the band as a dataframe, one row for each coverage."""
+        """Return the band as a dataframe with one row per coverage."""
         names = ("coverage", "risk", "standard_error", "low", "high", "low_all", "high_all")
         return frame_from_rows({name: getattr(self, name) for name in names}, backend)
 
@@ -80,7 +80,7 @@ def risk_coverage_band(
 ) -> RiskCoverageBand:
     """Compute a risk-coverage curve with a pointwise and a simultaneous confidence band.
 
-    Answers: how far may the true curve lie from the one I see, at one coverage and everywhere?
+    Answers: how much can the true curve differ from the estimate, at one coverage and everywhere?
 
     Parameters
     ----------
@@ -89,24 +89,25 @@ def risk_coverage_band(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     kind : {"selective", "generalized"}, default="selective"
-        Which risk.
+        The risk.
     level : float, default=0.95
-        Of both bands.
+        Confidence level of both bands.
     grid : array of shape (m,), optional
-        Coverages in (0, 1]; steps of 0.005 from the first whole sample on if not given.
+        Coverages in (0, 1]. By default, steps of 0.005 from the coverage of one sample on.
     weight : array of shape (n,), optional
-        Sample weights; a row is one observation whatever its weight.
+        Sample weights; each row is one observation, regardless of its weight.
     group : array of shape (n,), optional
-        Clusters (patients, sites) that are independent of each other.
+        Independent clusters, such as patients or sites.
     draws : int, default=2000
-        Of the curve from its normal law, for the simultaneous band.
+        Number of samples from the normal distribution of the curve, for the simultaneous band.
     rng : int, Generator or None, default=0
-        Seed of the draws.
+        Random number generator of the draws.
 
     Returns
     -------
     RiskCoverageBand
-        NaN bands with a note when there is one sample (or group) only.
+        The curve with its bands. With only one sample (or cluster), the bands are NaN and there is
+        a note.
 
     Raises
     ------
@@ -118,12 +119,13 @@ def risk_coverage_band(
 
     Notes
     -----
-    The standard error is that of the influence function at a fixed coverage; the mean loss at
-    the threshold, which it needs, is that of the samples around it (about n^(4/5) of them). With
-    it the accepted samples are worth an effective number of independent ones. The pointwise ends
-    are Wilson's for that number, the simultaneous ones Clopper and Pearson's at the level that the
-    largest standardized deviation over all coverages asks for; neither has zero width where no
-    failure was accepted. Losses above 1 are taken over the largest one found.
+    The standard error is computed from the influence function at a fixed coverage. It needs the
+    mean loss at the threshold, which is estimated from about n^(4/5) samples around it. The
+    standard error determines an effective number of independent samples. The pointwise band is
+    Wilson's interval for this number. The simultaneous band is the interval of Clopper and Pearson
+    at the level that corresponds to the quantile of the largest standardized deviation over all
+    coverages. Both have a positive width even without accepted failures. Losses above 1 are divided
+    by the largest loss.
 
     References
     ----------
@@ -143,11 +145,13 @@ def risk_coverage_band(
     s = validate_samples_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
     cluster = cluster_codes(s, group)
-    coverage = None if grid is None else _coverages(grid)
-    return band_of(s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng)
+    coverage = None if grid is None else _check_grid(grid)
+    return compute_band(
+        s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng
+    )
 
 
-def band_of(
+def compute_band(
     s: Scored,
     kind: Kind,
     *,
@@ -157,35 +161,51 @@ def band_of(
     draws: int = 2000,
     rng: Rng = 0,
 ) -> RiskCoverageBand:
-    """Build the band of validated samples; `cluster` holds codes from 0."""
-    size = checks.positive_int(draws, "draws")
+    """Compute the band of validated samples; `cluster` contains codes from 0."""
+    n_draws = checks.positive_int(draws, "draws")
     level = check_level(level)
     if coverage is None:
-        coverage = np.arange(1, _STEPS + 1) / _STEPS
+        coverage = np.arange(1, _N_GRID_STEPS + 1) / _N_GRID_STEPS
         coverage = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
-    at = accepted(s, coverage, cluster)
-    risk = at.generalized / coverage
-    variance = np.diag(at.covariance)
+    points = working_points_on_grid(s, coverage, cluster)
+    risk = points.generalized_risk / coverage
+    variance = np.diag(points.covariance)
     error = np.sqrt(np.maximum(variance, 0.0)) / coverage
     scale = max(1.0, float(s.loss.max()))
-    start = max(_FROM, min(1.0, 10.0 * coverage[-1] / at.effective[-1]))
+    simultaneous_from = max(
+        _MIN_SIMULTANEOUS_COVERAGE, min(1.0, 10.0 * coverage[-1] / points.effective_size[-1])
+    )
     note = ""
     if np.isnan(variance).any():
-        ends = np.full((4, coverage.size), np.nan)
-        note = "one independent sample only: its loss says nothing about how much others differ"
+        bounds = np.full((4, coverage.size), np.nan)
+        note = "only one independent sample, so the variance of the loss is not known"
     else:
-        worth = _worth(at, risk / scale, error / scale, binary=s.is_binary)
-        reach = _largest_deviation(at, start, level, scale=scale, draws=size, rng=rng)
-        ends = scale * _ends(risk / scale, worth, level, reach)
-    low, high, low_all, high_all = ends
+        effective_sizes = _effective_sizes(
+            points, risk / scale, error / scale, is_binary=s.is_binary
+        )
+        deviation = _largest_deviation(
+            points, simultaneous_from, level, scale=scale, draws=n_draws, rng=rng
+        )
+        bounds = scale * _interval_bounds(risk / scale, effective_sizes, level, deviation)
+    low, high, low_all, high_all = bounds
     band = RiskCoverageBand(
-        "selective", coverage, risk, error, low, high, low_all, high_all, level, start, note
+        "selective",
+        coverage,
+        risk,
+        error,
+        low,
+        high,
+        low_all,
+        high_all,
+        level,
+        simultaneous_from,
+        note,
     )
     return band if kind == "selective" else as_generalized(band)
 
 
 def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
-    """Return the band of the generalized risk from that of the selective risk: times coverage."""
+    """Convert a band of the selective risk to the generalized risk: multiply by the coverage."""
     if band.kind == "generalized":
         return band
     names = ("risk", "standard_error", "low", "high", "low_all", "high_all")
@@ -193,58 +213,72 @@ def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
     return replace(band, kind="generalized", **rows)
 
 
-def _worth(at: AcceptedParts, risk: FloatArray, error: FloatArray, *, binary: bool) -> FloatArray:
-    """Return how many independent samples with a 0/1 loss would have these standard errors.
+def _effective_sizes(
+    points: WorkingPoints, risk: FloatArray, error: FloatArray, *, is_binary: bool
+) -> FloatArray:
+    """Return the number of independent samples with a 0/1 loss that has these standard errors.
 
-    Where nothing or everything accepted failed the standard error knows nothing. There the risk
-    is taken to be that of half a failure, and its variance from the theory of 0/1 losses.
+    If none or all of the accepted samples are failures, the standard error is not informative. The
+    risk is then replaced by that of half a failure, and the variance by that of 0/1 losses.
     """
-    half = 0.5 / (at.effective + 1)
-    shown = np.clip(risk, half, 1 - half)
-    spread = shown * (1 - shown)
-    moving = (1 - at.coverage) * (shown - np.clip(at.slope, 0.0, 1.0)) ** 2
-    theory = at.effective * spread / (spread + moving)
-    told = (risk > 0) & (risk < 1) & (error > 0)
-    worth = np.divide(risk * (1 - risk), error**2, out=theory, where=told)
-    # For 0/1 losses more than there are can only be luck; graded losses may vary less.
-    return np.minimum(worth, at.effective) if binary else worth
+    half_failure = 0.5 / (points.effective_size + 1)
+    bounded_risk = np.clip(risk, half_failure, 1 - half_failure)
+    variance = bounded_risk * (1 - bounded_risk)
+    threshold_variance = (1 - points.coverage) * (
+        bounded_risk - np.clip(points.threshold_loss, 0.0, 1.0)
+    ) ** 2
+    expected_size = points.effective_size * variance / (variance + threshold_variance)
+    is_informative = (risk > 0) & (risk < 1) & (error > 0)
+    sizes = np.divide(risk * (1 - risk), error**2, out=expected_size, where=is_informative)
+    # For 0/1 losses, a number above the number of samples is due to chance; other losses can have a
+    # smaller variance.
+    return np.minimum(sizes, points.effective_size) if is_binary else sizes
 
 
 def _largest_deviation(
-    at: AcceptedParts, start: float, level: float, *, scale: float, draws: int, rng: Rng
+    points: WorkingPoints, start: float, level: float, *, scale: float, draws: int, rng: Rng
 ) -> float:
     """Return the quantile of the largest standardized deviation over the coverages from `start`.
 
-    Draws from the normal law with the covariance of the influences: what a bootstrap with
-    normal multipliers would draw.
+    Samples from the normal distribution with the covariance of the influences, which is equivalent
+    to a multiplier bootstrap with normal multipliers.
     """
-    kept = at.coverage >= min(start, float(at.coverage[-1]))
-    c = at.coverage[kept]
-    # Half a failure spread evenly over all samples keeps coverages without failures in the count.
-    half = 0.5 * (scale * at.coverage[-1] / at.effective[-1]) ** 2
-    covariance = at.covariance[np.ix_(kept, kept)] + half * np.minimum.outer(c, c)
+    mask = points.coverage >= min(start, float(points.coverage[-1]))
+    c = points.coverage[mask]
+    # The variance of half a failure, distributed over all samples, keeps coverages without failure.
+    half_failure_variance = 0.5 * (scale * points.coverage[-1] / points.effective_size[-1]) ** 2
+    covariance = points.covariance[np.ix_(mask, mask)] + half_failure_variance * np.minimum.outer(
+        c, c
+    )
     error = np.sqrt(np.diag(covariance))
     eigenvalues, vectors = np.linalg.eigh(covariance / np.multiply.outer(error, error))
-    # Directions that carry no variance to speak of are left out. The root is the symmetric one,
-    # which does not depend on how the eigenvectors were chosen.
-    carry = eigenvalues > 1e-6 * eigenvalues[-1]
-    noise = vectors[:, carry].T @ as_generator(rng).standard_normal((error.size, draws))
-    drawn = (vectors[:, carry] * np.sqrt(eigenvalues[carry])) @ noise
-    return float(np.quantile(np.abs(drawn).max(axis=0), level))
+    # Directions with negligible variance are left out. The symmetric square root does not depend on
+    # the choice of the eigenvectors.
+    has_variance = eigenvalues > 1e-6 * eigenvalues[-1]
+    noise = vectors[:, has_variance].T @ as_generator(rng).standard_normal((error.size, draws))
+    deviations = (vectors[:, has_variance] * np.sqrt(eigenvalues[has_variance])) @ noise
+    return float(np.quantile(np.abs(deviations).max(axis=0), level))
 
 
-def _ends(risk: FloatArray, worth: FloatArray, level: float, reach: float) -> FloatArray:
-    """Return low, high, low_all and high_all, each a row, for risks in [0, 1]."""
-    everywhere = float(2 * special.ndtr(reach) - 1)
-    ends = np.empty((4, risk.size))
-    for j, (p, n) in enumerate(zip(risk.tolist(), worth.tolist(), strict=True)):
-        one = wilson(min(p * n, n), n, level=level)
-        all_ = clopper_pearson(min(p * n, n), n, level=everywhere)
-        ends[:, j] = one.low, one.high, min(one.low, all_.low), max(one.high, all_.high)
-    return ends
+def _interval_bounds(
+    risk: FloatArray, sizes: FloatArray, level: float, deviation: float
+) -> FloatArray:
+    """Return the rows low, high, low_all and high_all for risks in [0, 1]."""
+    simultaneous_level = float(2 * special.ndtr(deviation) - 1)
+    bounds = np.empty((4, risk.size))
+    for j, (p, n) in enumerate(zip(risk.tolist(), sizes.tolist(), strict=True)):
+        pointwise = wilson(min(p * n, n), n, level=level)
+        simultaneous = clopper_pearson(min(p * n, n), n, level=simultaneous_level)
+        bounds[:, j] = (
+            pointwise.low,
+            pointwise.high,
+            min(pointwise.low, simultaneous.low),
+            max(pointwise.high, simultaneous.high),
+        )
+    return bounds
 
 
-def _coverages(grid: AnyArray) -> FloatArray:
+def _check_grid(grid: AnyArray) -> FloatArray:
     values = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
     checks.reject_entries("grid", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
     return np.unique(values)

@@ -1,4 +1,4 @@
-"""What bins of confidence hold: one pass over the samples, without their order."""
+"""Sums over bins of confidence, in one pass over the samples and without sorting them."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -13,16 +13,17 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups, equal_mass_bins
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-#: Samples that are put into bins at once, so that temporaries stay in the cache.
+#: Number of samples in one pass, so that temporary arrays fit into the cache.
 BLOCK = 1 << 15
 
-#: Neighbors add to numbers of their own: one that adds to the number before it waits for it.
-_LANES = 4
+#: Consecutive samples are added to separate sums ("lanes"), because an addition to the sum of the
+#: previous sample would have to wait for it.
+_N_LANES = 4
 
-#: Up to so many edges it is faster to compare with each of them than to search.
-_COMPARED = 48
+#: Maximum number of edges for which comparisons with each edge are faster than a binary search.
+_MAX_COMPARED_EDGES = 48
 
-#: What `equal_mass_bins` takes for equal.
+#: Tolerance of `equal_mass_bins`.
 _ROUNDING = 1e-12
 
 Side = Literal["left", "right"]
@@ -30,7 +31,7 @@ Side = Literal["left", "right"]
 
 @dataclass(frozen=True, eq=False)
 class BinSums:
-    """Sums over the samples of each bin, shape (b,); those of weight 0 are in none."""
+    """Sums over the samples of each bin, shape (b,), without samples of weight 0."""
 
     #: Number of samples.
     count: IntArray
@@ -41,108 +42,124 @@ class BinSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """The bins between b - 1 edges, successes and failures apart where all losses are either."""
+class BinCells:
+    """The bins between b - 1 edges, and cells in which samples are summed.
 
-    #: Shape (b - 1,), rising.
-    inner: Array
-    #: A value at an edge lies below it with "left", above it with "right".
+    For a boolean loss, each bin has one cell for successes and one for failures; otherwise, one
+    cell.
+    """
+
+    #: Shape (b - 1,), ascending.
+    edges: Array
+    #: A value equal to an edge belongs to the bin below with "left", above with "right".
     side: Side
-    #: Whether losses are booleans: then the first b cells are of successes, the others of failures.
-    parted: bool
+    #: Whether losses are booleans. The first b cells are then for successes, the rest for failures.
+    has_boolean_loss: bool
 
     @property
-    def bins(self) -> int:
+    def n_bins(self) -> int:
         """Number of bins."""
-        return int(self.inner.size) + 1
+        return int(self.edges.size) + 1
 
     @cached_property
-    def _lanes(self) -> IntArray:
-        """Where the cells of each of neighboring samples begin."""
-        cells = self.bins * (1 + self.parted)
-        return np.tile(np.arange(0, cells * _LANES, cells), BLOCK // _LANES)
+    def _lane_offsets(self) -> IntArray:
+        """Index of the first cell of the lane of each sample in a block."""
+        cells = self.n_bins * (1 + self.has_boolean_loss)
+        return np.tile(np.arange(0, cells * _N_LANES, cells), BLOCK // _N_LANES)
 
-    def places(self, p: Array, loss: Array) -> tuple[Array, IntArray]:
-        """Return the bin of each of at most `BLOCK` samples, and where it is added by `sums`."""
-        place = _places_in(p, self.inner, self.side)
-        failed = loss.view(np.int8) * place.dtype.type(self.bins) if self.parted else 0
-        return place, (place + failed) + self._lanes[: p.size]
+    def bin_and_cell_index(self, p: Array, loss: Array) -> tuple[Array, IntArray]:
+        """Return the bin of each of at most `BLOCK` samples, and its cell for `sum_by_cell`."""
+        index = bin_index(p, self.edges, self.side)
+        cell = index
+        if self.has_boolean_loss:
+            cell = index + loss.view(np.int8) * index.dtype.type(self.n_bins)
+        return index, cell + self._lane_offsets[: p.size]
 
-    def sums(self, index: IntArray, x: Array | None = None) -> FloatArray:
-        """Sum x over each cell, or count its samples: shape (2, b) if parted, (1, b) if not."""
-        kinds = 1 + self.parted
-        shape = (_LANES, kinds, self.bins)
-        lanes = np.bincount(index, x, _LANES * kinds * self.bins).reshape(shape)
+    def sum_by_cell(self, index: IntArray, x: Array | None = None) -> FloatArray:
+        """Sum x over each cell, or count the samples.
+
+        Returns shape (2, b) with the successes and failures of a boolean loss, else (1, b).
+        """
+        n_kinds = 1 + self.has_boolean_loss
+        shape = (_N_LANES, n_kinds, self.n_bins)
+        lanes = np.bincount(index, x, _N_LANES * n_kinds * self.n_bins).reshape(shape)
         return np.asarray(lanes.sum(axis=0))
 
 
-def bin_sums(s: Scored, inner: AnyArray, *, side: Side = "left") -> BinSums:
-    """Sum over the b bins between b - 1 edges, each in the wider precision of it and the samples.
+def bin_sums(s: Scored, edges: AnyArray, *, side: Side = "left") -> BinSums:
+    """Sum over the b bins between b - 1 edges, in the wider precision of edges and samples.
 
-    A probability that is an edge lies below it with "left", so bins are (a, b]; above with "right".
+    With side "left", bins are (a, b]; with "right", they are [a, b).
     """
     if not is_numpy(s.probability_or_confidence) or s.precomputed_value_groups is not None:
-        return _of_groups(s.probability_groups, inner, side)
-    cells = Cells(inner, side, s.loss.dtype.kind == "b")
-    blocks = [_of_samples(s, slice(at, at + BLOCK), cells) for at in range(0, s.n_rows, BLOCK)]
-    # A block is summed by itself first, so rounding grows with the blocks only.
+        return _sum_groups(s.probability_groups, edges, side)
+    cells = BinCells(edges, side, s.loss.dtype.kind == "b")
+    blocks = [_sum_samples(s, slice(at, at + BLOCK), cells) for at in range(0, s.n_rows, BLOCK)]
+    # Each block has its own sum, so the rounding error grows with the number of blocks only.
     return BinSums(*(sum(getattr(block, f.name) for block in blocks) for f in fields(BinSums)))
 
 
-def _of_samples(s: Scored, rows: slice, cells: Cells) -> BinSums:
+def _sum_samples(s: Scored, rows: slice, cells: BinCells) -> BinSums:
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    index = cells.places(p, loss)[1]
-    own = cells.sums(index, weight)
-    count = own if weight is None else cells.sums(index, weight > 0)
-    confidence = cells.sums(index, p if weight is None else p * weight)
-    mass = own[1] if cells.parted else cells.sums(index, loss if weight is None else loss * weight)
+    index = cells.bin_and_cell_index(p, loss)[1]
+    weight_sums = cells.sum_by_cell(index, weight)
+    count = weight_sums if weight is None else cells.sum_by_cell(index, weight > 0)
+    confidence = cells.sum_by_cell(index, p if weight is None else p * weight)
+    loss_sums = (
+        weight_sums[1]
+        if cells.has_boolean_loss
+        else cells.sum_by_cell(index, loss if weight is None else loss * weight)
+    )
     return BinSums(
         count.sum(axis=0).astype(np.int64),
-        as_double(own.sum(axis=0)),
+        as_double(weight_sums.sum(axis=0)),
         confidence.sum(axis=0),
-        as_double(mass.reshape(cells.bins)),
+        as_double(loss_sums.reshape(cells.n_bins)),
     )
 
 
-def _places_in(p: Array, inner: Array, side: Side) -> Array:
-    """Return how many edges are below each value, with "right" also those at it."""
-    if inner.size > _COMPARED:
-        return np.searchsorted(inner, p, side=side)
-    place, passed = np.zeros(p.size, np.int8), np.empty(p.size, np.bool_)
-    beyond = np.greater if side == "left" else np.greater_equal
-    for edge in inner:
-        place += beyond(p, edge, out=passed).view(np.int8)
-    return place
+def bin_index(p: Array, edges: Array, side: Side) -> Array:
+    """Return the number of edges below each value, with side "right" also equal edges."""
+    if edges.size > _MAX_COMPARED_EDGES:
+        return np.searchsorted(edges, p, side=side)
+    index, is_above = np.zeros(p.size, np.int8), np.empty(p.size, np.bool_)
+    compare = np.greater if side == "left" else np.greater_equal
+    for edge in edges:
+        index += compare(p, edge, out=is_above).view(np.int8)
+    return index
 
 
-def _of_groups(groups: TieGroups, inner: AnyArray, side: Side) -> BinSums:
-    """Sum over groups, in any library."""
-    xp, bins = groups.xp, int(inner.shape[0]) + 1
-    at = xp.astype(without_gradient(groups.confidence), inner.dtype)
-    place = xp.searchsorted(inner, at, side=side)
-    mass = groups.weight * groups.confidence
+def _sum_groups(groups: TieGroups, edges: AnyArray, side: Side) -> BinSums:
+    """Sum over tie groups, in any array library."""
+    xp, n_bins = groups.xp, int(edges.shape[0]) + 1
+    values = xp.astype(without_gradient(groups.confidence), edges.dtype)
+    index = xp.searchsorted(edges, values, side=side)
+    weighted_confidence = groups.weight * groups.confidence
     count, weight, confidence, loss = (
-        sum_by_index(place, x, bins) for x in (groups.count, groups.weight, mass, groups.loss)
+        sum_by_index(index, x, n_bins)
+        for x in (groups.count, groups.weight, weighted_confidence, groups.loss)
     )
     return BinSums(xp.astype(count, groups.count.dtype), weight, confidence, loss)
 
 
-def mass_edges(s: Scored, bins: int) -> AnyArray:
+def equal_mass_edges(s: Scored, bins: int) -> AnyArray:
     """Return the inner edges of bins of about equal weight, as `equal_mass_bins` does.
 
-    Without weights the values are sorted alone, and only the ties at the edges are looked at.
+    Without weights, only the values are sorted, and only ties at the edges are inspected.
     """
     p = s.probability_or_confidence
     if s.weight is not None or not is_numpy(p) or s.precomputed_value_groups is not None:
         return equal_mass_bins(s.probability_groups, bins)[1]
     ordered = np.sort(p)
-    share = s.n_rows / bins
-    number = np.arange(1, bins)
-    value = ordered[np.minimum((number * share).astype(np.int64), s.n_rows - 1)]
-    start = np.searchsorted(ordered, value)
-    end = np.searchsorted(ordered, value, side="right")
-    # The ties there are above the edge if the middle of them is.
-    above = (start + end) / (2 * share) + _ROUNDING >= number
-    cut = np.unique(np.where(above, start, end))
-    return ordered[cut[(cut > 0) & (cut < s.n_rows)] - 1].astype(np.float64)
+    samples_per_bin = s.n_rows / bins
+    edge_number = np.arange(1, bins)
+    edge_values = ordered[
+        np.minimum((edge_number * samples_per_bin).astype(np.int64), s.n_rows - 1)
+    ]
+    start = np.searchsorted(ordered, edge_values)
+    end = np.searchsorted(ordered, edge_values, side="right")
+    # A tie group belongs to the bin that contains its middle.
+    is_tie_above = (start + end) / (2 * samples_per_bin) + _ROUNDING >= edge_number
+    edge_rows = np.unique(np.where(is_tie_above, start, end))
+    return ordered[edge_rows[(edge_rows > 0) & (edge_rows < s.n_rows)] - 1].astype(np.float64)

@@ -1,4 +1,4 @@
-"""The ROC curve of failure detection: successes kept against failures let through."""
+"""The ROC curve of failure detection: accepted successes against accepted failures."""
 
 import warnings
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import namespace
 from abstain._foundation.scored import validate_samples
 from abstain._foundation.tie_groups import thresholds_from_infinity
-from abstain.curves._vertices import Vertices
+from abstain.curves._vertices import CurveArrays
 from abstain.errors import UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class FailureRocCurve(Vertices):
+class FailureRocCurve(CurveArrays):
     """Share of the successes accepted against share of the failures accepted.
 
-    Vertex 0 is the origin, where nothing is accepted; vertex i > 0 is the working point "accept
-    when confidence >= thresholds[i]", one for each distinct confidence.
+    At vertex 0, the origin, nothing is accepted. At vertex i > 0, samples with confidence >=
+    thresholds[i] are accepted; there is one vertex for each distinct confidence.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class FailureRocCurve(Vertices):
     accepted : array of shape (g + 1,)
         Number of samples accepted.
     successes : array of shape (g + 1,)
-        Weight of the successes accepted, their number when there are no weights.
+        Weight of the accepted successes; their number if there are no weights.
     failures : array of shape (g + 1,)
-        Weight of the failures accepted.
+        Weight of the accepted failures.
     """
 
     thresholds: Array
@@ -49,7 +49,7 @@ def failure_roc_curve(
 ) -> FailureRocCurve:
     """Compute the ROC curve of the confidence as a detector of failures.
 
-    Answers: when I keep this share of the successes, what share of the failures slips through?
+    Answers: if this share of the successes is accepted, what share of the failures is accepted?
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def failure_roc_curve(
     Returns
     -------
     FailureRocCurve
-        Arrays of the caller's kind, from the origin to (1, 1). Positives are the successes; the
-        area under the curve is the failure AUROC, and **higher is better**.
+        Arrays of the input's library, from the origin to (1, 1). Positives are the successes. The
+        area under the curve is the failure AUROC; **higher is better**.
 
     Raises
     ------
@@ -75,9 +75,9 @@ def failure_roc_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex, so the result does not depend on row order. A
-    rate is NaN, with an `UndefinedMetricWarning`, when there is no success (or no failure) to
-    take a share of. No vertex is dropped, not even on a straight stretch. Cost: one sort.
+    Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
+    A rate is NaN, with an `UndefinedMetricWarning`, if there are no successes (or no failures). No
+    vertex is dropped, not even between collinear neighbors. Cost: one sort.
 
     References
     ----------
@@ -93,23 +93,23 @@ def failure_roc_curve(
     """
     s = validate_samples(confidence, loss, weight)
     checks.binary_loss(s.loss, required_by="failure_roc_curve")
-    # It counts failures, so no gradient flows.
+    # The curve counts failures, so it has no gradient.
     groups = s.without_gradient.groups
     successes = prepend_zero(groups.xp.cumulative_sum(groups.weight - groups.loss))
     failures = prepend_zero(groups.cumulative_loss)
     return FailureRocCurve(
         thresholds=thresholds_from_infinity(groups),
-        true_positive_rate=_share(successes, "true positive rate", "successes"),
-        false_positive_rate=_share(failures, "false positive rate", "failures"),
+        true_positive_rate=_rate(successes, "true positive rate", "successes"),
+        false_positive_rate=_rate(failures, "false positive rate", "failures"),
         accepted=prepend_zero(groups.cumulative_count),
         successes=successes,
         failures=failures,
-    ).of_kind(confidence)
+    ).as_arrays_like(confidence)
 
 
-def _share(through: FloatArray, rate: str, members: str) -> AnyArray:
-    if through[-1] > 0:
-        return through / through[-1]
-    msg = f"the {rate} of failure_roc_curve is undefined here: there are no {members}"
+def _rate(cumulative: FloatArray, rate_name: str, members: str) -> AnyArray:
+    if cumulative[-1] > 0:
+        return cumulative / cumulative[-1]
+    msg = f"the {rate_name} of failure_roc_curve is undefined here: there are no {members}"
     warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
-    return namespace(through).full_like(through, float("nan"))
+    return namespace(cumulative).full_like(cumulative, float("nan"))

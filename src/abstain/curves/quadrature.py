@@ -1,7 +1,6 @@
 """Exact integration of risk-coverage curves over a coverage interval, as weights on vertices.
 
-An area is a weighted sum of the risks at the vertices, so every area keeps a contribution for
-each sample.
+An area is a weighted sum of the risks at the vertices, so each sample has a contribution to it.
 """
 
 from abstain._foundation.array_functions import prepend_zero
@@ -9,39 +8,41 @@ from abstain._foundation.arrays import namespace
 from abstain.typing import AnyArray, FloatArray
 
 
-def linear_weights(coverage: FloatArray, low: float, high: float, *, flat: bool) -> AnyArray:
+def linear_weights(
+    coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
+) -> AnyArray:
     """Return vertex weights that integrate the piecewise linear curve over [low, high].
 
-    Below the first vertex the curve is flat (selective risk, as FD-Shifts extends it), or it
-    rises from the origin (generalized risk); the origin's value is zero and needs no weight.
+    Below the first vertex, the curve is constant (selective risk, as in FD-Shifts) or linear from
+    the origin (generalized risk). The value at the origin is 0 and needs no weight.
     """
-    right, left = linear_segments(coverage, low, high, flat=flat)
-    return right + _next(left)
+    right, left = linear_segments(coverage, low, high, is_flat_at_start=is_flat_at_start)
+    return right + _shift_left(left)
 
 
 def linear_segments(
-    coverage: FloatArray, low: float, high: float, *, flat: bool
+    coverage: FloatArray, low: float, high: float, *, is_flat_at_start: bool
 ) -> tuple[AnyArray, AnyArray]:
-    """Return how much the right and the left vertex of each segment count in it, each (g,)."""
+    """Return the weights of the right and of the left vertex of each segment, each (g,)."""
     xp = namespace(coverage)
     left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
     width = coverage - left
-    divisor = _nonzero(width)
+    divisor = _positive_or_one(width)
     start = xp.clip((low - left) / divisor, 0.0, 1.0)
     end = xp.clip((high - left) / divisor, 0.0, 1.0)
-    whole = width * (end - start)
-    # Inside a segment the right vertex counts with t and the left one with 1 - t.
-    upper = whole * (end + start) / 2
-    if flat:
-        upper = xp.concat((whole[:1], upper[1:]))
-    return upper, whole - upper
+    segment_weight = width * (end - start)
+    # At the relative position t in a segment, the right vertex has weight t and the left one 1 - t.
+    right_weight = segment_weight * (end + start) / 2
+    if is_flat_at_start:
+        right_weight = xp.concat((segment_weight[:1], right_weight[1:]))
+    return right_weight, segment_weight - right_weight
 
 
 def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArray:
     """Return weights on the *generalized* risks that integrate the selective risk exactly.
 
-    Between two vertices the generalized risk is a straight line A + B c (a tie group accepted
-    in part, at random), so the selective risk is A/c + B and its integral A ln c + B c.
+    Between two vertices, a random part of a tie group is accepted, so the generalized risk is
+    linear, A + B c. The selective risk is A/c + B, and its integral A ln c + B c.
     """
     xp, right = namespace(coverage), coverage
     left = prepend_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
@@ -49,28 +50,28 @@ def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArra
     end = xp.minimum(xp.clip(left, high, None), right)
     width = right - left
     span = end - start
-    inside = (left > 0) & (span > 0)
+    has_area = (left > 0) & (span > 0)
     zero = xp.zeros_like(span)
-    log_ratio = xp.where(inside, xp.log1p(span / xp.where(inside, start, zero + 1.0)), zero)
+    log_ratio = xp.where(has_area, xp.log1p(span / xp.where(has_area, start, zero + 1.0)), zero)
     # The line through (left, G0), (right, G1): A = (G0 right - G1 left)/width, B = (G1 - G0)/width.
-    # In the first segment G0 = left = 0, so A vanishes and the logarithm never counts.
-    on_right: FloatArray = (span - left * log_ratio) / _nonzero(width)
-    on_left = (right * log_ratio - span) / _nonzero(width)
-    return on_right + _next(on_left)
+    # In the first segment G0 = left = 0, so A = 0 and the logarithm is not used.
+    on_right: FloatArray = (span - left * log_ratio) / _positive_or_one(width)
+    on_left = (right * log_ratio - span) / _positive_or_one(width)
+    return on_right + _shift_left(on_left)
 
 
-def _next(x: FloatArray) -> AnyArray:
-    """Return at each vertex what belongs to the segment after it; nothing after the last."""
+def _shift_left(x: FloatArray) -> AnyArray:
+    """Shift the values of the segments to the vertices before them; the last vertex gets 0."""
     xp = namespace(x)
     return xp.concat((x[1:], xp.zeros_like(x[:1])))
 
 
-def _nonzero(width: FloatArray) -> AnyArray:
-    """Replace the width of a segment too light to move the coverage; its area is 0 anyway."""
+def _positive_or_one(width: FloatArray) -> AnyArray:
+    """Replace a width of 0, from weights too small to change the coverage; its area is 0."""
     xp = namespace(width)
     return xp.where(width > 0, width, 1.0)
 
 
-def trapezoid(y: FloatArray, x: FloatArray) -> AnyArray:
-    """Return the area under the straight lines through (x, y)."""
+def trapezoid_area(y: FloatArray, x: FloatArray) -> AnyArray:
+    """Compute the area under the piecewise linear curve through (x, y)."""
     return namespace(y).sum((x[1:] - x[:-1]) * (y[1:] + y[:-1])) / 2

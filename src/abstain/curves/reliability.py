@@ -1,4 +1,4 @@
-"""Reliability: accuracy against mean confidence, by bins of confidence."""
+"""Reliability curves: accuracy and mean confidence in bins of confidence."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -10,37 +10,37 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.gradients import as_double_like, without_gradient
 from abstain._foundation.scored import Scored, output_reference, validate_samples
-from abstain.curves._vertices import Vertices
-from abstain.curves.bin_sums import BinSums, bin_sums, mass_edges
+from abstain.curves._vertices import CurveArrays
+from abstain.curves.bin_sums import BinSums, bin_sums, equal_mass_edges
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 Binning = Literal["equal_width", "equal_mass"]
 BINNINGS = ("equal_width", "equal_mass")
 
 CONFIDENCE_HINT = (
-    "Calibration reads the confidence as a probability of being right; calibrate it first, or "
-    "use a rank metric."
+    "Calibration requires the probability of a correct prediction; calibrate the confidence first, "
+    "or use a rank metric."
 )
 LOSS_HINT = "A correctness is one minus a loss in [0, 1]."
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityCurve(Vertices):
+class ReliabilityCurve(CurveArrays):
     """Accuracy and mean confidence in each bin of confidence.
 
-    Bin j holds the confidences in (edges[j], edges[j + 1]], and the first one also those at its
-    left edge, so every confidence in [0, 1] is in exactly one bin; 1.0 is in the last one.
+    Bin j contains the confidences in (edges[j], edges[j + 1]]; the first bin also contains its left
+    edge. Every confidence in [0, 1] is in exactly one bin, and 1.0 in the last one.
 
     Attributes
     ----------
     binning : {"equal_width", "equal_mass"}
-        How the edges were chosen.
+        Kind of bins.
     edges : array of shape (b + 1,)
         From 0 to 1, increasing.
     count : array of shape (b,)
         Number of samples.
     weight : array of shape (b,)
-        Weight of the samples, their number when there are no weights.
+        Weight of the samples; their number if there are no weights.
     confidence : array of shape (b,)
         Weighted mean confidence; NaN in an empty bin.
     accuracy : array of shape (b,)
@@ -57,13 +57,13 @@ class ReliabilityCurve(Vertices):
     accuracy: FloatArray
     total: float
 
-    whole: ClassVar[frozenset[str]] = frozenset({"binning", "total"})
+    scalar_fields: ClassVar[frozenset[str]] = frozenset({"binning", "total"})
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the bins as a dataframe, one row each; an empty bin has nulls."""
         import polars as pl
 
-        columns = self.on_host()
+        columns = self.to_numpy_arrays()
         edges = columns.pop("edges")
         ends = {"low": edges[:-1], "high": edges[1:]}
         return convert_frame(pl.DataFrame({**ends, **columns}, nan_to_null=True), backend)
@@ -83,12 +83,12 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """Compute the reliability curve: accuracy against mean confidence, by bins.
 
-    Answers: among samples of confidence p, is a share p right?
+    Answers: of the samples with confidence p, is a share p correct?
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        In [0, 1], read as the probability of being right.
+        Probability of a correct prediction, in [0, 1].
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     bins : int, default=15
@@ -101,8 +101,7 @@ def reliability_curve(
     Returns
     -------
     ReliabilityCurve
-        Arrays of the caller's kind, one entry for each bin. Of equal-mass bins only those that
-        hold a sample are returned.
+        Arrays of the input's library, one entry per bin. Empty equal-mass bins are left out.
 
     Raises
     ------
@@ -117,9 +116,9 @@ def reliability_curve(
     Notes
     -----
     Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the
-    last bin, not dropped and not in a bin of its own. Equal-mass bins never split tied
-    confidences: a tie group goes as a whole to the bin that holds the middle of its weight, so
-    the result does not depend on row order. Cost: one pass; bins of equal mass take a sort too.
+    last bin. Equal-mass bins never split tied confidences: a tie group belongs to the bin that
+    contains the middle of its weight, so the result does not depend on the order of rows. Cost: one
+    pass, and one sort for equal-mass bins.
 
     References
     ----------
@@ -140,29 +139,29 @@ def reliability_curve(
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
-    curve = reliability_of(s, bins, binning)
-    # The edges of equal-width bins are made on the host.
-    return curve.of_kind(output_reference(s, confidence))
+    curve = cached_reliability_curve(s, bins, binning)
+    # The edges of equal-width bins are NumPy arrays.
+    return curve.as_arrays_like(output_reference(s, confidence))
 
 
-def reliability_of(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
-    """Return the curve of samples with a confidence in [0, 1], made once for all who ask."""
-    return s.cached(_curve, bins, binning)
+def cached_reliability_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
+    """Return the curve of samples with a confidence in [0, 1]; it is cached."""
+    return s.cached(_compute_curve, bins, binning)
 
 
-def _curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
+def _compute_curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
     p = s.probability_or_confidence
     xp = namespace(p)
     if binning == "equal_width":
         # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
         edges = np.arange(bins + 1) / bins
-        inner = as_double_like(edges[1:-1], p)
+        inner_edges = as_double_like(edges[1:-1], p)
     else:
-        inner = mass_edges(s, bins)
+        inner_edges = equal_mass_edges(s, bins)
         zero = as_double_like([0.0], p)
-        edges = xp.concat((zero, inner, zero + 1.0))
+        edges = xp.concat((zero, inner_edges, zero + 1.0))
     # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
-    sums = bin_sums(s, xp.astype(inner, without_gradient(p).dtype))
+    sums = bin_sums(s, xp.astype(inner_edges, without_gradient(p).dtype))
     confidence, accuracy = bin_means(sums)
     return ReliabilityCurve(
         binning=binning,
@@ -176,9 +175,9 @@ def _curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
 
 
 def bin_means(sums: BinSums) -> tuple[FloatArray, FloatArray]:
-    """Return mean confidence and accuracy of each bin; NaN in an empty one."""
-    mass, xp = sums.weight, namespace(sums.weight)
-    nothing = xp.full_like(mass, float("nan"))
-    divisor = xp.where(mass > 0, mass, xp.ones_like(mass))
-    p, loss = (xp.where(mass > 0, x / divisor, nothing) for x in (sums.confidence, sums.loss))
+    """Return mean confidence and accuracy of each bin; NaN in empty bins."""
+    weight, xp = sums.weight, namespace(sums.weight)
+    undefined = xp.full_like(weight, float("nan"))
+    divisor = xp.where(weight > 0, weight, xp.ones_like(weight))
+    p, loss = (xp.where(weight > 0, x / divisor, undefined) for x in (sums.confidence, sums.loss))
     return p, 1.0 - loss

@@ -1,4 +1,4 @@
-"""Rejection and retention curves: what a share of rejected samples buys."""
+"""Accuracy-rejection and error-retention curves."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.gradients import value_with_gradient, without_gradient
 from abstain._foundation.scored import validate_samples
 from abstain._foundation.tie_groups import thresholds_from_infinity
-from abstain.curves._vertices import Vertices
+from abstain.curves._vertices import CurveArrays
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class AccuracyRejectionCurve(Vertices):
-    """Accuracy of the accepted against the share rejected, most confident first.
+class AccuracyRejectionCurve(CurveArrays):
+    """Accuracy of the accepted samples against the rejected share, most confident first.
 
     Attributes
     ----------
@@ -35,21 +35,21 @@ class AccuracyRejectionCurve(Vertices):
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorRetentionCurve(Vertices):
-    """Mean loss over all samples when the rejected ones are answered by an oracle.
+class ErrorRetentionCurve(CurveArrays):
+    """Mean loss of all samples if an oracle answers the rejected samples without loss.
 
-    Vertex 0 is the origin, where the oracle answers everything.
+    At vertex 0, the origin, the oracle answers all samples.
 
     Attributes
     ----------
     thresholds : array of shape (g + 1,)
         Infinity, then the distinct confidences, decreasing.
     retention : array of shape (g + 1,)
-        Weighted share the model answers itself, from 0 to 1.
+        Weighted share of the samples that the model answers, from 0 to 1.
     error : array of shape (g + 1,)
-        Mean loss over all samples, the oracle's answers counting 0: the generalized risk.
+        Mean loss of all samples, with loss 0 for those of the oracle: the generalized risk.
     accepted : array of shape (g + 1,)
-        Number of samples the model answers itself.
+        Number of samples that the model answers.
     """
 
     thresholds: Array
@@ -63,7 +63,7 @@ def accuracy_rejection_curve(
 ) -> AccuracyRejectionCurve:
     """Compute the accuracy-rejection curve.
 
-    Answers: how accurate are the samples that remain after this share was rejected?
+    Answers: how accurate are the accepted samples if this share is rejected?
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def accuracy_rejection_curve(
     Returns
     -------
     AccuracyRejectionCurve
-        Arrays of the caller's kind, one entry for each distinct confidence. Accuracies in
-        [0, 1], **higher is better**.
+        Arrays of the input's library, one entry per distinct confidence. Accuracies are in [0, 1];
+        **higher is better**.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def accuracy_rejection_curve(
 
     Notes
     -----
-    The selective risk-coverage curve upside down and from the other end. Samples of equal
-    confidence share a vertex. The curve has no value at rejection 1. Cost: one sort.
+    The curve is 1 - selective risk against 1 - coverage. Samples of equal confidence share a
+    vertex. The curve has no value at rejection 1. Cost: one sort.
 
     References
     ----------
@@ -109,14 +109,16 @@ def accuracy_rejection_curve(
     groups = s.groups
     return AccuracyRejectionCurve(
         thresholds=groups.confidence,
-        # Rounding must not leave a share of -0 or 1e-17 where nothing is rejected.
-        rejection=_in_unit((groups.total_weight - groups.cumulative_weight) / groups.total_weight),
-        accuracy=_in_unit(1.0 - groups.cumulative_loss / groups.cumulative_weight),
+        # Clipped, so that rounding errors do not produce shares such as -1e-17.
+        rejection=_clip_to_unit_interval(
+            (groups.total_weight - groups.cumulative_weight) / groups.total_weight
+        ),
+        accuracy=_clip_to_unit_interval(1.0 - groups.cumulative_loss / groups.cumulative_weight),
         accepted=groups.cumulative_count,
-    ).of_kind(confidence)
+    ).as_arrays_like(confidence)
 
 
-def _in_unit(x: FloatArray) -> AnyArray:
+def _clip_to_unit_interval(x: FloatArray) -> AnyArray:
     return value_with_gradient(x, namespace(x).clip(without_gradient(x), 0.0, 1.0))
 
 
@@ -125,8 +127,8 @@ def error_retention_curve(
 ) -> ErrorRetentionCurve:
     """Compute the error-retention curve.
 
-    Answers: how wrong is the whole system when the model answers this share by itself and an
-    oracle answers the least confident rest?
+    Answers: what is the mean loss of the system if the model answers this share and an oracle
+    answers the remaining, least confident samples?
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def error_retention_curve(
     Returns
     -------
     ErrorRetentionCurve
-        Arrays of the caller's kind, from the origin to the mean loss at retention 1. **Lower is
+        Arrays of the input's library, from the origin to the mean loss at retention 1. **Lower is
         better**.
 
     Raises
@@ -154,7 +156,8 @@ def error_retention_curve(
     -----
     Equal to the generalized risk against coverage; the area under it by the trapezoid rule is
     the AUGRC (called R-AUC in the Shifts benchmark). Samples of equal confidence share a vertex;
-    between two vertices the line is the expectation over a random part of them. Cost: one sort.
+    the line between two vertices is the expectation over a random part of the tie group. Cost: one
+    sort.
 
     References
     ----------
@@ -174,4 +177,4 @@ def error_retention_curve(
         retention=prepend_zero(groups.cumulative_weight / groups.total_weight),
         error=prepend_zero(groups.cumulative_loss / groups.total_weight),
         accepted=prepend_zero(groups.cumulative_count),
-    ).of_kind(confidence)
+    ).as_arrays_like(confidence)

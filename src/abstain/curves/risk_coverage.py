@@ -1,4 +1,4 @@
-"""Selective and generalized risk-coverage curves, and the achievable one, with their vertices."""
+"""Selective, generalized and achievable risk-coverage curves."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -12,27 +12,27 @@ from abstain._foundation.gradients import without_gradient
 from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain._foundation.scored import validate_samples
 from abstain._foundation.tie_groups import TieGroups
-from abstain.curves._vertices import Vertices
+from abstain.curves._vertices import CurveArrays
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Kind = Literal["selective", "generalized"]
 
-#: Risks and coverages are ratios of sums; closer than this, two of them are equal.
+#: Tolerance for equal risks and coverages, which are ratios of sums.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCoverageCurve(Vertices):
+class RiskCoverageCurve(CurveArrays):
     """Risk against coverage, one vertex for each distinct confidence, most confident first.
 
-    Vertex i is the working point "accept when confidence >= thresholds[i]". No threshold lies
-    between two vertices, so a curve with many ties has few of them.
+    At vertex i, samples with confidence >= thresholds[i] are accepted. No threshold corresponds to
+    a point between two vertices, so a curve with many ties has few vertices.
 
     Attributes
     ----------
     kind : {"selective", "generalized"}
-        Mean loss of the accepted, or coverage times that: the mean over all samples of the
-        loss that was accepted (for 0/1 loss the chance to be accepted and wrong).
+        Mean loss of the accepted samples, or coverage times that mean. For 0/1 loss, the latter is
+        the probability that a sample is accepted and wrong.
     thresholds : array of shape (g,)
         Distinct confidences, decreasing.
     coverage : array of shape (g,)
@@ -42,12 +42,13 @@ class RiskCoverageCurve(Vertices):
     accepted : array of shape (g,)
         Number of samples accepted.
     failures : array of shape (g,)
-        Loss mass accepted; the (weighted) number of silent failures for 0/1 loss.
+        Sum of weight x loss of the accepted samples; the (weighted) number of silent failures for
+        0/1 loss.
     usable : array of shape (g,)
-        Whether no vertex of larger coverage has as low a selective risk: the working points
-        worth choosing.
+        Whether every vertex of larger coverage has a larger selective risk. Other working points
+        should not be chosen.
     total : float
-        Weight of all samples, their number when there are no weights.
+        Weight of all samples; their number if there are no weights.
     """
 
     kind: Kind
@@ -59,25 +60,25 @@ class RiskCoverageCurve(Vertices):
     usable: BoolArray
     total: float
 
-    whole: ClassVar[frozenset[str]] = frozenset({"kind", "total"})
+    scalar_fields: ClassVar[frozenset[str]] = frozenset({"kind", "total"})
 
 
 def usable_vertices(groups: TieGroups) -> AnyArray:
     """Mark vertices whose selective risk is below that of every vertex of larger coverage."""
     xp, risk = groups.xp, without_gradient(groups.cumulative_loss) / groups.cumulative_weight
-    later = reverse_cumulative_min(risk)
-    # Nothing comes after the last vertex.
-    return xp.concat((risk[:-1] < later[1:] * (1 - ROUNDING), risk[-1:] == risk[-1:]))
+    min_risk_from_here = reverse_cumulative_min(risk)
+    # The last vertex is always usable.
+    return xp.concat((risk[:-1] < min_risk_from_here[1:] * (1 - ROUNDING), risk[-1:] == risk[-1:]))
 
 
-def curve_of(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
-    """Build a curve from tie groups."""
-    per: Any = groups.cumulative_weight if kind == "selective" else groups.total_weight
+def curve_from_groups(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
+    """Compute a risk-coverage curve from tie groups."""
+    denominator: Any = groups.cumulative_weight if kind == "selective" else groups.total_weight
     return RiskCoverageCurve(
         kind=kind,
         thresholds=groups.confidence,
         coverage=groups.cumulative_weight / groups.total_weight,
-        risk=groups.cumulative_loss / per,
+        risk=groups.cumulative_loss / denominator,
         accepted=groups.cumulative_count,
         failures=groups.cumulative_loss,
         usable=usable_vertices(groups),
@@ -90,7 +91,7 @@ def risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Compute the selective risk-coverage curve.
 
-    Answers: if I accept only samples at least this confident, how large a share do I keep and
+    Answers: if only samples with at least this confidence are accepted, what share is accepted and
     how often is it wrong?
 
     Parameters
@@ -105,7 +106,7 @@ def risk_coverage_curve(
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the caller's kind, one entry for each distinct confidence. Lower is better.
+        Arrays of the input's library, one entry per distinct confidence. Lower is better.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def risk_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex, so the result does not depend on row order.
+    Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
     Cost: one sort.
 
     References
@@ -131,9 +132,9 @@ def risk_coverage_curve(
     >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
     ([0.25, 0.75, 1.0], [0.0, 0.333, 0.25])
     """
-    return curve_of(validate_samples(confidence, loss, weight).groups, "selective").of_kind(
-        confidence
-    )
+    return curve_from_groups(
+        validate_samples(confidence, loss, weight).groups, "selective"
+    ).as_arrays_like(confidence)
 
 
 def generalized_risk_coverage_curve(
@@ -156,8 +157,8 @@ def generalized_risk_coverage_curve(
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the caller's kind, one entry for each distinct confidence. The curve starts
-        at the origin, which is not a vertex. Lower is better.
+        Arrays of the input's library, one entry per distinct confidence. The curve starts at the
+        origin, which is not a vertex. Lower is better.
 
     Raises
     ------
@@ -168,7 +169,7 @@ def generalized_risk_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence share a vertex, so the result does not depend on row order.
+    Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
     Cost: one sort.
 
     References
@@ -183,28 +184,28 @@ def generalized_risk_coverage_curve(
     >>> curve.risk.tolist(), curve.accepted.tolist()
     ([0.0, 0.25, 0.25], [1, 3, 4])
     """
-    return curve_of(validate_samples(confidence, loss, weight).groups, "generalized").of_kind(
-        confidence
-    )
+    return curve_from_groups(
+        validate_samples(confidence, loss, weight).groups, "generalized"
+    ).as_arrays_like(confidence)
 
 
 def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
-    """Keep about `vertices` vertices for drawing: even in coverage, and all the extremes.
+    """Reduce a curve to about `vertices` vertices for a plot.
 
-    Within each of the even steps of coverage the vertices of lowest and highest risk stay, so
-    that no spike is lost. Numbers are never computed from a thinned curve.
+    In each of equal steps of coverage, the vertices of lowest and highest risk are kept, so that
+    the extremes remain visible. Metrics are never computed from a thinned curve.
 
     Parameters
     ----------
     curve : RiskCoverageCurve
         The complete curve.
     vertices : int, default=400
-        About how many vertices to keep.
+        Approximate number of vertices.
 
     Returns
     -------
     RiskCoverageCurve
-        The same curve with fewer vertices, as NumPy arrays; the first and the last always stay.
+        The curve with fewer vertices, as NumPy arrays, including the first and the last vertex.
 
     Examples
     --------
@@ -214,8 +215,8 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     >>> len(curve), len(thin(curve, vertices=100)) <= 102
     (10000, True)
     """
-    host: dict[str, Any] = curve.on_host()
-    curve = replace(curve, **host)
+    arrays: dict[str, Any] = curve.to_numpy_arrays()
+    curve = replace(curve, **arrays)
     size = len(curve)
     if size <= vertices:
         return curve
@@ -223,32 +224,32 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     starts = np.flatnonzero(np.diff(step, prepend=-1))
     order = np.lexsort((curve.risk, step))
     ends = np.append(starts[1:], size) - 1
-    keep = np.unique(np.concatenate(([0, size - 1], order[starts], order[ends])))
-    return replace(curve, **{name: values[keep] for name, values in host.items()})
+    indices = np.unique(np.concatenate(([0, size - 1], order[starts], order[ends])))
+    return replace(curve, **{name: values[indices] for name, values in arrays.items()})
 
 
 def hull_vertices(groups: TieGroups) -> IntArray:
     """Return the indices of the lower convex hull of (coverage, generalized risk).
 
-    The map from the ROC of failures to (coverage, generalized risk) is linear, so this is the
-    ROC convex hull too; it is defined for every loss, not only 0/1. Pooling the mean losses of
-    the groups until they rise with falling confidence gives the slopes of that hull.
+    The map from the ROC curve of failures to (coverage, generalized risk) is linear, so this is
+    also the ROC convex hull; it is defined for every loss, not only 0/1. An isotonic regression of
+    the mean losses of the groups returns the slopes of the hull.
     """
-    # Pooling goes from neighbor to neighbor, which no device does well: the host does it.
+    # Isotonic regression is sequential, so it runs on the host.
     return isotonic_block_ends(to_numpy(groups.loss, "values"), to_numpy(groups.weight, "values"))
 
 
-def take(groups: TieGroups, vertices: IntArray) -> TieGroups:
+def merge_groups(groups: TieGroups, vertices: IntArray) -> TieGroups:
     """Merge groups so that only the given vertices remain as thresholds."""
     xp = groups.xp
-    at = vertices if xp is np else move_to_library_of(vertices, "vertices", groups.weight)
+    index = vertices if xp is np else move_to_library_of(vertices, "vertices", groups.weight)
     return TieGroups(
-        xp.take(groups.confidence, at),
-        undo_cumulative_sum(xp.take(groups.cumulative_weight, at)),
-        undo_cumulative_sum(xp.take(groups.cumulative_loss, at)),
+        xp.take(groups.confidence, index),
+        undo_cumulative_sum(xp.take(groups.cumulative_weight, index)),
+        undo_cumulative_sum(xp.take(groups.cumulative_loss, index)),
         None
         if groups.unweighted_count is None
-        else undo_cumulative_sum(xp.take(groups.cumulative_count, at)),
+        else undo_cumulative_sum(xp.take(groups.cumulative_count, index)),
     )
 
 
@@ -259,10 +260,9 @@ def achievable_curve(
     weight: AnyArray | None = None,
     kind: Kind = "selective",
 ) -> RiskCoverageCurve:
-    """Compute the curve of the thresholds that no mixture of two others beats.
+    """Compute the curve of the thresholds that are not worse than a mixture of two others.
 
-    Answers: which working points are worth using, if one may also toss a coin between two of
-    them?
+    Answers: which working points are useful, if a random choice between two of them is possible?
 
     Parameters
     ----------
@@ -273,13 +273,13 @@ def achievable_curve(
     weight : array of shape (n,), optional
         Frequency weights.
     kind : {"selective", "generalized"}, default="selective"
-        Which risk the curve holds.
+        The risk.
 
     Returns
     -------
     RiskCoverageCurve
-        The vertices of the convex hull only. Between them the generalized risk is linear and
-        the selective risk hyperbolic.
+        The vertices of the convex hull. Between them, the generalized risk is linear and the
+        selective risk hyperbolic.
 
     Raises
     ------
@@ -305,4 +305,6 @@ def achievable_curve(
     """
     checks.one_of(kind, "kind", ("selective", "generalized"))
     groups = validate_samples(confidence, loss, weight).groups
-    return curve_of(take(groups, hull_vertices(groups)), kind).of_kind(confidence)
+    return curve_from_groups(merge_groups(groups, hull_vertices(groups)), kind).as_arrays_like(
+        confidence
+    )

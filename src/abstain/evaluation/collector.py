@@ -1,4 +1,4 @@
-"""Measure each score on each part of the data and collect the results, curves and notes."""
+"""Compute metrics, intervals, curves and notes of each score on each split."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,10 +8,10 @@ import numpy as np
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
-from abstain.curves.bands import RiskCoverageBand, band_of
+from abstain.curves.bands import RiskCoverageBand, compute_band
 from abstain.curves.metric_coverage import MetricCoverageCurve
-from abstain.curves.reliability import ReliabilityCurve, reliability_of
-from abstain.curves.risk_coverage import curve_of, thin
+from abstain.curves.reliability import ReliabilityCurve, cached_reliability_curve
+from abstain.curves.risk_coverage import curve_from_groups, thin
 from abstain.errors import InputError
 from abstain.evaluation.intervals import interval_of_replicates
 from abstain.evaluation.notes import score_notes
@@ -31,7 +31,7 @@ _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 
 
 class ResultCollector:
-    """Collects results, curves and notes, and the metrics that apply nowhere."""
+    """Collect results, curves and notes, and the metrics that do not apply."""
 
     def __init__(
         self, metrics: list[Metric] | None, findings: Iterable[Note], *, curves: bool
@@ -44,7 +44,7 @@ class ResultCollector:
         self.binary = True
 
     def add(self, part: ScoredSplit) -> None:
-        """Measure one score on one part of the data."""
+        """Evaluate one score on one split."""
         self.binary = self.binary and part.s.is_binary
         measured = _with_intervals(self._measured(part), part)
         self.results += measured
@@ -54,13 +54,13 @@ class ResultCollector:
     def add_results(
         self, results: Iterable[Result], skipped: Mapping[str, str], *, binary: bool
     ) -> None:
-        """Add results that have no curves."""
+        """Add results without curves."""
         self.results += results
         self.skipped |= skipped
         self.binary = self.binary and binary
 
     def evaluation(self, loss: str, own: frozenset[str]) -> Evaluation:
-        """Return the evaluation; raise InputError if a requested metric applies nowhere."""
+        """Return the evaluation; raise InputError if a requested metric applies to no split."""
         _refuse_inapplicable(self.metrics, self.results, self.skipped)
         for name in {result.metric.name for result in self.results}:
             # It applied to another score or split.
@@ -127,7 +127,7 @@ def _result(part: ScoredSplit, metric: Metric, measured: MetricValue, orders: Br
 def _refuse_inapplicable(
     chosen: list[Metric] | None, results: list[Result], skipped: Mapping[str, str]
 ) -> None:
-    """Refuse a metric that was asked for by name and applies nowhere."""
+    """Raise InputError if a requested metric applies to no split."""
     measured = {result.metric.name for result in results}
     for metric in chosen or ():
         if metric.name not in measured:
@@ -197,10 +197,10 @@ _STEPS = 10_000_000
 
 
 def compute_curves(part: ScoredSplit) -> ScoreCurves:
-    """Gather the curves and the notable samples of one score."""
+    """Compute the curves and notable samples of one score on one split."""
     s, sure = part.s, part.scored_by_probability
     calibrated = _calibration_curves(sure) if sure.is_calibratable else (None, None, None)
-    selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
+    selective = thin(curve_from_groups(s.groups, "selective"), vertices=_VERTICES)
     return ScoreCurves(
         split=part.split,
         score=part.score,
@@ -222,13 +222,13 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
 
 
 def _band(part: ScoredSplit) -> RiskCoverageBand:
-    """Return the band of the selective risk; that of the generalized risk follows from it."""
+    """Return the band of the selective risk, which also determines the generalized one."""
     s, cluster, options = part.s, part.cluster, part.intervals
     coarse = cluster is not None and s.n_samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
     kept = coverage[coverage >= min(1.0, 1 / s.merged_groups.n_samples)]
-    return band_of(
+    return compute_band(
         s, "selective", level=options.level, coverage=kept, cluster=cluster, rng=options.seed
     )
 
@@ -236,7 +236,7 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
 def _calibration_curves(
     s: Scored,
 ) -> tuple[ReliabilityCurve, MetricCoverageCurve, MetricCoverageCurve]:
-    """Reliability, and CWSA and CWSA+ against coverage."""
+    """Return the reliability curve, and CWSA and CWSA+ against the coverage."""
     # A threshold that accepts nothing has no CWSA+.
     reached = _THRESHOLDS[float(s.probability_groups.confidence[0]) >= _THRESHOLDS]
     swept = sweep_thresholds(s, reached)
@@ -244,5 +244,5 @@ def _calibration_curves(
         MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
         for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))
     ]
-    reliability = reliability_of(s, 15, "equal_width")
+    reliability = cached_reliability_curve(s, 15, "equal_width")
     return reliability, drawn[0], drawn[1]

@@ -12,7 +12,7 @@ from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain._foundation.weights import rescale_weights
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
-from abstain.confidence.registry import several
+from abstain.confidence.registry import score_many
 from abstain.errors import InputError, ShapeError
 from abstain.evaluation.records import RESULT_COLUMNS
 from abstain.metrics import METRICS, Metric, metrics_named
@@ -77,7 +77,7 @@ def compute_scores(predictions: Predictions, scores: RequestedScores) -> Iterato
     """Compute the requested scores one at a time, without duplicates."""
     requests_by_name: dict[str, str | ScoreState] = {}
     requests = _list_requests(predictions, scores)
-    for request, score in zip(requests, several(requests, predictions), strict=True):
+    for request, score in zip(requests, score_many(requests, predictions), strict=True):
         if score.name in requests_by_name:
             _check_same_score(requests_by_name[score.name], request, score.name)
             continue
@@ -97,7 +97,7 @@ def join(predictions: Predictions, score: ConfidenceScore, losses: Array) -> Sco
         losses,
         rescale_weights(predictions.weight),
         probability=score.probability,
-        class_view=predictions.view(),
+        class_view=predictions.class_view(),
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
-from abstain.calibration.temperature import temperature_of
+from abstain.calibration.temperature import fit_temperature_of_scores
 from abstain.confidence import ConfidenceScore, FittedScore, fit
-from abstain.confidence.fitted_kinds import kind_named
+from abstain.confidence.fitted_kinds import find_fitted_kind
 from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
 from abstain.evaluation.inputs import join
 from abstain.evaluation.positive_weights import positive_weight_rows
@@ -142,7 +142,7 @@ def metric_of_confidence(name: str) -> Metric:
 
 def is_searched(name: str, options: Mapping[str, Any]) -> bool:
     """Return whether the fit of a score with these options searches parameters."""
-    return kind_named(name).searches and options.get("temperature") is None
+    return find_fitted_kind(name).searches and options.get("temperature") is None
 
 
 def _fit_temperature_by_likelihood(
@@ -169,7 +169,7 @@ def _fit_temperature_by_likelihood(
             "`objective='nll'` needs samples of known classes; "
             f"{int((codes < 0).sum())} samples have an unknown class: exclude them with `subset`"
         )
-    fitted = temperature_of(scores, codes, predictions.weight)
+    fitted = fit_temperature_of_scores(scores, codes, predictions.weight)
     return fit(name, predictions, **{**options, "temperature": fitted.temperature})
 
 
@@ -329,7 +329,7 @@ def select_score(
             "`validation` must contain other samples than `train`, because a fitted score is "
             "overconfident on its training samples. Split the samples with `subset`."
         )
-    kind_named(name)
+    find_fitted_kind(name)
     selection_metric = metric_of_confidence(metric)
     criterion = MetricCriterion(selection_metric, validation, per_sample_loss(validation, loss))
     states: list[FittedScore | None] = []

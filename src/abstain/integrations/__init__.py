@@ -1,1 +1,1 @@
-"""abstain in the shapes other libraries expect; each subpackage loads its library on import."""
+"""Interfaces for other libraries; each subpackage imports its library."""

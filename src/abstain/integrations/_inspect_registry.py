@@ -1,33 +1,33 @@
-"""What Inspect knows by name once abstain is installed: `abstain/confident`, `abstain/augrc`.
+"""Registered names for Inspect, such as `abstain/confident` and `abstain/augrc`.
 
-Inspect imports this when it reads such a name; pyproject.toml tells it to.
+An entry point in pyproject.toml lets Inspect import this module when it reads such a name.
 """
 
 from typing import Any, Final
 
 from abstain._foundation.optional_packages import is_installed
-from abstain.integrations._inspect_scores import noting
+from abstain.integrations._inspect_scores import with_confidence
 from abstain.integrations.language_models import inspect_metric
-from abstain.integrations.trackers import DEFAULTS
+from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import METRICS, Need
 
-#: What a graded answer with a confidence has.
-_GIVEN: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
+#: Requirements that a graded answer with a confidence satisfies.
+_AVAILABLE_INPUTS: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
 
 
 def register() -> None:
-    """Tell Inspect the metrics that need no more than a confidence and a grade, and the scorer."""
+    """Register the scorer, and all metrics that require only a confidence and a grade."""
     from inspect_ai.scorer import accuracy, scorer
     from inspect_ai.util import registry_create
 
     for metric in METRICS.values():
-        if set(metric.measurement.needs) <= _GIVEN:
+        if set(metric.measurement.needs) <= _AVAILABLE_INPUTS:
             inspect_metric(metric.name)
 
     def confident(inner: str = "match", confidence: str = "mean_logprob") -> Any:
-        return noting(registry_create("scorer", inner), confidence)
+        return with_confidence(registry_create("scorer", inner), confidence)
 
-    scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULTS)], name="confident")(confident)
+    scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULT_METRICS)], name="confident")(confident)
 
 
 if is_installed("inspect_ai"):

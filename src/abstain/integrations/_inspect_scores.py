@@ -1,4 +1,4 @@
-"""What becomes of the scores of Inspect, whoever registers it."""
+"""Add confidences to the scores of Inspect."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -7,16 +7,16 @@ from abstain.tables.logs.answers import CONFIDENCE
 from abstain.tables.logs.log_probabilities import token_confidences
 
 
-def noting(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Return what grades as a scorer does and notes how sure the tokens of the answer are."""
+def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
+    """Return a scorer with the grades of another one, and a confidence from token probabilities."""
 
     async def score(state: Any, target: Any) -> Any:
-        found = await inner(state, target)
+        result = await inner(state, target)
         logprobs = state.output.choices[0].logprobs if state.output.choices else None
         tokens = [token.logprob for token in logprobs.content] if logprobs else []
-        sure = token_confidences(tokens)
-        if sure:
-            found.metadata = {**(found.metadata or {}), CONFIDENCE: sure[confidence]}
-        return found
+        confidences = token_confidences(tokens)
+        if confidences:
+            result.metadata = {**(result.metadata or {}), CONFIDENCE: confidences[confidence]}
+        return result
 
     return score

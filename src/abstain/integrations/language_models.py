@@ -1,6 +1,6 @@
-"""Metrics in the shapes that tools for evaluating language models expect: Inspect, the harness.
+"""Metrics for Inspect and lm-evaluation-harness, which evaluate language models.
 
-Both judge after the fact as well: `abstain evaluate` reads their logs.
+Alternatively, `abstain evaluate` reads the logs of both tools.
 """
 
 import math
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from abstain.errors import MissingInputError
-from abstain.integrations._inspect_scores import noting
-from abstain.integrations.trackers import metric_values, spelled
+from abstain.integrations._inspect_scores import with_confidence
+from abstain.integrations.trackers import metric_values, tracker_name
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.tables.logs.answers import CONFIDENCE
@@ -18,24 +18,24 @@ from abstain.tables.logs.log_probabilities import choice_confidences
 
 
 def choice_confidence(log_likelihoods: Sequence[float]) -> float:
-    """Return the probability of the likeliest of the answers to choose from.
+    """Return the probability of the best choice, normalized over all choices.
 
-    Answers: how sure is a model of its answer to a question of multiple choice?
+    Answers: how confident is a model in its answer to a multiple-choice question?
 
     Parameters
     ----------
     log_likelihoods : sequence of float
-        Of each answer, at least two.
+        Log-likelihood of each choice; at least two.
 
     Returns
     -------
     float
-        In (0, 1]: the softmax at the largest.
+        Maximum of the softmax, in (0, 1].
 
     Raises
     ------
     MissingInputError
-        There are fewer than two answers, or none is possible.
+        If there are fewer than two choices, or all are impossible.
 
     Examples
     --------
@@ -43,35 +43,36 @@ def choice_confidence(log_likelihoods: Sequence[float]) -> float:
     >>> round(choice_confidence([-3.0, -1.0, -3.0]), 4)
     0.787
     """
-    found = choice_confidences(log_likelihoods)
-    if not found:
+    confidences = choice_confidences(log_likelihoods)
+    if not confidences:
         raise MissingInputError(
-            f"two answers or more are needed, one of them possible; got {list(log_likelihoods)}"
+            "`log_likelihoods` must have at least two entries, one of them finite; got "
+            f"{list(log_likelihoods)}"
         )
-    return found["choice_probability"]
+    return confidences["choice_probability"]
 
 
 def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
-    """Make an aggregation of lm-evaluation-harness.
+    """Return an aggregation function for lm-evaluation-harness.
 
-    Answers: how does a metric of confidences come into the results of a task?
+    Answers: how do I add a metric of confidences to the results of a task?
 
     Parameters
     ----------
     metric : str
-        As in `abstain.evaluate`; one that needs no more than a confidence and a grade.
+        Name of a metric, as in `abstain.evaluate`, that requires only a confidence and a grade.
 
     Returns
     -------
     callable
-        From what `process_results` returned for each document under the metric's name, pairs
-        (confidence, grade), to the metric. A confidence of None is that of a refusal, which is
-        among the first to be rejected.
+        A function of pairs (confidence, grade), one for each document, which `process_results`
+        returns under the name of the metric. A refusal has the confidence None and is rejected
+        first.
 
     Raises
     ------
     UnknownNameError
-        There is no such metric.
+        If the metric does not exist.
 
     Examples
     --------
@@ -84,36 +85,36 @@ def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
 
     def aggregate(items: Iterable[Any]) -> float:
         pairs = list(items)
-        return _value(name, [c for c, _ in pairs], [float(grade) for _, grade in pairs])
+        return _compute_metric(name, [c for c, _ in pairs], [float(grade) for _, grade in pairs])
 
     aggregate.__name__ = name
     return aggregate
 
 
 def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
-    """Make a metric of Inspect.
+    """Return a metric for Inspect.
 
-    Answers: how does a metric of confidences come among the metrics of a scorer?
+    Answers: how do I add a metric of confidences to the metrics of a scorer?
 
     Parameters
     ----------
     metric : str
-        As in `abstain.evaluate`; one that needs no more than a confidence and a grade.
+        Name of a metric, as in `abstain.evaluate`, that requires only a confidence and a grade.
     confidence : str, default="confidence"
-        The field of a score's metadata with the confidence, as `inspect_scorer` writes it.
+        Field of a score's metadata with the confidence, as written by `inspect_scorer`.
 
     Returns
     -------
     inspect_ai.scorer.Metric
-        For the `metrics` of a scorer, "@" and points spelled out in its name
-        ("selective_risk_at_80cov"). NOANSWER and the reasons "refusal" and "no_response" count as
-        refusals, which are among the first to be rejected; unscored samples and those whose grader
-        or scorer failed are left out. Grades are those of Inspect's `value_to_float`.
+        A metric for the `metrics` of a scorer. In its name, "@" and points are replaced
+        ("selective_risk_at_80cov"). NOANSWER and the reasons "refusal" and "no_response" are
+        refusals, which are rejected first. Unscored samples, and samples whose grader or scorer
+        failed, are ignored. Grades are computed by Inspect's `value_to_float`.
 
     Raises
     ------
     UnknownNameError
-        There is no such metric.
+        If the metric does not exist.
 
     Examples
     --------
@@ -126,40 +127,41 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
 
     name, grade = metric_named(metric).name, value_to_float()
 
-    # Inspect notes the option in the log, and makes the metric anew from that.
+    # Inspect writes the option to the log, and creates the metric again from the log.
     def make(confidence: str = CONFIDENCE) -> Callable[[Sequence[Any]], float]:
         def compute(scores: Sequence[Any]) -> float:
             graded = [s.score for s in scores if not _is_unscored(s.score)]
-            stated = [_stated(s, confidence) for s in graded]
-            return _value(name, stated, [_graded(s, grade) for s in graded])
+            stated = [_confidence_of(s, confidence) for s in graded]
+            return _compute_metric(name, stated, [_grade_of(s, grade) for s in graded])
 
         return compute
 
-    return registered(name=spelled(name))(make)(confidence=confidence)
+    return registered(name=tracker_name(name))(make)(confidence=confidence)
 
 
 def inspect_scorer(
     inner: Any, metrics: Sequence[Any], *, confidence: str = "mean_logprob", name: str
 ) -> Any:
-    """Make a scorer of Inspect that grades as another does and notes the model's confidence.
+    """Return a scorer for Inspect that adds the model's confidence to the scores of another one.
 
-    Answers: how do the log-probabilities of an answer come to its score?
+    Answers: how do I use the log-probabilities of an answer as its confidence?
 
     Parameters
     ----------
     inner : inspect_ai.scorer.Scorer
-        Grades, such as ``match()``.
+        Scorer that grades the answers, such as ``match()``.
     metrics : sequence of inspect_ai.scorer.Metric
-        Such as ``[accuracy(), inspect_metric("augrc")]``.
+        Metrics, such as ``[accuracy(), inspect_metric("augrc")]``.
     confidence : {"mean_logprob", "sum_logprob", "least_logprob"}, default="mean_logprob"
-        Of the tokens of the answer; the run needs ``logprobs=True``.
+        Mean, sum or minimum of the log-probabilities of the tokens. The run requires
+        ``logprobs=True``.
     name : str
-        Of the scorer in the log.
+        Name of the scorer in the log.
 
     Returns
     -------
     inspect_ai.scorer.Scorer
-        Its scores are those of `inner`, with the confidence in their metadata.
+        A scorer with the scores of `inner`, and the confidence in their metadata.
 
     Examples
     --------
@@ -170,7 +172,7 @@ def inspect_scorer(
     from inspect_ai.scorer import scorer as registered
 
     def make() -> Any:
-        return noting(inner, confidence)
+        return with_confidence(inner, confidence)
 
     return registered(metrics=list(metrics), name=name)(make)()
 
@@ -193,28 +195,33 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _graded(score: Any, grade: Callable[[Any], float]) -> float:
+def _grade_of(score: Any, grade: Callable[[Any], float]) -> float:
     return 0.0 if _is_nan(score.value) else float(grade(score.value))
 
 
-def _stated(score: Any, name: str) -> float | None:
+def _confidence_of(score: Any, name: str) -> float | None:
     """Return the confidence of a score of Inspect; None for a refusal."""
     if _is_refusal(score):
         return None
     metadata: Mapping[str, Any] = score.metadata or {}
     if name not in metadata:
         raise MissingInputError(
-            f"a score has no {name!r} in its metadata, and a metric of confidences needs it; have "
-            "the scorer state it, or wrap it in `inspect_scorer` and run with logprobs=True"
+            f"the metadata of a score have no {name!r}, which a metric of confidences requires; "
+            "let the scorer write it, or wrap the scorer in `inspect_scorer` and run with "
+            "logprobs=True"
         )
     return float(metadata[name])
 
 
-def _value(metric: str, confidence: Sequence[float | None], grades: Sequence[float]) -> float:
-    """Return a metric of graded answers; refusals have the lowest confidence of all."""
+def _compute_metric(
+    metric: str, confidence: Sequence[float | None], grades: Sequence[float]
+) -> float:
+    """Compute a metric of graded answers; refusals get the lowest confidence."""
     if not grades:
         return math.nan
     lowest = min((c for c in confidence if c is not None), default=0.0)
-    sure = [lowest if c is None else float(c) for c in confidence]
-    predictions = Predictions(confidence={CONFIDENCE: sure}, loss=[1 - g for g in grades])
+    filled_confidence = [lowest if c is None else float(c) for c in confidence]
+    predictions = Predictions(
+        confidence={CONFIDENCE: filled_confidence}, loss=[1 - g for g in grades]
+    )
     return next(iter(metric_values(predictions, [metric]).values()))

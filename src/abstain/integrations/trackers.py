@@ -1,6 +1,6 @@
-"""Metrics as plain numbers by name: what trainers call for and trackers of experiments take.
+"""Metrics as numbers by name, for trainers and experiment trackers.
 
-No library is loaded here until a function that serves it is called.
+A library is imported only when a function for it is called.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,54 +16,54 @@ from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-#: What is watched unless something else is asked for.
-DEFAULTS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
+#: Default metrics.
+DEFAULT_METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
 
-#: Marks what a loss leaves out (padding), in Transformers and in PyTorch.
-_LEFT_OUT = -100
+#: Label of samples that losses ignore (padding), in Transformers and in PyTorch.
+_IGNORED_LABEL = -100
 
 _INPUTS = ("logits", "probabilities")
 
 
-def spelled(name: str) -> str:
-    """Spell out what MLflow, W&B and Inspect refuse in names or read as something else."""
+def tracker_name(name: str) -> str:
+    """Replace characters that MLflow, W&B and Inspect reject or interpret in names."""
     return name.replace("@", "_at_").replace(".", "_").replace("-", "_")
 
 
 def metric_values(
     predictions: Predictions,
-    metrics: Sequence[str] = DEFAULTS,
+    metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     score: str | None = None,
     prefix: str = "",
 ) -> dict[str, float]:
-    """Return metrics by names that every tracker takes.
+    """Return metrics by names that all trackers accept.
 
-    Answers: how do I log what `abstain` measures beside loss and accuracy?
+    Answers: how do I log selective metrics in addition to loss and accuracy?
 
     Parameters
     ----------
     predictions : Predictions
-        Of the n samples, such as ``ab.Predictions(logits=..., labels=...)``.
+        Predictions, such as ``ab.Predictions(logits=..., labels=...)``.
     metrics : sequence of str, optional
-        As in `abstain.evaluate`; by default AUGRC, AURC, failure AUROC, the selective risk at
-        80% coverage and the coverage at 5% risk.
+        Names of metrics, as in `abstain.evaluate`. Default: AUGRC, AURC, failure AUROC, the
+        selective risk at 80% coverage and the coverage at 5% risk.
     score : str, optional
-        The confidence: a score or a column of confidences. By default "msr" where there are
-        class scores, else the first column.
+        The confidence: a score or a column of confidences. Default: "msr" if there are class
+        scores, otherwise the first column.
     prefix : str, default=""
-        Put before each name, "val/" for one.
+        Prefix of each name, such as "val/".
 
     Returns
     -------
     dict from str to float
-        Names of metrics with "@" and points spelled out ("selective_risk_at_80cov",
-        "cwsa_at_0_5"). NaN where a metric is undefined.
+        Values by metric. In names, "@" and points are replaced ("selective_risk_at_80cov",
+        "cwsa_at_0_5"). Undefined metrics are NaN.
 
     Raises
     ------
     UnknownNameError, InputError
-        As `abstain.evaluate`: there is no such metric or score, or it does not apply.
+        If a metric or the score does not exist or does not apply, as in `abstain.evaluate`.
 
     Examples
     --------
@@ -80,43 +80,44 @@ def metric_values(
             if predictions.has_class_scores
             else next(iter(predictions.confidence or ()), "")
         )
-    found = evaluate(
+    evaluation = evaluate(
         predictions,
         scores=[score] if score else None,
         metrics=names,
         interval="none",
         curves=False,
     )
-    return {f"{prefix}{spelled(r.metric.name)}": float(r.value) for r in found.results}
+    return {f"{prefix}{tracker_name(r.metric.name)}": float(r.value) for r in evaluation.results}
 
 
 def trainer_metrics(
-    metrics: Sequence[str] = DEFAULTS, *, inputs: str = "logits", score: str | None = None
+    metrics: Sequence[str] = DEFAULT_METRICS, *, inputs: str = "logits", score: str | None = None
 ) -> Callable[[Any], dict[str, float]]:
-    """Make the `compute_metrics` of a `transformers.Trainer`.
+    """Return the `compute_metrics` function of a `transformers.Trainer`.
 
-    Answers: how do I watch selective metrics while I fine-tune a classifier?
+    Answers: how do I monitor selective metrics while I fine-tune a classifier?
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        As in `metric_values`.
+        See `metric_values`.
     inputs : {"logits", "probabilities"}, default="logits"
-        What the model puts out.
+        Kind of the outputs of the model.
     score : str, optional
-        As in `metric_values`.
+        See `metric_values`.
 
     Returns
     -------
     callable
-        Takes what the trainer passes: outputs of shape (n, K) or, of tokens, (n, T, K), the first
-        where a model puts out several; and labels of shape (n,) or (n, T), of which -100 is left
-        out. Returns what `metric_values` does; the trainer puts ``eval_`` before the names.
+        A function of the trainer's predictions: outputs of shape (n, K), or (n, T, K) for T
+        tokens, and labels of shape (n,) or (n, T). If a model has several outputs, the first is
+        used. Samples with the label -100 are ignored. The function returns the result of
+        `metric_values`; the trainer adds the prefix ``eval_``.
 
     Raises
     ------
     UnknownNameError, InputError
-        There is no such metric or kind of output.
+        If a metric or the kind of outputs does not exist.
 
     Examples
     --------
@@ -128,12 +129,14 @@ def trainer_metrics(
     >>> {name: round(value, 4) for name, value in compute_metrics(passed).items()}
     {'augrc': 0.0556}
     """
-    names = _checked(metrics, inputs)
+    names = _validate_options(metrics, inputs)
 
     def compute(passed: Any) -> dict[str, float]:
         outputs = passed.predictions
         outputs = outputs[0] if isinstance(outputs, tuple) else outputs
-        return metric_values(_predictions(outputs, passed.label_ids, inputs), names, score=score)
+        return metric_values(
+            _make_predictions(outputs, passed.label_ids, inputs), names, score=score
+        )
 
     return compute
 
@@ -141,40 +144,41 @@ def trainer_metrics(
 def keras_callback(
     X: Any,
     y: Any,
-    metrics: Sequence[str] = DEFAULTS,
+    metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     inputs: str = "probabilities",
     score: str | None = None,
     batch_size: int | None = None,
 ) -> Any:
-    """Make a callback of Keras that adds metrics to the logs at the end of each epoch.
+    """Return a Keras callback that adds metrics to the logs at the end of each epoch.
 
-    Answers: how do I watch selective metrics in `model.fit`, and stop early by one?
+    Answers: how do I monitor selective metrics in `model.fit`, and use one for early stopping?
 
     Parameters
     ----------
-    X : array-like or what else `model.predict` takes
-        Samples that are not trained on.
+    X : array-like or another input of `model.predict`
+        Validation samples.
     y : array-like of shape (n,)
-        Their classes, as whole numbers.
+        True classes of the samples, as integers.
     metrics : sequence of str, optional
-        As in `metric_values`.
+        See `metric_values`.
     inputs : {"logits", "probabilities"}, default="probabilities"
-        What the model puts out, of shape (n, K); or (n, 1), of the second of two classes.
+        Kind of the outputs of the model, of shape (n, K), or (n, 1) for the second of two classes.
     score : str, optional
-        As in `metric_values`.
+        See `metric_values`.
     batch_size : int, optional
-        Of the predictions.
+        Batch size of the predictions.
 
     Returns
     -------
     keras.callbacks.Callback
-        Give it before callbacks that look at its numbers, which are called "val_augrc" and so on.
+        A callback whose metrics have names such as "val_augrc". Pass it before callbacks that use
+        these metrics.
 
     Raises
     ------
     UnknownNameError, InputError
-        There is no such metric or kind of output.
+        If a metric or the kind of outputs does not exist.
 
     Examples
     --------
@@ -184,15 +188,15 @@ def keras_callback(
     """
     import keras
 
-    names = _checked(metrics, inputs)
+    names = _validate_options(metrics, inputs)
 
     class SelectiveMetrics(keras.callbacks.Callback):
         """Adds metrics of held-out samples to the logs of an epoch."""
 
         def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:  # noqa: ARG002
-            """Predict and measure."""
+            """Compute the metrics of the validation samples."""
             outputs = self.model.predict(X, batch_size=batch_size, verbose=0)
-            found = _predictions(outputs, y, inputs)
+            found = _make_predictions(outputs, y, inputs)
             if logs is not None:
                 logs.update(metric_values(found, names, score=score, prefix="val_"))
 
@@ -200,31 +204,34 @@ def keras_callback(
 
 
 def evaluate_module(
-    metrics: Sequence[str] = DEFAULTS, *, inputs: str = "probabilities", score: str | None = None
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    inputs: str = "probabilities",
+    score: str | None = None,
 ) -> Any:
-    """Make a module of Hugging Face `evaluate`.
+    """Return an evaluation module of the Hugging Face library `evaluate`.
 
-    Answers: how do I get these numbers where a metric of `evaluate` is taken?
+    Answers: how do I use these metrics in tools that accept a metric of `evaluate`?
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        As in `metric_values`.
+        See `metric_values`.
     inputs : {"logits", "probabilities"}, default="probabilities"
-        What the predictions are: a list of K numbers for each sample.
+        Kind of the predictions, a list of K numbers for each sample.
     score : str, optional
-        As in `metric_values`.
+        See `metric_values`.
 
     Returns
     -------
     evaluate.Metric
-        With `add_batch` and `compute(predictions=..., references=...)`, which returns what
-        `metric_values` does.
+        A module with `add_batch` and `compute(predictions=..., references=...)`, which returns
+        the result of `metric_values`.
 
     Raises
     ------
     UnknownNameError, InputError
-        There is no such metric or kind of output.
+        If a metric or the kind of outputs does not exist.
 
     Examples
     --------
@@ -236,7 +243,7 @@ def evaluate_module(
     import datasets
     import evaluate as library
 
-    names = _checked(metrics, inputs)
+    names = _validate_options(metrics, inputs)
 
     class SelectiveMetrics(library.Metric):
         """Metrics of classifiers that may abstain."""
@@ -253,32 +260,38 @@ def evaluate_module(
             )
 
         def _compute(self, predictions: Any, references: Any) -> dict[str, float]:
-            return metric_values(_predictions(predictions, references, inputs), names, score=score)
+            return metric_values(
+                _make_predictions(predictions, references, inputs), names, score=score
+            )
 
     return SelectiveMetrics()
 
 
-def _checked(metrics: Sequence[str], inputs: str) -> list[str]:
+def _validate_options(metrics: Sequence[str], inputs: str) -> list[str]:
     checks.one_of(inputs, "inputs", _INPUTS)
     return [metric_named(name).name for name in metrics]
 
 
-def _predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
-    scores: Array = np.asarray(outputs)
-    truth: Array = np.asarray(labels)
-    if scores.ndim < 2:
+def _make_predictions(outputs: Any, labels: Any, inputs: str) -> Predictions:
+    class_scores: Array = np.asarray(outputs)
+    flat_labels: Array = np.asarray(labels)
+    if class_scores.ndim < 2:
         raise ShapeError(
-            f"the outputs must have shape (n, K), a number for each class; got {scores.shape}"
+            f"the outputs must have shape (n, K), one number per class; got {class_scores.shape}"
         )
-    scores, truth = scores.reshape(-1, scores.shape[-1]), truth.reshape(-1)
-    if len(scores) != len(truth):
+    class_scores, flat_labels = (
+        class_scores.reshape(-1, class_scores.shape[-1]),
+        flat_labels.reshape(-1),
+    )
+    if len(class_scores) != len(flat_labels):
         raise ShapeError(
-            f"the outputs are of {len(scores):,} samples, and the labels of {len(truth):,}"
+            "outputs and labels must have the same number of samples; got "
+            f"{len(class_scores):,} and {len(flat_labels):,}"
         )
-    kept = truth != _LEFT_OUT
-    scores, truth = scores[kept], truth[kept]
-    if scores.shape[1] == 1:
-        other = np.zeros_like(scores) if inputs == "logits" else 1 - scores
-        scores = np.column_stack([other, scores])
-    fields: Mapping[str, Any] = {inputs: scores, "labels": truth}
+    is_labeled = flat_labels != _IGNORED_LABEL
+    class_scores, flat_labels = class_scores[is_labeled], flat_labels[is_labeled]
+    if class_scores.shape[1] == 1:
+        first_class = np.zeros_like(class_scores) if inputs == "logits" else 1 - class_scores
+        class_scores = np.column_stack([first_class, class_scores])
+    fields: Mapping[str, Any] = {inputs: class_scores, "labels": flat_labels}
     return Predictions(**fields)

@@ -24,7 +24,7 @@ from abstain.curves.reliability import (
     LOSS_HINT,
     Binning,
     bin_means,
-    reliability_of,
+    cached_reliability_curve,
 )
 from abstain.errors import InputError
 from abstain.inference.draws import BLOCK_SIZE, Draws
@@ -47,7 +47,7 @@ _BLOCK = 1 << 20
 
 def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Compute the mean difference between confidence and accuracy over right-closed bins."""
-    curve = reliability_of(s, bins, binning)
+    curve = cached_reliability_curve(s, bins, binning)
     return MetricValue(_mean_gap(curve.weight, curve.accuracy - curve.confidence, curve.total))
 
 
@@ -77,7 +77,7 @@ def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
 
 def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Compute the largest difference between confidence and accuracy over the nonempty bins."""
-    curve = reliability_of(s, bins, binning)
+    curve = cached_reliability_curve(s, bins, binning)
     gap, _ = _gaps_of_nonempty_bins(curve.weight, curve.accuracy - curve.confidence)
     return MetricValue(as_scalar(s.xp.max(gap)))
 

@@ -19,7 +19,7 @@ from abstain.errors import MissingInputError
 from abstain.inference.influence import tail_sums
 from abstain.metrics.influences import sample_weights
 from abstain.metrics.rank_weights import vertex_area_weights
-from abstain.predictions.outputs import class_scores
+from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
@@ -129,7 +129,7 @@ def move_codes(codes: IntArray, reference: AnyArray) -> AnyArray:
 def class_view_from_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
     """Validate class probabilities (n, K) and class codes (n,) of a public function."""
     keep_library = is_computed_by_own_library(probabilities)
-    scores = class_scores(None, probabilities, keep_library=keep_library)
+    scores = validate_class_scores(None, probabilities, keep_library=keep_library)
     n, classes = scores.values.shape
     true_codes = class_codes(labels, "labels", length=n, classes=classes)
     if not keep_library:

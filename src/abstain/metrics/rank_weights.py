@@ -242,7 +242,9 @@ def vertex_area_weights(groups: TieGroups) -> AnyArray:
     """
     if groups.is_merged is not None:
         return _last_vertex_area_weights(groups, is_flat=True)
-    return linear_weights(groups.cumulative_weight / groups.total_weight, 0.0, 1.0, flat=True)
+    return linear_weights(
+        groups.cumulative_weight / groups.total_weight, 0.0, 1.0, is_flat_at_start=True
+    )
 
 
 @cached_on_groups
@@ -250,7 +252,9 @@ def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
     """Return the weights of `vertex_area_weights` for a curve that starts at the origin."""
     if groups.is_merged is not None:
         return _last_vertex_area_weights(groups, is_flat=False)
-    return linear_weights(groups.cumulative_weight / groups.total_weight, 0.0, 1.0, flat=False)
+    return linear_weights(
+        groups.cumulative_weight / groups.total_weight, 0.0, 1.0, is_flat_at_start=False
+    )
 
 
 def _last_vertex_area_weights(groups: TieGroups, *, is_flat: bool) -> AnyArray:
@@ -264,7 +268,9 @@ def partial_trapezoid_weights(low: float, high: float) -> Callable[[TieGroups], 
     """Return vertex weights of the accepted loss: trapezoid area under the selective risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        area = linear_weights(groups.cumulative_weight / groups.total_weight, low, high, flat=True)
+        area = linear_weights(
+            groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=True
+        )
         return area * (groups.total_weight / groups.cumulative_weight)
 
     return vertex_weights
@@ -283,7 +289,9 @@ def partial_generalized_weights(low: float, high: float) -> Callable[[TieGroups]
     """Return vertex weights of the accepted loss for the area under the generalized risk."""
 
     def vertex_weights(groups: TieGroups) -> AnyArray:
-        return linear_weights(groups.cumulative_weight / groups.total_weight, low, high, flat=False)
+        return linear_weights(
+            groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=False
+        )
 
     return vertex_weights
 

@@ -12,7 +12,7 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.names import distinct_names, sort_names
 from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
-from abstain.predictions.classes import class_names, encode, names
+from abstain.predictions.classes import check_class_names, encode_classes, validate_names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 Normalize = Literal["true", "pred", "all"]
@@ -150,8 +150,8 @@ def selective_confusion_matrix(
     """
     if normalize is not None:
         checks.one_of(normalize, "normalize", _NORMALIZERS)
-    true_names = names(labels, "labels")
-    predicted_names = _check_length(names(prediction, "prediction"), true_names.size)
+    true_names = validate_names(labels, "labels")
+    predicted_names = _check_length(validate_names(prediction, "prediction"), true_names.size)
     is_accepted = _accepted_mask(accepted, true_names.size)
     w = checks.weight(weight, length=true_names.size)
     rows = positive_weight_mask(w)
@@ -165,7 +165,7 @@ def selective_confusion_matrix(
     class_list = (
         _observed_classes(true_names, predicted_names[is_accepted])
         if classes is None
-        else class_names(classes)
+        else check_class_names(classes)
     )
     counts = _counts(
         _codes(true_names, class_list, "labels"),
@@ -215,7 +215,7 @@ def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
     if unknown:
         listed = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
         raise DomainError(f"`{name}` must be one of `classes` ({listed}); got {unknown[0]!r}")
-    return encode(values, classes, name)
+    return encode_classes(values, classes, name)
 
 
 def _column_of_samples(

@@ -1,6 +1,7 @@
-"""A decision rule in use: whether it still keeps what it promised, and when it does not.
+"""Monitor a decision rule in production, and raise an alarm if its guarantee no longer holds.
 
-`start` makes a `Monitor`; its `update` takes predictions, its `labels` what comes later.
+`start` creates a `Monitor`. `Monitor.update` adds predictions, and `Monitor.labels` adds labels
+that arrive later.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from abstain.monitoring.monitor import Monitor as Monitor
     from abstain.monitoring.plan import MonitorPlan as MonitorPlan
     from abstain.monitoring.reference import Reference as Reference
-    from abstain.monitoring.reference import reference_of as reference_of
+    from abstain.monitoring.reference import build_reference as build_reference
     from abstain.monitoring.starting import start as start
     from abstain.monitoring.state import Counts as Counts
     from abstain.monitoring.state import MonitorState as MonitorState
@@ -23,7 +24,7 @@ else:
         monitor=("Monitor",),
         starting=("start",),
         plan=("MonitorPlan",),
-        reference=("Reference", "reference_of"),
+        reference=("Reference", "build_reference"),
         state=("Counts", "MonitorState"),
         watches=("Alarm", "Watch"),
     )

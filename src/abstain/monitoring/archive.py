@@ -1,4 +1,8 @@
-"""A monitor as plain values and arrays, for `abstain.tables.save` and `load`."""
+"""Conversion of a monitor to JSON values and arrays, for `abstain.tables.save` and `load`.
+
+The keys of files are those of released versions. Some attributes have other names, such as
+`MonitorPlan.risk_kind` for the key `kind`.
+"""
 
 import json
 import math
@@ -22,7 +26,7 @@ from abstain._foundation.records import (
 )
 from abstain.errors import FileFormatError
 from abstain.inference.exchangeability import RankBlocks
-from abstain.monitoring.followed_file import FilePosition, Read
+from abstain.monitoring.followed_file import FilePosition, ReadPositions
 from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.plan import MonitorPlan, RiskKind
 from abstain.monitoring.reference import Reference
@@ -34,11 +38,14 @@ from abstain.thresholds import DecisionRule
 from abstain.typing import Array, Scale
 
 KIND: Final = "monitor"
-#: The form of new archives, and those that can be read. Form 2 has no inodes and hashes of files.
+#: Version of new archives, and versions that can be read. Version 2 has no inodes and file hashes.
 FORM: Final = 3
 _FORMS: Final = (2, FORM)
 
-# ------------------------------------------------------------------------ rules of the fields
+#: Keys of files that differ from the name of the attribute of `MonitorPlan`.
+_PLAN_ATTRIBUTES: Final = {"uncertain": "is_coverage_estimated", "kind": "risk_kind"}
+
+# ------------------------------------------------------------------------ types of the fields
 _PLAN: Final[dict[str, Any]] = {
     "delta": OpenFraction,
     "scale": Scale,
@@ -49,7 +56,7 @@ _PLAN: Final[dict[str, Any]] = {
     "label_share": OpenFraction | None,
     "patience": PositiveInt,
     "remember": PositiveInt,
-    # msgspec has no bound of 64 bits: that one is checked apart.
+    # msgspec does not support a bound of 2^64, so it is checked separately.
     "seed": Annotated[int, Meta(ge=0)],
 }
 _WATCH: Final[dict[str, Any]] = {
@@ -82,7 +89,7 @@ _POSITION: Final = tuple[
     NonEmptyText, NonNegativeInt, NonNegativeInt, Annotated[int, Meta(ge=0)], str
 ]
 _POSITION_FORM_2: Final = tuple[NonEmptyText, NonNegativeInt, NonNegativeInt]
-#: Of each array what it is made of, and how long its axes are: those of one name alike.
+#: Data type and axes of each array. Axes with the same name have the same length.
 _ARRAYS: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
     "keys": ("uint64", ("predictions",)),
     "flags": ("uint8", ("predictions",)),
@@ -103,179 +110,210 @@ _REFERENCE: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
 }
 
 
-def refuse_fields(plain: Mapping[str, Any]) -> None:
-    """Refuse plain values that a monitor cannot hold; an InputError names the field."""
-    _held(plain, _WHOLE, "")
-    _held(plain["plan"], _PLAN, "plan.")
+def check_fields(plain: Mapping[str, Any]) -> None:
+    """Validate the JSON values; an InputError names the invalid field."""
+    _check_mapping(plain, _WHOLE, "")
+    _check_mapping(plain["plan"], _PLAN, "plan.")
     if plain["plan"]["seed"] >= 2**64:
         raise_error(f"`plan.seed` must be below 2^64; got {short_repr(plain['plan']['seed'])}")
-    _held(plain["counts"], _COUNTS, "counts.")
+    _check_mapping(plain["counts"], _COUNTS, "counts.")
     for i, position in enumerate(plain["read"]):
-        # Three values in states of form 2.
+        # Positions have three values in version 2.
         kind = _POSITION_FORM_2 if len(position) == 3 else _POSITION
         records.check_value(position, kind, f"read[{i}]")
     for name, kinds in (("watches", _WATCH), ("alarms", _ALARM)):
-        for i, part in enumerate(records.check_value(plain[name], list[Any], name)):
-            _held(part, kinds, f"{name}[{i}].")
+        for i, fields in enumerate(records.check_value(plain[name], list[Any], name)):
+            _check_mapping(fields, kinds, f"{name}[{i}].")
 
 
-def refuse_arrays(arrays: Mapping[str, Array]) -> None:
-    """Refuse arrays of other kinds, lengths or values; an InputError names the array."""
-    wanted, lengths = dict(_ARRAYS), dict[str, int]()
-    if "edges" in arrays:
-        wanted |= _REFERENCE
-        if "risk" in arrays:
-            wanted["risk"] = ("float64", ("blocks",))
-    for name, (kind, axes) in wanted.items():
-        x = arrays[name]
-        fits = x.dtype == kind and x.ndim == len(axes)
-        held = zip(axes, x.shape, strict=False)
-        if not fits or any(n != _length(axis, n, lengths) for axis, n in held):
-            said = ", ".join(str(lengths.get(str(axis), axis)) for axis in axes)
-            raise_error(
-                f"`{name}` must be {kind} of shape ({said}); got {x.dtype} of shape {x.shape}"
-            )
+def check_arrays(arrays: Mapping[str, Array]) -> None:
+    """Validate types, shapes and values of the arrays; an InputError names the array."""
+    _check_types_and_shapes(arrays)
     for name in ("sums", "edges", "breaks"):
-        _refuse(name, arrays, np.isfinite(arrays.get(name, 0.0)), "finite")
+        _check_values(name, arrays, np.isfinite(arrays.get(name, 0.0)), "finite")
     for name in (f"held_{watch}" for watch in WATCHES):
-        x = arrays.get(name, np.zeros(0))
-        good = x.dtype == "float64" and np.isfinite(x).all() and (x >= 0).all()
-        _refuse(name, arrays, good, "finite float64 numbers of at least 0")
+        values = arrays.get(name, np.zeros(0))
+        is_valid = values.dtype == "float64" and np.isfinite(values).all() and (values >= 0).all()
+        _check_values(name, arrays, is_valid, "finite float64 numbers of at least 0")
     if "edges" in arrays:
-        _refuse_reference(arrays)
-    _refuse_history(arrays)
-    place, predicted, chance = arrays["items"].T[:3]
-    good = (predicted >= 0) & (predicted <= 1) & (chance > 0) & (chance <= 1) & (place >= 0)
-    is_requested, loss = arrays["items"].T[3:]
-    good = good & np.isin(is_requested, (0, 1)) & _is_loss_or_nan(loss)
-    _refuse("early_loss", arrays, _is_loss_or_nan(arrays["early_loss"]), "in [0, 1], or NaN")
-    rule = "rising whole places, a failure in [0, 1], and a chance above 0 and at most 1"
-    rising = (np.diff(place) > 0).all() and (place % 1 == 0).all()
-    _refuse("items", arrays, good.all() and rising, rule)
+        _check_reference(arrays)
+    _check_history(arrays)
+    _check_values("early_loss", arrays, _is_loss_or_nan(arrays["early_loss"]), "in [0, 1], or NaN")
+    number, predicted, probability, is_requested, loss = arrays["items"].T
+    is_valid = (
+        (number >= 0)
+        & (predicted >= 0)
+        & (predicted <= 1)
+        & (probability > 0)
+        & (probability <= 1)
+        & np.isin(is_requested, (0, 1))
+        & _is_loss_or_nan(loss)
+    )
+    is_increasing = (np.diff(number) > 0).all() and (number % 1 == 0).all()
+    rule = "increasing integer numbers, a failure in [0, 1], and a probability in (0, 1]"
+    _check_values("items", arrays, is_valid.all() and is_increasing, rule)
+
+
+def _check_types_and_shapes(arrays: Mapping[str, Array]) -> None:
+    required = dict(_ARRAYS)
+    if "edges" in arrays:
+        required |= _REFERENCE
+        if "risk" in arrays:
+            required["risk"] = ("float64", ("blocks",))
+    lengths: dict[str, int] = {}
+    for name, (dtype, axes) in required.items():
+        array = arrays[name]
+        is_valid = array.dtype == dtype and array.ndim == len(axes)
+        for axis, n in zip(axes, array.shape, strict=False):
+            # The first array with an axis of this name determines its length.
+            length = axis if isinstance(axis, int) else lengths.setdefault(axis, n)
+            is_valid = is_valid and n == length
+        if not is_valid:
+            shape = ", ".join(str(lengths.get(str(axis), axis)) for axis in axes)
+            raise_error(
+                f"`{name}` must be {dtype} of shape ({shape}); got {array.dtype} of shape "
+                f"{array.shape}"
+            )
 
 
 def _is_loss_or_nan(values: Array) -> Array:
     return np.isnan(values) | ((values >= 0) & (values <= 1))
 
 
-def _refuse_history(arrays: Mapping[str, Array]) -> None:
-    """Refuse points of the history that no monitor records."""
+def _check_history(arrays: Mapping[str, Array]) -> None:
+    """Validate the points of the history."""
     history = arrays["history"]
     sums, capitals = history[:, : -len(WATCHES)], history[:, -len(WATCHES) :]
-    good = np.isfinite(sums).all() and (sums >= 0).all() and (np.diff(history[:, 0]) > 0).all()
-    _refuse("history", arrays, good, "finite and at least 0, with rising events")
+    is_increasing = (np.diff(history[:, 0]) > 0).all()
+    is_valid = np.isfinite(sums).all() and (sums >= 0).all() and is_increasing
+    _check_values("history", arrays, is_valid, "finite and at least 0, with increasing events")
     is_on = np.array([f"held_{watch}" in arrays for watch in WATCHES])
+    active_capitals, other_capitals = capitals[:, is_on], capitals[:, ~is_on]
+    is_valid = (active_capitals >= 0).all() and np.isfinite(active_capitals).all()
     # The capital of a watch that is off is NaN.
-    good = (capitals[:, is_on] >= 0).all() and np.isfinite(capitals[:, is_on]).all()
-    good = good and np.isnan(capitals[:, ~is_on]).all()
-    _refuse("history", arrays, good, "a finite capital of at least 0 for each watch that is on")
+    is_valid = is_valid and np.isnan(other_capitals).all()
+    _check_values(
+        "history", arrays, is_valid, "a finite capital of at least 0 for each watch that is on"
+    )
 
 
-def _refuse_reference(arrays: Mapping[str, Array]) -> None:
-    edges, gaps, urn = (arrays[name] for name in ("edges", "gaps", "urn"))
-    _refuse("edges", arrays, (np.diff(edges) >= 0).all(), "rising")
-    _refuse("gaps", arrays, gaps.size == edges.size + 1 and (gaps > 0).all(), "one more than edges")
-    _refuse("urn", arrays, (urn >= gaps).all(), "nowhere below `gaps`")
+def _check_reference(arrays: Mapping[str, Array]) -> None:
+    edges, gaps, urn = arrays["edges"], arrays["gaps"], arrays["urn"]
+    _check_values("edges", arrays, (np.diff(edges) >= 0).all(), "non-decreasing")
+    is_valid = gaps.size == edges.size + 1 and (gaps > 0).all()
+    _check_values("gaps", arrays, is_valid, "positive, with one more entry than `edges`")
+    _check_values("urn", arrays, (urn >= gaps).all(), "at least `gaps`")
     if "risk" in arrays:
         risk = arrays["risk"]
-        _refuse("risk", arrays, ((risk >= 0) & (risk <= 1)).all(), "in [0, 1]")
+        _check_values("risk", arrays, ((risk >= 0) & (risk <= 1)).all(), "in [0, 1]")
 
 
-def _held(found: Any, kinds: Mapping[str, Any], of: str) -> None:
-    """Refuse a part without one of the fields, or with another value in it."""
-    if not isinstance(found, Mapping):
-        raise_error(f"`{of[:-1]}` must be an object with its fields; got {short_repr(found)}")
+def _check_mapping(fields: Any, kinds: Mapping[str, Any], path: str) -> None:
+    """Check that a JSON object has all fields, with values of the right type."""
+    if not isinstance(fields, Mapping):
+        raise_error(f"`{path[:-1]}` must be an object with its fields; got {short_repr(fields)}")
     for name, kind in kinds.items():
-        if name not in found:
-            raise_error(f"the field `{of}{name}` is missing")
-        records.check_value(found[name], kind, of + name)
+        if name not in fields:
+            raise_error(f"the field `{path}{name}` is missing")
+        records.check_value(fields[name], kind, path + name)
 
 
-def _length(axis: str | int, n: int, lengths: dict[str, int]) -> int:
-    return axis if isinstance(axis, int) else lengths.setdefault(axis, n)
-
-
-def _refuse(name: str, arrays: Mapping[str, Array], good: Any, rule: str) -> None:
-    if name in arrays and not np.all(good):
+def _check_values(name: str, arrays: Mapping[str, Array], is_valid: Any, rule: str) -> None:
+    if name in arrays and not np.all(is_valid):
         raise_error(f"the values of `{name}` must be {rule}")
 
 
 # ------------------------------------------------------------------------ writing and reading
 def to_arrays(
-    plan: MonitorPlan, seen: MonitorState, read: Read
+    plan: MonitorPlan, state: MonitorState, read_positions: ReadPositions
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return all of a monitor: what `from_arrays` makes the same one of.
+    """Return the JSON values and arrays from which `from_arrays` restores a monitor.
 
-    The predictions that are known by their ids are cut to those that count, so that the content
-    does not depend on how the stream was cut into calls.
+    The remembered predictions are limited to `plan.remember`, so that the result does not depend on
+    how the stream was split into calls.
     """
-    ledger = seen.ledger.last(plan.remember)
+    ledger = state.ledger.last(plan.remember)
     plain = {
         "kind": KIND,
         "form": FORM,
         "rule": json.loads(plan.rule.to_json()),
-        "plan": {name: getattr(plan, name) for name in _PLAN},
+        "plan": {key: getattr(plan, _PLAN_ATTRIBUTES.get(key, key)) for key in _PLAN},
         "spread": None if plan.reference is None else _or_none(plan.reference.spread),
         "first": ledger.first,
-        "settled": [seen.requests.n, seen.requests.labeled, seen.requests.missing],
+        "settled": [state.requests.n, state.requests.labeled, state.requests.missing],
         "watches": [
-            {**asdict(w.tally), "alarmed": w.alarmed, "since": w.since, "steps": _steps(w)}
-            for w in seen.watches
+            {
+                "n": watch.tally.n,
+                "total": watch.tally.total,
+                "recent": watch.tally.recent_mean,
+                "alarmed": watch.has_alarm,
+                "since": watch.since,
+                "steps": 0 if watch.wager is None else watch.wager.n_values,
+            }
+            for watch in state.watches
         ],
-        "counts": asdict(seen.counts),
-        "events": seen.events,
-        "stride": seen.stride,
-        "alarms": [asdict(alarm) for alarm in seen.alarms],
-        "read": [list(part) for part in read],
+        "counts": asdict(state.counts),
+        "events": state.events,
+        "stride": state.stride,
+        "alarms": [
+            {
+                "watch": alarm.watch,
+                "at": alarm.n_predictions,
+                "reason": alarm.reason,
+                "acknowledged": alarm.acknowledged,
+            }
+            for alarm in state.alarms
+        ],
+        "read": [list(position) for position in read_positions],
     }
-    names = json.dumps(seen.requests.names).encode()
+    names = json.dumps(state.requests.names).encode()
     arrays = {
         "keys": ledger.keys,
         "flags": ledger.flags,
         "answers": ledger.answers,
-        "items": seen.requests.items,
+        "items": state.requests.items,
         "names": np.frombuffer(names, np.uint8),
-        "sums": seen.requests.sums,
-        "early_keys": np.array([key for key, _ in seen.early], np.uint64),
-        "early_loss": np.array([loss for _, (loss, _) in seen.early], np.float64),
-        "early_label": np.array([label for _, (_, label) in seen.early], np.uint64),
-        "history": np.array(seen.history, np.float64).reshape(len(seen.history), COLUMNS),
+        "sums": state.requests.sums,
+        "early_keys": np.array([key for key, _ in state.early], np.uint64),
+        "early_loss": np.array([loss for _, (loss, _) in state.early], np.float64),
+        "early_label": np.array([label for _, (_, label) in state.early], np.uint64),
+        "history": np.array(state.history, np.float64).reshape(len(state.history), COLUMNS),
     }
-    arrays |= {f"held_{w.name}": w.wager.money for w in seen.watches if w.wager is not None}
-    if plan.reference is not None and seen.urn is not None:
+    arrays |= {f"held_{w.name}": w.wager.money for w in state.watches if w.wager is not None}
+    if plan.reference is not None and state.urn is not None:
         blocks, risk = plan.reference.blocks, plan.reference.risk
         arrays |= {"edges": blocks.edges, "breaks": blocks.tie_breakers, "gaps": blocks.n_gaps}
-        arrays |= {"urn": seen.urn} | ({} if risk is None else {"risk": risk})
+        arrays |= {"urn": state.urn} | ({} if risk is None else {"risk": risk})
     return plain, arrays
 
 
 def from_arrays(
     plain: Mapping[str, Any], arrays: Mapping[str, Array]
-) -> tuple[MonitorPlan, MonitorState, Read]:
-    """Make a monitor of what `to_arrays` gave.
+) -> tuple[MonitorPlan, MonitorState, ReadPositions]:
+    """Restore the parts of a monitor from the result of `to_arrays`.
 
     Raises
     ------
     FileFormatError
-        Another form, or a part that is missing or does not fit the others.
+        If the version is unsupported, or a part is missing or inconsistent with the others.
     """
     json_records.pop_version(dict(plain), "form", _FORMS)
     with json_records.invalid_file_errors("state of a monitor"):
         try:
-            refuse_fields(plain)
-            refuse_arrays(arrays)
-            return _made(plain, arrays)
+            check_fields(plain)
+            check_arrays(arrays)
+            return _build_monitor(plain, arrays)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise FileFormatError(
                 f"a part of the monitor is missing or damaged: {error!r}"
             ) from error
 
 
-def _made(
+def _build_monitor(
     plain: Mapping[str, Any], arrays: Mapping[str, Array]
-) -> tuple[MonitorPlan, MonitorState, Read]:
-    plan = _plan(plain, arrays)
-    watches = zip(plan.begun(), plain["watches"], strict=True)
+) -> tuple[MonitorPlan, MonitorState, ReadPositions]:
+    plan = _build_plan(plain, arrays)
+    watches = zip(plan.initial_watches(), plain["watches"], strict=True)
     owners, losses, labels = (arrays[f"early_{name}"] for name in ("keys", "loss", "label"))
     early = zip(owners.tolist(), zip(losses.tolist(), labels.tolist(), strict=True), strict=True)
     keys, flags, answers = (read_only(arrays[name]) for name in ("keys", "flags", "answers"))
@@ -288,46 +326,52 @@ def _made(
     requests = Requests(
         read_only(arrays["items"]), names, read_only(arrays["sums"]), *map(int, plain["settled"])
     )
-    seen = MonitorState(
+    state = MonitorState(
         ledger=ledger,
         requests=requests,
-        watches=tuple(_watch(watch, told, arrays) for watch, told in watches),
+        watches=tuple(_restore_watch(watch, fields, arrays) for watch, fields in watches),
         counts=Counts(**plain["counts"]),
         urn=read_only(arrays["urn"]) if "urn" in arrays else None,
         early=tuple(early),
         history=tuple(map(tuple, arrays["history"].tolist())),
         events=plain["events"],
         stride=plain["stride"],
-        alarms=tuple(Alarm(**alarm) for alarm in plain["alarms"]),
+        alarms=tuple(
+            Alarm(alarm["watch"], alarm["at"], alarm["reason"], alarm["acknowledged"])
+            for alarm in plain["alarms"]
+        ),
     )
-    return plan, seen, tuple(FilePosition(*position) for position in plain["read"])
+    return plan, state, tuple(FilePosition(*position) for position in plain["read"])
 
 
-def _plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:
-    told = dict(plain["plan"])
-    told["coverage"] = None if told["coverage"] is None else tuple(told["coverage"])
-    known = None
+def _build_plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:
+    options = {_PLAN_ATTRIBUTES.get(key, key): value for key, value in plain["plan"].items()}
+    if options["coverage"] is not None:
+        options["coverage"] = tuple(options["coverage"])
+    reference = None
     if "edges" in arrays:
         blocks = RankBlocks(*(read_only(arrays[name]) for name in ("edges", "breaks", "gaps")))
         spread = float("nan") if plain["spread"] is None else plain["spread"]
-        known = Reference(blocks, read_only(arrays["risk"]) if "risk" in arrays else None, spread)
+        risk = read_only(arrays["risk"]) if "risk" in arrays else None
+        reference = Reference(blocks, risk, spread)
     rule = DecisionRule.from_json(json.dumps(plain["rule"]))
-    return MonitorPlan(rule=rule, reference=known, **told)
+    return MonitorPlan(rule=rule, reference=reference, **options)
 
 
-def _watch(watch: Watch, told: Mapping[str, Any], arrays: Mapping[str, Array]) -> Watch:
+def _restore_watch(watch: Watch, fields: Mapping[str, Any], arrays: Mapping[str, Array]) -> Watch:
     wager = watch.wager
     if wager is not None:
-        held = arrays[f"held_{watch.name}"]
-        if held.shape != wager.money.shape:
-            raise FileFormatError(f"the bets on the {watch.name} have the shape {held.shape}")
-        wager = replace(wager, money=read_only(held), n_values=int(told["steps"]))
-    tally = WatchTally(told["n"], told["total"], told["recent"])
-    return replace(watch, wager=wager, tally=tally, alarmed=told["alarmed"], since=told["since"])
-
-
-def _steps(watch: Watch) -> int:
-    return 0 if watch.wager is None else watch.wager.n_values
+        money = arrays[f"held_{watch.name}"]
+        if money.shape != wager.money.shape:
+            raise FileFormatError(f"the bets on the {watch.name} have the shape {money.shape}")
+        wager = replace(wager, money=read_only(money), n_values=int(fields["steps"]))
+    return replace(
+        watch,
+        wager=wager,
+        tally=WatchTally(fields["n"], fields["total"], fields["recent"]),
+        has_alarm=fields["alarmed"],
+        since=fields["since"],
+    )
 
 
 def _or_none(value: float) -> float | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import ShapeError
-from abstain.monitoring.ledger import keys_of, uniform
+from abstain.monitoring.ledger import hash_names, to_uniform
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
 from abstain.typing import AnyArray, Array
@@ -19,7 +19,7 @@ class ArrivedLabel(NamedTuple):
     """A label: a loss, or the hash of a true class."""
 
     name: str
-    #: The hash of the id, see `keys_of`.
+    #: The hash of the id, see `hash_names`.
     key: int
     #: NaN if the label is a class.
     loss: float
@@ -31,7 +31,7 @@ class Prediction(NamedTuple):
     """A prediction with the numbers that are drawn for it."""
 
     name: str
-    #: The hash of the id, see `keys_of`.
+    #: The hash of the id, see `hash_names`.
     key: int
     #: Uniform numbers: for the position among ties, and for whether the label is requested.
     tie_break: float
@@ -41,14 +41,14 @@ class Prediction(NamedTuple):
     block: int
     #: The expected failure, and the probability that the label is requested.
     predicted: float
-    chance: float
+    label_probability: float
     #: The hash of the predicted class; 0 if there is none.
     answer: int
     #: The label that came in the same line, if one did.
     label: ArrivedLabel | None
 
 
-def predictions_of(
+def build_predictions(
     plan: MonitorPlan,
     ids: Sequence[object],
     confidence: AnyArray,
@@ -62,13 +62,13 @@ def predictions_of(
     values = checks.confidence(confidence, length=n).astype(np.float64)
     if plan.scale == "probability":
         checks.unit_interval(values, "confidence")
-    numbers = keys_of(ids, plan.seed)
-    tie_breaks, draws = uniform(numbers[:, 2]), uniform(numbers[:, 3])
-    blocks = plan.homes(values, uniform(numbers[:, 1]))
+    numbers = hash_names(ids, plan.seed)
+    tie_breaks, draws = to_uniform(numbers[:, 2]), to_uniform(numbers[:, 3])
+    blocks = plan.calibration_blocks(values, to_uniform(numbers[:, 1]))
     predicted = plan.predicted(values, blocks)
     columns = (
         numbers[:, 0], tie_breaks, draws, plan.answered(values), blocks, predicted,
-        plan.chances(predicted), _hashes(classes, n, plan.seed),
+        plan.label_probabilities(predicted), _hashes(classes, n, plan.seed),
     )  # fmt: skip
     return [
         Prediction._make(row)
@@ -81,23 +81,23 @@ def predictions_of(
     ]
 
 
-def labels_of(
+def build_labels(
     plan: MonitorPlan,
     ids: Sequence[object],
     loss: Sequence[float] | Array,
     classes: Sequence[object] | None,
 ) -> list[ArrivedLabel]:
     """Return the labels of a batch; losses are NaN and classes None where there is none."""
-    keys = keys_of(ids, plan.seed)[:, 0].tolist()
+    keys = hash_names(ids, plan.seed)[:, 0].tolist()
     hashes = _hashes(classes, len(ids), plan.seed).tolist()
     losses = np.asarray(loss, np.float64).tolist()
     return list(map(ArrivedLabel._make, zip(map(str, ids), keys, losses, hashes, strict=True)))
 
 
-def arrivals_of(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | ArrivedLabel]:
+def build_arrivals(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | ArrivedLabel]:
     """Return a prediction or a label for each line, in their order."""
-    labeled = [i for i, line in enumerate(lines) if line.labeled]
-    labels = labels_of(
+    labeled = [i for i, line in enumerate(lines) if line.has_label]
+    labels = build_labels(
         plan,
         [lines[i].id for i in labeled],
         [_NAN if (loss := lines[i].loss) is None else loss for i in labeled],
@@ -105,7 +105,7 @@ def arrivals_of(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | A
     )
     by_row = dict(zip(labeled, labels, strict=True))
     rows = [i for i, line in enumerate(lines) if line.confidence is not None]
-    predictions = predictions_of(
+    predictions = build_predictions(
         plan,
         [lines[i].id for i in rows],
         np.array([lines[i].confidence for i in rows], np.float64),
@@ -128,5 +128,5 @@ def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
         raise ShapeError(f"classes must have one entry for each of {n} ids; got {len(classes)}")
     rows = [i for i, name in enumerate(classes) if name is not None]
     if rows:
-        hashes[rows] = keys_of([classes[i] for i in rows], seed)[:, 0]
+        hashes[rows] = hash_names([classes[i] for i in rows], seed)[:, 0]
     return hashes

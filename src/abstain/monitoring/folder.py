@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from abstain._foundation.input_files import check_exists
 from abstain.errors import InputError
-from abstain.monitoring.followed_file import FilePosition, FollowedFile, Read
+from abstain.monitoring.followed_file import FilePosition, FollowedFile, ReadPositions
 from abstain.monitoring.lines import LineBatch
 
 #: The files of a folder that are read.
@@ -38,12 +38,12 @@ class Folder:
         Gets a sentence about each file that is no longer the one that was read.
     """
 
-    def __init__(self, folder: Path, read: Read, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, read: ReadPositions, warn: Callable[[str], None]) -> None:
         self._folder, self._warn = folder, warn
         self._files = {position.name: FollowedFile(position) for position in read}
 
     @property
-    def read(self) -> Read:
+    def read(self) -> ReadPositions:
         """How far each file was read."""
         return tuple(self._files[name].position for name in sorted(self._files))
 

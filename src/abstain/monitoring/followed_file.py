@@ -33,7 +33,7 @@ class FilePosition(NamedTuple):
 
 
 #: A position for each file of a watched folder.
-Read: TypeAlias = tuple[FilePosition, ...]
+ReadPositions: TypeAlias = tuple[FilePosition, ...]
 
 
 #: So many bytes are read at once: the longest line and its end.

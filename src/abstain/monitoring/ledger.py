@@ -42,11 +42,11 @@ class Ledger:
 
     Examples
     --------
-    >>> from abstain.monitoring.ledger import Ledger, LedgerWriter, keys_of
+    >>> from abstain.monitoring.ledger import Ledger, LedgerWriter, hash_names
     >>> writer = LedgerWriter(Ledger.empty())
-    >>> for key, flags in zip(keys_of(["a", "b"], 0)[:, 0].tolist(), [1, 0]):
+    >>> for key, flags in zip(hash_names(["a", "b"], 0)[:, 0].tolist(), [1, 0]):
     ...     writer.append(key, flags, 0)
-    >>> [writer.find(key, -1) for key in keys_of(["b", "c"], 0)[:, 0].tolist()]
+    >>> [writer.find(key, -1) for key in hash_names(["b", "c"], 0)[:, 0].tolist()]
     [1, -1]
     """
 
@@ -181,7 +181,7 @@ class LedgerWriter:
         self._columns, self._is_shared = larger, False
 
 
-def keys_of(names: Sequence[object], seed: int) -> Array:
+def hash_names(names: Sequence[object], seed: int) -> Array:
     """Return four numbers of 64 bits for each name: a key, and three to draw uniform numbers of.
 
     They depend on the name and the seed alone, so that a restart draws the same. A number with a
@@ -199,6 +199,6 @@ def keys_of(names: Sequence[object], seed: int) -> Array:
     return np.frombuffer(made, dtype="<u8").astype(np.uint64).reshape(-1, 4)
 
 
-def uniform(numbers: Array) -> FloatArray:
+def to_uniform(numbers: Array) -> FloatArray:
     """Return numbers of 64 bits as numbers in [0, 1)."""
     return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -82,12 +82,12 @@ class Line:
 
     Examples
     --------
-    >>> from abstain.monitoring.lines import line_of
-    >>> line_of('{"id": 7, "correct": false}', "line 1").loss
+    >>> from abstain.monitoring.lines import parse_line
+    >>> parse_line('{"id": 7, "correct": false}', "line 1").loss
     1.0
     """
 
-    place: str
+    location: str
     id: str
     confidence: float | None = None
     prediction: str | None = None
@@ -95,12 +95,12 @@ class Line:
     label: str | None = None
 
     @property
-    def labeled(self) -> bool:
+    def has_label(self) -> bool:
         """Whether it says how the answer turned out."""
         return self.loss is not None or self.label is not None
 
 
-def line_of(text: str | None, place: str, *, scale: str = "score") -> Line:
+def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line:
     """Read one line.
 
     Parameters
@@ -125,11 +125,11 @@ def line_of(text: str | None, place: str, *, scale: str = "score") -> Line:
         With the place, the rule and the value.
     """
     if text is None:
-        raise FileFormatError(f"{place}: the line is longer than {MAX_LINE:,} bytes")
+        raise FileFormatError(f"{location}: the line is longer than {MAX_LINE:,} bytes")
     try:
-        return _said(parse_object(text), place, scale)
+        return _said(parse_object(text), location, scale)
     except InputError as error:
-        raise FileFormatError(f"{place}: {error}") from error
+        raise FileFormatError(f"{location}: {error}") from error
 
 
 def _said(found: dict[str, Any], place: str, scale: str) -> Line:
@@ -161,7 +161,7 @@ def parse_lines(
         if text is not None and not text.strip():
             continue
         try:
-            line = line_of(text, place, scale=scale)
+            line = parse_line(text, place, scale=scale)
         except FileFormatError as error:
             if on_bad_line(i, error):
                 continue

@@ -1,4 +1,4 @@
-"""`Monitor`: a decision rule in use, and what was seen of it."""
+"""Monitor of a decision rule in use (`Monitor`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.prediction_powered_mean import PredictionPoweredMean, estimates_from_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays
-from abstain.monitoring.arrivals import ArrivedLabel, Prediction, labels_of, predictions_of
-from abstain.monitoring.followed_file import Read
+from abstain.monitoring.arrivals import ArrivedLabel, Prediction, build_labels, build_predictions
+from abstain.monitoring.followed_file import ReadPositions
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.running import RunningMonitor
@@ -27,35 +27,35 @@ _NAN: Final = float("nan")
 
 @dataclass(frozen=True, eq=False)
 class Monitor(NotebookDisplay):
-    """A decision rule in use: what is watched, what was seen, and which alarms were given.
+    """A decision rule in use: what is watched, the observations, and the alarms.
 
-    Made by `start`; `update`, `labels` and `reset` return another one.
+    `start` creates a monitor. It is immutable: `update`, `labels` and `reset` return a new one.
 
     Attributes
     ----------
     plan : MonitorPlan
-        What is watched and promised.
-    seen : MonitorState
-        What came in, and what was found.
-    read : tuple of FilePosition
-        How far each file of a watched folder was read.
+        The watches and their limits.
+    state : MonitorState
+        The observations and alarms.
+    read_positions : tuple of FilePosition
+        Read position of each file of a watched folder.
 
     Examples
     --------
     >>> import numpy as np
     >>> import abstain as ab
     >>> rule = ab.thresholds.DecisionRule("given", 0.5)
-    >>> watching = ab.monitoring.start(rule, max_risk=0.05)
+    >>> monitor = ab.monitoring.start(rule, max_risk=0.05)
     >>> ids = [f"row {i}" for i in range(400)]
-    >>> watching = watching.update(ids, np.linspace(0.4, 1, 400))
-    >>> watching = watching.labels(ids[::-1], loss=np.arange(400) % 5 == 0)
-    >>> [alarm.watch for alarm in watching.alarms]
+    >>> monitor = monitor.update(ids, np.linspace(0.4, 1, 400))
+    >>> monitor = monitor.labels(ids[::-1], loss=np.arange(400) % 5 == 0)
+    >>> [alarm.watch for alarm in monitor.alarms]
     ['risk']
     """
 
     plan: MonitorPlan
-    seen: MonitorState
-    read: Read = ()
+    state: MonitorState
+    read_positions: ReadPositions = ()
 
     # ------------------------------------------------------------------------ what comes in
     def update(
@@ -66,55 +66,56 @@ class Monitor(NotebookDisplay):
         Parameters
         ----------
         ids : sequence of length n
-            A name for each, by which labels find it; a name that is known is not counted again.
+            Id of each prediction, to which its label refers. A prediction with a known id is not
+            counted again.
         confidence : array of shape (n,)
-            Finite, on the scale that `start` was told.
+            Finite confidences on the scale that was passed to `start`.
         prediction : sequence of length n, optional
-            The predicted classes, where labels will be classes too.
+            Predicted classes, required if labels are classes.
 
         Returns
         -------
         Monitor
-            The same, however the predictions are cut into calls.
+            The result does not depend on how the predictions are split into calls.
 
         Raises
         ------
         ShapeError, DomainError
-            Lengths that differ, or a confidence that is not finite or not on the scale.
+            If lengths differ, or if a confidence is not finite or not on the scale.
         """
         if not len(ids):
             return self
-        return self._after(predictions_of(self.plan, ids, confidence, prediction))
+        return self._add(build_predictions(self.plan, ids, confidence, prediction))
 
-    def _after(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
-        running = RunningMonitor(self.plan, self.seen)
+    def _add(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
+        running = RunningMonitor(self.plan, self.state)
         running.take(arrivals)
-        return replace(self, seen=running.done())
+        return replace(self, state=running.done())
 
     def labels(
         self, ids: Sequence[object], loss: AnyArray | None = None, *, label: AnyArray | None = None
     ) -> "Monitor":
-        """Return the monitor after more labels, which may come late, early and in any order.
+        """Return the monitor after more labels, which may arrive late, early and in any order.
 
         Parameters
         ----------
         ids : sequence of length n
-            The names of their predictions.
+            Ids of the predictions.
         loss : array of shape (n,), optional
-            In [0, 1]; 1 is wrong.
+            Losses in [0, 1]; 1 for a wrong prediction.
         label : sequence of length n, optional
-            Instead: the true classes, where the predictions named theirs.
+            Alternatively the true classes, if the predictions have classes.
 
         Returns
         -------
         Monitor
-            A second label of one prediction is counted and not taken.
+            A second label of a prediction is counted but not used.
 
         Raises
         ------
         InputError, ShapeError, DomainError
-            Not one of `loss` and `label`, lengths that differ, a loss outside [0, 1], or a class
-            for a prediction without one.
+            If not exactly one of `loss` and `label` is passed, if lengths differ, if a loss is
+            outside [0, 1], or if the label of a prediction without a class is a class.
         """
         if (loss is None) == (label is None):
             raise InputError("give one of `loss` and `label`")
@@ -127,18 +128,19 @@ class Monitor(NotebookDisplay):
         losses = np.full(len(ids), _NAN)
         if loss is not None:
             losses = checks.unit_interval(checks.loss(loss, length=len(ids)), "loss")
-        return self._after(labels_of(self.plan, ids, losses, label))
+        return self._add(build_labels(self.plan, ids, losses, label))
 
     def reset(self, *names: WatchName) -> "Monitor":
-        """Return the monitor with alarms acknowledged: these watches begin afresh.
+        """Return the monitor with acknowledged alarms; the watches start again.
 
-        By default all whose alarm stands. Each gets its chance of a false alarm anew.
+        By default all watches with an active alarm are reset. Each gets a new probability of a
+        false alarm.
         """
-        wanted = names or tuple(w.name for w in self.watches if w.alarmed)
+        wanted = names or tuple(w.name for w in self.watches if w.has_alarm)
         for name in wanted:
             checks.one_of(name, "name", WATCHES)
         watches = tuple(
-            Watch(w.name, self.plan.wager(w.name), w.bar, since=self.predictions)
+            Watch(w.name, self.plan.wager(w.name), w.alarm_capital, since=self.predictions)
             if w.name in wanted
             else w
             for w in self.watches
@@ -146,14 +148,15 @@ class Monitor(NotebookDisplay):
         known = tuple(
             replace(a, acknowledged=True) if a.watch in wanted else a for a in self.alarms
         )
-        urn = self.plan.urn if "confidence" in wanted else self.seen.urn
-        return replace(self, seen=replace(self.seen, watches=watches, alarms=known, urn=urn))
+        urn = self.plan.urn if "confidence" in wanted else self.state.urn
+        return replace(self, state=replace(self.state, watches=watches, alarms=known, urn=urn))
 
     def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
         """Return the monitor after lines of `abstain.monitoring.lines`, in their order.
 
-        A line that does not fit those before, such as a class for a prediction without one, is an
-        error with its place, or, with a list `skipped`, its message is added there.
+        A line that is invalid after the lines before it raises an error with its location. An
+        example is a class as the label of a prediction without a class. With a list `skipped`, the
+        message is appended to it instead.
         """
 
         def on_bad_line(_: int, error: FileFormatError) -> bool:
@@ -162,104 +165,109 @@ class Monitor(NotebookDisplay):
             skipped.append(str(error))
             return True
 
-        running = RunningMonitor(self.plan, self.seen)
+        running = RunningMonitor(self.plan, self.state)
         running.take_lines(lines, on_bad_line)
-        return replace(self, seen=running.done())
+        return replace(self, state=running.done())
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return all of it as plain values and arrays, for `abstain.save`."""
-        return to_arrays(self.plan, self.seen, self.read)
+        """Return the monitor as JSON values and arrays, for `abstain.save`."""
+        return to_arrays(self.plan, self.state, self.read_positions)
 
     @classmethod
     def from_arrays(cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Monitor":
-        """Make it of what `to_arrays` gave, part by part checked."""
+        """Restore a monitor from the result of `to_arrays`; all parts are validated."""
         return cls(*from_arrays(plain, arrays))
 
-    def at(self, read: Read) -> "Monitor":
-        """Return the monitor with how far the files of a folder were read."""
-        return replace(self, read=read)
+    def with_read_positions(self, read: ReadPositions) -> "Monitor":
+        """Return the monitor with the read positions of the files of a folder."""
+        return replace(self, read_positions=read)
 
-    def keep(self, path: str | Path) -> "Monitor":
-        """Write all of it to a file (.npz), whole or not at all, and return it."""
+    def save(self, path: str | Path) -> "Monitor":
+        """Write the monitor to a file (.npz) in one atomic step, and return it."""
         save(self, path)
         return self
 
     # ------------------------------------------------------------------------ what is known
     @property
     def watches(self) -> tuple[Watch, ...]:
-        """Those of the coverage, the confidences and the risk, as they stand."""
-        return self.seen.watches
+        """The watches of the coverage, the confidences and the risk."""
+        return self.state.watches
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """All alarms that were given, those that were reset too."""
-        return self.seen.alarms
+        """All alarms, including those that were reset."""
+        return self.state.alarms
 
     @property
-    def standing(self) -> tuple[Alarm, ...]:
+    def active_alarms(self) -> tuple[Alarm, ...]:
         """The alarms that were not reset."""
         return tuple(alarm for alarm in self.alarms if not alarm.acknowledged)
 
     @property
     def predictions(self) -> int:
-        """How many predictions were counted."""
-        return self.seen.ledger.end
+        """Number of counted predictions."""
+        return self.state.ledger.end
 
     @property
-    def to_label(self) -> tuple[str, ...]:
-        """The ids whose labels are asked for and have not come, the oldest first."""
-        return tuple(item.name for item in self.seen.requests.each() if item.waits)
+    def requested_ids(self) -> tuple[str, ...]:
+        """Ids of the predictions whose requested labels have not arrived, the oldest first."""
+        return tuple(item.name for item in self.state.requests.iter_items() if item.is_waiting)
 
-    def wanted(self) -> list[dict[str, Any]]:
-        """Return a row for each label that is asked for and has not come.
+    def label_requests(self) -> list[dict[str, Any]]:
+        """Return a row for each requested label that has not arrived.
 
-        With the chance that it was to be asked for, and the failure that is expected.
+        The row contains the probability of the request and the predicted failure.
         """
-        waiting = (item for item in self.seen.requests.each() if item.waits)
-        return [{"id": i.name, "chance": i.chance, "predicted": i.predicted} for i in waiting]
+        return [
+            {"id": item.name, "chance": item.probability, "predicted": item.predicted}
+            for item in self.state.requests.iter_items()
+            if item.is_waiting
+        ]
 
     def estimate(self, *, level: float = 0.95) -> PredictionPoweredMean | None:
-        """Return the risk by the labels that were asked for, with and without predictions.
+        """Estimate the risk from the requested labels, with and without predictions.
 
-        None where no labels are asked for, or none is settled. Where some never come, those that
-        do stand for them: both estimates are then off if these would have said something else.
+        None if no labels are requested or none is settled. If some labels never arrive, the arrived
+        labels represent them. Both estimates are then biased if the missing labels differ.
         """
-        found = self.seen.requests
-        if self.plan.label_share is None or not found.n or (found.missing and not found.labeled):
+        requests = self.state.requests
+        has_only_missing = requests.missing and not requests.labeled
+        if self.plan.label_share is None or not requests.n or has_only_missing:
             return None
         return estimates_from_sums(
-            found.powered(), found.n + found.missing, found.labeled, level=level
+            requests.mean_sums(), requests.n + requests.missing, requests.labeled, level=level
         )
 
     def points(self) -> list[dict[str, float]]:
-        """Return a row for each point of the history, and one for now."""
-        rows = [*self.seen.history, RunningMonitor(self.plan, self.seen).point()]
+        """Return a row for each point of the history, and one for the present state."""
+        rows = [*self.state.history, RunningMonitor(self.plan, self.state).point()]
         return [self.plan.history_row(row) for row in rows if row[0] > 0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each watch: what it saw, what it is held to, how it stands."""
+        """Return a row for each watch: its counts, its limits and its state."""
         return [self._row(watch) for watch in self.watches]
 
     def _row(self, watch: Watch) -> dict[str, Any]:
-        plan, open_ = self.plan, watch.name == "confidence"
-        low, high = (_NAN, _NAN) if open_ else plan.limits(watch)
-        least, most = {
+        plan = self.plan
+        has_limits = watch.name != "confidence"
+        low, high = plan.limits(watch) if has_limits else (_NAN, _NAN)
+        allowed_low, allowed_high = {
             "coverage": plan.coverage or (_NAN, _NAN),
             "confidence": (0.5, 0.5) if plan.reference is not None else (_NAN, _NAN),
             "risk": (_NAN, _NAN if plan.max_risk is None else plan.max_risk),
         }[watch.name]
-        risk_of = watch.name == "risk" and plan.label_share is not None
+        counts_requests = watch.name == "risk" and plan.label_share is not None
         return {
             "watch": watch.name,
-            "n": self.seen.requests.labeled if risk_of else watch.tally.n,
+            "n": self.state.requests.labeled if counts_requests else watch.tally.n,
             "value": plan.mean(watch),
             "low": low,
             "high": high,
-            "least": least,
-            "most": most,
-            "lately": plan.recent_mean(watch),
+            "allowed_low": allowed_low,
+            "allowed_high": allowed_high,
+            "recent": plan.recent_mean(watch),
             "capital": watch.capital,
-            "bar": watch.bar,
+            "alarm_capital": watch.alarm_capital,
             "state": watch.state,
             "since": watch.since,
         }

@@ -1,4 +1,4 @@
-"""What a monitor is to watch, with what chance of a false alarm: fixed before the first look."""
+"""The plan of a monitor: its watches, their limits and the probability of a false alarm."""
 
 import math
 from collections.abc import Sequence
@@ -15,46 +15,46 @@ from abstain.monitoring.watches import RECENT, WATCHES, Watch, WatchName, WatchT
 from abstain.thresholds import DecisionRule
 from abstain.typing import Array, BoolArray, FloatArray, IntArray, Scale
 
-#: The risks that a rule may promise.
+#: The risks for which a rule may have a guarantee.
 RiskKind = Literal["selective risk", "generalized risk"]
 RISKS: Final[tuple[RiskKind, ...]] = get_args(RiskKind)
 
-#: The share of the labels that is asked for evenly, whatever the confidence: no chance is below
-#: this much of the mean, so no estimate rests on a single label.
-EVEN: Final = 0.5
+#: The share of the label requests that is spread uniformly over the answers. Request probabilities
+#: are at least this share of their mean, so that no single label dominates an estimate.
+UNIFORM_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class MonitorPlan:
-    """What is watched and promised; a state is only ever read with the plan that made it.
+    """The watches of a monitor and their limits, which are fixed before the first observation.
 
     Attributes
     ----------
     rule : DecisionRule
         The rule in use.
     delta : float
-        The chance that any of the watches ever gives a false alarm.
+        Probability that any of the watches ever raises a false alarm.
     scale : {"log-odds", "probability", "score"}
-        What the confidences of the stream are measured in.
+        Scale of the confidences of the stream.
     coverage : tuple of float or None
-        Between which the coverage is as it should be; None where nothing says so.
-    uncertain : bool
-        Whether these limits were estimated, for which half of the share of delta is spent.
+        Allowed range of the coverage; None if it is unknown.
+    is_coverage_estimated : bool
+        Whether the range was estimated from the calibration data, which uses half of the share of
+        `delta` of this watch.
     max_risk : float or None
-        What the risk is held to; None where nothing is promised.
-    kind : {"selective risk", "generalized risk"}
-        Which risk.
+        The largest allowed risk; None without a target.
+    risk_kind : {"selective risk", "generalized risk"}
+        The risk to which `max_risk` refers.
     label_share : float or None
-        Of the answers, how many labels are asked for on average; None where labels come by
-        themselves.
+        Mean share of the answers whose labels are requested; None if labels are not requested.
     patience : int
-        After so many more predictions a label that was asked for and did not come is given up.
+        Number of later predictions after which a requested label is given up.
     remember : int
-        So many predictions are known by their ids.
+        Number of predictions whose ids are remembered.
     seed : int
-        Of all that is drawn.
+        Seed of all random numbers.
     reference : Reference or None
-        The calibration data; None where they were not given.
+        Summary of the calibration data, if they were passed.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class MonitorPlan:
     delta: float
     scale: Scale
     coverage: tuple[float, float] | None
-    uncertain: bool
+    is_coverage_estimated: bool
     max_risk: float | None
-    kind: RiskKind
+    risk_kind: RiskKind
     label_share: float | None
     patience: int
     remember: int
@@ -81,154 +81,169 @@ class MonitorPlan:
 
     @property
     def watched(self) -> tuple[WatchName, ...]:
-        """The watches that are on; they share delta evenly."""
-        there = {
+        """Names of the active watches, which share `delta` evenly."""
+        is_active = {
             "coverage": self.coverage is not None,
             "confidence": self.reference is not None,
             "risk": self.max_risk is not None,
         }
-        return tuple(name for name in WATCHES if there[name])
+        return tuple(name for name in WATCHES if is_active[name])
 
-    def chance(self, name: WatchName) -> float:
-        """Return the chance of a false alarm that a watch may spend on its bets."""
+    def false_alarm_probability(self, name: WatchName) -> float:
+        """Return the probability of a false alarm of the bets of a watch."""
         share = self.delta / max(len(self.watched), 1)
-        return share / 2 if name == "coverage" and self.uncertain else share
+        return share / 2 if name == "coverage" and self.is_coverage_estimated else share
 
-    def begun(self) -> tuple[Watch, ...]:
-        """Return the watches as they begin."""
-        return tuple(Watch(name, self.wager(name), 1 / self.chance(name)) for name in WATCHES)
+    def initial_watches(self) -> tuple[Watch, ...]:
+        """Return the watches without observations."""
+        return tuple(
+            Watch(name, self.wager(name), 1 / self.false_alarm_probability(name))
+            for name in WATCHES
+        )
 
     def wager(self, name: WatchName) -> Wager | None:
-        """Return the bets of a watch as they begin; None where it is off."""
+        """Return the initial bets of a watch; None if it is off."""
         if name not in self.watched:
             return None
         if name == "coverage" and self.coverage is not None:
             return wager(*self.coverage)
         if name == "risk" and self.max_risk is not None:
-            return wager(high=self.max_risk * self.least_chance)
-        # Of where a value stands, and of how far from the middle that is.
+            return wager(high=self.max_risk * self.min_label_probability)
+        # Two streams: the p-value of the rank, and its distance from 0.5.
         return wager(0.5, 0.5, streams=(2,))
 
     @property
     def urn(self) -> IntArray | None:
-        """The gaps of the calibration data, before any other confidence was seen."""
+        """The initial counts of the calibration blocks."""
         return None if self.reference is None else self.reference.blocks.n_gaps
 
-    # ------------------------------------------------------------------------ what is looked at
+    # ------------------------------------------------------------------------ single predictions
     def answered(self, confidence: Array) -> BoolArray:
-        """Tell which confidences the rule answers."""
-        found: BoolArray = np.asarray(self.rule.apply(confidence, scale=self.scale), np.bool_)
-        return found
+        """Return a mask of the confidences that the rule accepts."""
+        mask: BoolArray = np.asarray(self.rule.apply(confidence, scale=self.scale), np.bool_)
+        return mask
 
     @property
     def threshold(self) -> float:
-        """The threshold on the scale of the stream."""
-        found = self.rule.threshold_on(self.scale)
-        return math.nan if found is None else found
+        """The threshold on the scale of the stream; NaN if there is none."""
+        threshold = self.rule.threshold_on(self.scale)
+        return math.nan if threshold is None else threshold
 
-    def homes(self, confidence: FloatArray, breaks: FloatArray) -> Array:
-        """Return the block of the calibration data that each confidence falls into."""
+    def calibration_blocks(self, confidence: FloatArray, breaks: FloatArray) -> Array:
+        """Return the block of the calibration data that contains each confidence."""
         if self.reference is None:
             return np.zeros(confidence.size, np.int64)
         return self.reference.blocks.find_blocks(confidence, breaks)
 
-    def predicted(self, confidence: FloatArray, home: Array) -> FloatArray:
-        """Return the chance of a failure that is expected at each confidence, before any label."""
+    def predicted(self, confidence: FloatArray, blocks: Array) -> FloatArray:
+        """Return the predicted probability of a failure at each confidence."""
         if self.reference is not None and self.reference.risk is not None:
-            return np.asarray(self.reference.risk[home])
-        said = said_risk(confidence, self.scale)
-        usual = self.rule.risk if self.rule.risk is not None else self.max_risk or 0.0
-        return np.full(confidence.size, min(usual, 1.0)) if said is None else said
+            return np.asarray(self.reference.risk[blocks])
+        risk = risk_from_confidence(confidence, self.scale)
+        if risk is not None:
+            return risk
+        constant_risk = self.rule.risk if self.rule.risk is not None else self.max_risk or 0.0
+        return np.full(confidence.size, min(constant_risk, 1.0))
 
-    def chances(self, predicted: FloatArray) -> FloatArray:
-        """Return with which chance the label of each answer is asked for."""
+    def label_probabilities(self, predicted: FloatArray) -> FloatArray:
+        """Return the probability with which the label of each answer is requested."""
         share = self.label_share or 1.0
-        if not self._leans:
+        if not self._has_uneven_probabilities:
             return np.full(predicted.size, share)
-        spread = 1.0 if self.reference is None else self.reference.spread
-        lean = EVEN + (1 - EVEN) * spread_of(predicted) / spread
-        return np.minimum(share * lean, 1.0)
+        mean_spread = 1.0 if self.reference is None else self.reference.spread
+        factor = UNIFORM_SHARE + (1 - UNIFORM_SHARE) * spread_of(predicted) / mean_spread
+        return np.minimum(share * factor, 1.0)
 
     @property
-    def least_chance(self) -> float:
-        """The least chance with which the label of an answer is asked for; 1 where none is."""
+    def min_label_probability(self) -> float:
+        """The smallest probability of a label request; 1 if labels are not requested."""
         share = 1.0 if self.label_share is None else self.label_share
-        return share * EVEN if self._leans else share
+        return share * UNIFORM_SHARE if self._has_uneven_probabilities else share
 
     @property
-    def _leans(self) -> bool:
-        """Whether labels are asked for more often where failures are more likely."""
-        known = self.reference is not None and self.reference.spread > 0
-        return self.label_share is not None and known
+    def _has_uneven_probabilities(self) -> bool:
+        """Whether labels are requested with higher probability if failures are more likely."""
+        has_spread = self.reference is not None and self.reference.spread > 0
+        return self.label_share is not None and has_spread
 
     # ------------------------------------------------------------------------ results of a watch
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
-        """Return limits of the coverage or the risk that hold at every moment.
+        """Return confidence limits of the coverage or the risk that hold at all times.
 
         The probability that they ever fail is the share of `delta` of the watch. `tally` replaces
-        the counts of the watch; there are no limits for the confidences.
+        the counts of the watch. The watch of the confidences has no limits.
         """
         counts = tally or watch.tally
-        scale = self.least_chance if watch.name == "risk" else 1.0
-        level = 1 - self.chance(watch.name)
+        scale = self.min_label_probability if watch.name == "risk" else 1.0
+        level = 1 - self.false_alarm_probability(watch.name)
         low, high = anytime_limits(min(counts.total, counts.n), counts.n, level=level)
         return float(np.minimum(low / scale, 1.0)), float(np.minimum(high / scale, 1.0))
 
     def mean(self, watch: Watch) -> float:
-        """Return the coverage, the mean p-value or the risk since the watch began, or NaN."""
-        return watch.tally.mean / (self.least_chance if watch.name == "risk" else 1.0)
+        """Return the coverage, the mean p-value or the risk since the start, or NaN."""
+        return watch.tally.mean / (self.min_label_probability if watch.name == "risk" else 1.0)
 
     def recent_mean(self, watch: Watch) -> float:
-        """Return the mean over about the last 200 values, or NaN."""
+        """Return the weighted mean of about the last 200 values, or NaN."""
         if not watch.tally.n:
             return math.nan
-        return watch.tally.recent / (self.least_chance if watch.name == "risk" else 1.0)
+        return watch.tally.recent_mean / (
+            self.min_label_probability if watch.name == "risk" else 1.0
+        )
 
     def alarm_reason(self, watch: Watch, n_labels: int) -> str:
-        """Return the sentence with the numbers for which a watch gives alarm."""
+        """Return the sentence with the numbers of an alarm."""
         mean, recent = self.mean(watch), self.recent_mean(watch)
-        error = f"(a false alarm with a chance of at most {self.delta / len(self.watched):.4g})"
+        probability = self.delta / len(self.watched)
+        error = f"(probability of a false alarm: at most {probability:.4g})"
         if watch.name == "confidence":
             direction = "lower" if recent < 0.5 else "higher"
             return (
-                "the confidences are no longer distributed as on calibration: of the last "
-                f"{min(watch.tally.n, RECENT)} the mean rank is {recent:.3f} where 0.5 is usual, "
-                f"so they are {direction} or otherwise spread {error}"
+                "the distribution of the confidences differs from that of the calibration data: "
+                f"the mean rank of the last {min(watch.tally.n, RECENT)} is {recent:.3f} instead "
+                f"of 0.5, so they are {direction} or have another spread {error}"
             )
         low, high = self.limits(watch)
-        numbers = f"about {recent:.4g} lately; {mean:.4g} in all, between {low:.4g} and {high:.4g}"
+        numbers = f"{recent:.4g} recently; {mean:.4g} overall, limits {low:.4g} to {high:.4g}"
         if watch.name == "coverage":
-            least, most = self.coverage or (0.0, 1.0)
+            allowed_low, allowed_high = self.coverage or (0.0, 1.0)
+            plural = "s" if watch.tally.n != 1 else ""
             return (
-                f"the share that is answered has left {least:.4g} to {most:.4g}: {numbers}, after "
-                f"{watch.tally.n:,} prediction{'s' if watch.tally.n != 1 else ''} {error}"
+                f"the coverage is outside {allowed_low:.4g} to {allowed_high:.4g}: {numbers}, "
+                f"after {watch.tally.n:,} prediction{plural} {error}"
             )
+        plural = "s" if n_labels != 1 else ""
         return (
-            f"the {self.kind} has risen above the {self.max_risk:.4g} that is promised: {numbers}, "
-            f"by {n_labels:,} label{'s' if n_labels != 1 else ''} {error}"
+            f"the {self.risk_kind} is above the maximum of {self.max_risk:.4g}: {numbers}, from "
+            f"{n_labels:,} label{plural} {error}"
         )
 
     def history_row(self, point: Sequence[float]) -> dict[str, float]:
-        """Return a point of the history with the limits that held there, as a row of a table.
+        """Return a point of the history with its confidence limits, as a row of a table.
 
-        `evidence` is the logarithm of a capital over that of its bar: 1 is the alarm, 0 the start.
+        `evidence` is the logarithm of the capital divided by the logarithm of the alarm capital: 0
+        at the start, 1 at the alarm.
         """
-        events, n_predictions, answers, answered, labels, lost, *capitals = point
-        watches = dict(zip(WATCHES, self.begun(), strict=True))
+        events, n_predictions, n_answers, answered, n_losses, total_loss, *capitals = point
+        watches = dict(zip(WATCHES, self.initial_watches(), strict=True))
         row = {"events": events, "predictions": n_predictions}
-        for name, n, total in (("coverage", answers, answered), ("risk", labels, lost)):
+        for name, n, total in (
+            ("coverage", n_answers, answered),
+            ("risk", n_losses, total_loss),
+        ):
             watch, tally = watches[name], WatchTally(int(n), total)
-            share = self.least_chance if name == "risk" else 1.0
+            scale = self.min_label_probability if name == "risk" else 1.0
             low, high = self.limits(watch, tally) if n else (math.nan, math.nan)
-            row |= {name: tally.mean / share, f"{name}_low": low, f"{name}_high": high}
+            row |= {name: tally.mean / scale, f"{name}_low": low, f"{name}_high": high}
         for name, capital in zip(WATCHES, capitals, strict=True):
-            log_bar = np.log(watches[name].bar)
-            row[f"{name}_evidence"] = float(np.log(capital) / log_bar) if capital > 0 else math.nan
+            log_alarm_capital = np.log(watches[name].alarm_capital)
+            evidence = float(np.log(capital) / log_alarm_capital) if capital > 0 else math.nan
+            row[f"{name}_evidence"] = evidence
         return row
 
 
-def said_risk(confidence: FloatArray, scale: str) -> FloatArray | None:
-    """Return the chance of a failure that a confidence itself says; None where it says none."""
+def risk_from_confidence(confidence: FloatArray, scale: str) -> FloatArray | None:
+    """Return the failure probabilities according to the confidences; None if they have none."""
     if scale == "score":
         return None
     p = confidence if scale == "probability" else special.expit(confidence)

@@ -1,4 +1,4 @@
-"""What is kept of the calibration data: ranks of the confidences, and the risk at each."""
+"""Summary of the calibration data: ranks of the confidences, and the risk in each block."""
 
 from dataclasses import dataclass
 
@@ -14,24 +14,22 @@ from abstain.typing import AnyArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The calibration data in at most 64 blocks, however many there were.
+    """Summary of the calibration data in at most 64 blocks.
 
     Attributes
     ----------
     blocks : RankBlocks
-        Where the confidences lay.
+        Blocks of the confidences.
     risk : ndarray of shape (blocks,) or None
-        The mean loss expected in each block, falling with the confidence; None where the losses
-        are not known.
+        Mean loss of each block, decreasing with the confidence; None without losses.
     spread : float
-        The mean standard deviation of the loss over the calibration samples that are answered;
-        NaN where it is not known.
+        Mean standard deviation of the loss over the accepted calibration samples; NaN if unknown.
 
     Examples
     --------
-    >>> from abstain.monitoring import reference_of
-    >>> known = reference_of([0.2, 0.5, 0.7, 0.9], [1, 1, 0, 0], threshold=0.6)
-    >>> known.blocks.n_gaps.tolist(), known.risk.round(2).tolist()
+    >>> from abstain.monitoring import build_reference
+    >>> reference = build_reference([0.2, 0.5, 0.7, 0.9], [1, 1, 0, 0], threshold=0.6)
+    >>> reference.blocks.n_gaps.tolist(), reference.risk.round(2).tolist()
     ([1, 1, 1, 1, 1], [0.75, 0.67, 0.67, 0.25, 0.25])
     """
 
@@ -41,11 +39,11 @@ class Reference:
 
     @property
     def n(self) -> int:
-        """How many calibration samples there were."""
+        """Number of calibration samples."""
         return int(self.blocks.n_gaps.sum()) - 1
 
 
-def reference_of(
+def build_reference(
     confidence: AnyArray,
     loss: AnyArray | None = None,
     *,
@@ -53,30 +51,31 @@ def reference_of(
     predicted: AnyArray | None = None,
     seed: int = 0,
 ) -> Reference:
-    """Keep of calibration data what a monitor needs.
+    """Summarize calibration data for a monitor.
 
     Parameters
     ----------
     confidence : array of shape (n,)
-        Finite, on the scale of the stream.
+        Finite confidences on the scale of the stream.
     loss : array of shape (n,), optional
-        In [0, 1]; where to look for failures is then known for confidences of any scale.
+        Losses in [0, 1]. With losses, labels are requested where failures are likely, for
+        confidences on any scale.
     threshold : float
-        On that scale: the samples that reach it are answered.
+        Threshold on the scale of the stream.
     predicted : array of shape (n,), optional
-        Without losses: the chances of a failure that the confidences themselves say.
+        If `loss` is None: the probabilities of a failure according to the confidences.
     seed : int
-        Breaks ties.
+        Seed of the random tie-breaking.
 
     Returns
     -------
     Reference
-        Of a size that does not depend on n.
+        A summary whose size does not depend on n.
 
     Raises
     ------
     ShapeError, DomainError
-        Lengths that differ, or values that are not finite.
+        If lengths differ or values are not finite.
     """
     values = checks.confidence(confidence, "calibration").astype(np.float64)
     blocks = rank_blocks(values, rng=seed)
@@ -97,12 +96,12 @@ def reference_of(
 
 
 def spread_of(risk: FloatArray) -> FloatArray:
-    """Return the standard deviation of 0/1 losses of these risks."""
+    """Return the standard deviation of 0/1 losses with these risks."""
     return np.sqrt(np.maximum(risk * (1 - risk), 0.0))
 
 
 def _falling(home: AnyArray, loss: FloatArray, count: int) -> FloatArray:
-    """Return the risk of each block, with one sample of the mean risk added to it."""
+    """Return the decreasing risk of each block, smoothed by one sample of the mean risk."""
     weight: FloatArray = np.bincount(home, minlength=count).astype(np.float64) + 1
     mass: FloatArray = np.bincount(home, weights=loss, minlength=count) + loss.mean()
     ends = isotonic_block_ends(mass[::-1].copy(), weight[::-1].copy())

@@ -1,4 +1,4 @@
-"""Labels that are asked for: a few, with known chances, and what becomes of them."""
+"""Requested labels: a random sample of the answers with known probabilities."""
 
 import math
 from collections.abc import Iterator
@@ -8,51 +8,53 @@ import numpy as np
 
 from abstain.typing import FloatArray
 
-#: How many numbers an item has in an archive.
+#: Number of columns of an item in an archive.
 COLUMNS = 5
-#: How many sums are kept for the estimates.
+#: Number of sums from which the estimates are computed.
 TERMS = 7
 
 
 @dataclass(slots=True)
-class Item:
-    """One answer, in the order of the predictions, and what is known of its label."""
+class RequestItem:
+    """One answer and the request of its label."""
 
-    #: The number of the prediction, from 0.
-    place: int
-    #: The failure expected before any label, and the chance that the label was asked for.
+    #: Number of the prediction, counted from 0.
+    number: int
+    #: Predicted probability of a failure.
     predicted: float
-    chance: float
-    asked: bool
-    #: NaN until it came.
+    #: Probability with which the label is requested.
+    probability: float
+    is_requested: bool
+    #: Loss; NaN until the label arrives.
     loss: float
-    #: The id, where the label was asked for.
+    #: Id of the prediction if the label is requested, else empty.
     name: str = ""
 
     @property
-    def waits(self) -> bool:
-        """Whether nothing can be said yet."""
-        return self.asked and math.isnan(self.loss)
+    def is_waiting(self) -> bool:
+        """Whether the label is requested and has not arrived."""
+        return self.is_requested and math.isnan(self.loss)
 
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """The answers whose labels are awaited, those behind them, and the sums of all before.
+    """Answers from the first one that awaits its label on, and sums over all earlier answers.
 
-    Answers are settled in the order in which they were given, so which label comes first does not
-    matter, and none is settled because of what its label says.
+    Answers are settled in the order of their predictions. The order in which labels arrive has no
+    effect, and no answer is settled because of its label.
 
     Attributes
     ----------
     items : ndarray of shape (k, 5)
-        Place, predicted failure, chance, whether asked, loss of each answer from the first that
-        is awaited on.
+        Number, predicted failure, request probability, whether the label is requested, and loss of
+        each answer.
     names : tuple of str
-        Their ids; empty where the label was not asked for.
+        Ids of the answers; empty if the label is not requested.
     sums : ndarray of shape (7,)
-        Sums of `terms_of` over the answers that are settled or given up.
+        Sums of `sum_terms` over the earlier answers, which are settled or given up.
     n, labeled, missing : int
-        Answers that are settled, those with a label among them, and those given up.
+        Number of settled answers, of settled answers with a label, and of answers that were given
+        up.
     """
 
     items: FloatArray
@@ -64,25 +66,25 @@ class Requests:
 
     @classmethod
     def empty(cls) -> "Requests":
-        """Return those of a monitor that begins."""
+        """Return the requests of a new monitor."""
         return cls(np.zeros((0, COLUMNS)), (), np.zeros(TERMS))
 
-    def each(self) -> Iterator[Item]:
-        """Yield the items, to be changed."""
+    def iter_items(self) -> Iterator[RequestItem]:
+        """Yield the items as mutable records."""
         for row, name in zip(self.items.tolist(), self.names, strict=True):
-            yield Item(int(row[0]), row[1], row[2], bool(row[3]), row[4], name)
+            yield RequestItem(int(row[0]), row[1], row[2], bool(row[3]), row[4], name)
 
     @property
-    def waiting(self) -> int:
-        """How many labels were asked for and have not come."""
+    def n_waiting(self) -> int:
+        """Number of requested labels that have not arrived."""
         return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
 
-    def powered(self) -> FloatArray:
-        """Return the sums of `prediction_powered_mean.estimates_from_sums`, shape (2, 2).
+    def mean_sums(self) -> FloatArray:
+        """Return the arguments of `abstain.inference.powered_mean.mean_of_sums`, shape (2, 2).
 
-        Over the answers that are settled or given up. Where labels never came, those that did
-        stand for these too: each counts by one over its chance and over the share that came. That
-        is right where which labels come has nothing to do with what they say.
+        They cover the settled and the given-up answers. If some labels never arrived, the arrived
+        labels are weighted by the inverse of their request probability and of the share that
+        arrived. This is unbiased if the arrival of a label is independent of its value.
         """
         p, pp, d, dd, pd, m, mm = self.sums.tolist()
         share = self.labeled / (self.labeled + self.missing) if self.missing else 1.0
@@ -90,17 +92,18 @@ class Requests:
         return np.array([both, [m / share, mm / share**2]])
 
 
-def terms_of(predicted: float, correction: float, mass: float) -> tuple[float, ...]:
-    """Return what an answer adds to the sums: so both estimates follow for any share that comes.
+def sum_terms(predicted: float, correction: float, mass: float) -> tuple[float, ...]:
+    """Return the terms of one answer in `Requests.sums`.
 
-    Its predicted failure, the correction of that by the label, and the label alone, these two by
-    one over the chance; and their squares, and the product of the first two.
+    The terms are the predicted failure, its correction by the label and the
+    inverse-probability-weighted loss; their squares; and the product of the first two. The
+    estimates follow from their sums for any share of arrived labels.
     """
     p, d, m = predicted, correction, mass
     return p, p * p, d, d * d, p * d, m, m * m
 
 
-def rows_of(items: "list[Item]") -> tuple[FloatArray, tuple[str, ...]]:
-    """Return items as an array and their names."""
-    rows = [[i.place, i.predicted, i.chance, i.asked, i.loss] for i in items]
+def items_to_array(items: "list[RequestItem]") -> tuple[FloatArray, tuple[str, ...]]:
+    """Return items as an array and a tuple of their ids."""
+    rows = [[i.number, i.predicted, i.probability, i.is_requested, i.loss] for i in items]
     return np.array(rows, np.float64).reshape(-1, COLUMNS), tuple(i.name for i in items)

@@ -12,11 +12,11 @@ from abstain._foundation.arrays import read_only
 from abstain.errors import FileFormatError, InputError
 from abstain.inference.exchangeability import RankCounter
 from abstain.inference.wager import RunningWager
-from abstain.monitoring.arrivals import ArrivedLabel, Prediction, arrivals_of
+from abstain.monitoring.arrivals import ArrivedLabel, Prediction, build_arrivals
 from abstain.monitoring.ledger import ANSWERED, LABELED, LedgerWriter
 from abstain.monitoring.lines import Line, OnBadLine
 from abstain.monitoring.plan import MonitorPlan
-from abstain.monitoring.requests import Item, Requests, rows_of, terms_of
+from abstain.monitoring.requests import RequestItem, Requests, items_to_array, sum_terms
 from abstain.monitoring.state import Counts, MonitorState
 from abstain.monitoring.watches import RECENT, Alarm, Watch, WatchTally
 from abstain.typing import Array
@@ -32,9 +32,9 @@ class RunningWatch:
     """A watch at work."""
 
     def __init__(self, watch: Watch) -> None:
-        self.watch, self.alarmed = watch, watch.alarmed
+        self.watch, self.alarmed = watch, watch.has_alarm
         self._n, self._total = watch.tally.n, watch.tally.total
-        self._recent = watch.tally.recent
+        self._recent = watch.tally.recent_mean
         self._wager = None if watch.wager is None else RunningWager(watch.wager)
 
     def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
@@ -46,7 +46,7 @@ class RunningWatch:
         if wager is None:
             return False
         wager.add(value if bet_on is None else bet_on)
-        if self.alarmed or wager.capital < self.watch.bar:
+        if self.alarmed or wager.capital < self.watch.alarm_capital:
             return False
         self.alarmed = True
         return True
@@ -67,7 +67,7 @@ class RunningWatch:
         if wager is not None and self._wager is not None:
             held = read_only(self._wager.money.copy())
             wager = replace(wager, money=held, n_values=self._wager.n_values)
-        return replace(self.watch, wager=wager, tally=self.tally, alarmed=self.alarmed)
+        return replace(self.watch, wager=wager, tally=self.tally, has_alarm=self.alarmed)
 
 
 class RunningMonitor:
@@ -87,8 +87,8 @@ class RunningMonitor:
             requests.labeled,
             requests.missing,
         )
-        self.items = deque(requests.each())
-        self.awaited = {item.place: item for item in self.items if item.waits}
+        self.items = deque(requests.iter_items())
+        self.awaited = {item.number: item for item in self.items if item.is_waiting}
         self.early = dict(state.early)
         self.history, self.stride = [*state.history], state.stride
         self.events = state.events
@@ -106,7 +106,7 @@ class RunningMonitor:
         A line that does not fit those before it is bad too, and changes nothing.
         """
         try:
-            arrivals = arrivals_of(self.plan, lines)
+            arrivals = build_arrivals(self.plan, lines)
         except InputError as error:
             if len(lines) == 1:
                 on_bad_line(0, _at_line(lines[0], error))
@@ -191,15 +191,17 @@ class RunningMonitor:
         if self.plan.label_share is None:
             return
         if is_answered:
-            is_requested = arrival.draw < arrival.chance
+            is_requested = arrival.draw < arrival.label_probability
             name = arrival.name if is_requested else ""
-            item = Item(number, arrival.predicted, arrival.chance, is_requested, math.nan, name)
+            item = RequestItem(
+                number, arrival.predicted, arrival.label_probability, is_requested, math.nan, name
+            )
             self.items.append(item)
             if is_requested:
                 self.awaited[number] = item
-        elif self.plan.kind == "generalized risk":
+        elif self.plan.risk_kind == "generalized risk":
             # A sample that is not answered has no loss, and no label is needed to know it.
-            self.items.append(Item(number, 0.0, 1.0, asked=False, loss=math.nan))
+            self.items.append(RequestItem(number, 0.0, 1.0, is_requested=False, loss=math.nan))
         self._settle()
 
     def _note(self) -> None:
@@ -262,7 +264,7 @@ class RunningMonitor:
                 return
             item.loss = loss
             self._settle()
-        elif is_answered or self.plan.kind == "generalized risk":
+        elif is_answered or self.plan.risk_kind == "generalized risk":
             if self.risk.add(loss * is_answered):
                 self._alarm(self.risk)
         else:
@@ -271,20 +273,20 @@ class RunningMonitor:
     def _settle(self) -> None:
         """Count the answers of which all is known, in the order in which they were given."""
         items, late = self.items, self.n_predictions - 1 - self.plan.patience
-        least_chance = self.plan.least_chance
-        while items and not (items[0].waits and items[0].place > late):
+        least_chance = self.plan.min_label_probability
+        while items and not (items[0].is_waiting and items[0].number > late):
             item = items.popleft()
-            is_missing = item.waits
-            has_label = item.asked and not is_missing
-            mass = item.loss / item.chance if has_label else 0.0
-            predicted_mass = item.predicted / item.chance if has_label else 0.0
+            is_missing = item.is_waiting
+            has_label = item.is_requested and not is_missing
+            mass = item.loss / item.probability if has_label else 0.0
+            predicted_mass = item.predicted / item.probability if has_label else 0.0
             if is_missing:
-                self.awaited.pop(item.place, None)
+                self.awaited.pop(item.number, None)
                 self.n_missing += 1
             else:
                 self.n_settled += 1
-                self.n_labeled += item.asked
-            terms = terms_of(item.predicted, mass - predicted_mass, mass)
+                self.n_labeled += item.is_requested
+            terms = sum_terms(item.predicted, mass - predicted_mass, mass)
             self.sums = [x + term for x, term in zip(self.sums, terms, strict=True)]
             # A label that never came counts as right: this gives no false alarm.
             if self.risk.add(mass * least_chance):
@@ -303,7 +305,7 @@ class RunningMonitor:
 
     def done(self) -> MonitorState:
         """Return what was seen by now."""
-        items, names = rows_of([*self.items])
+        items, names = items_to_array([*self.items])
         sums = read_only(np.array(self.sums, np.float64))
         settled = self.n_settled, self.n_labeled, self.n_missing
         return MonitorState(
@@ -322,7 +324,7 @@ class RunningMonitor:
 
 def _at_line(line: Line, error: InputError) -> FileFormatError:
     """Return the error with the position of the line."""
-    located = FileFormatError(f"{line.place}: {error}")
+    located = FileFormatError(f"{line.location}: {error}")
     located.__cause__ = error
     return located
 

@@ -1,4 +1,4 @@
-"""`start`: from a decision rule and what is known of it to a monitor that saw nothing yet."""
+"""Create a monitor for a decision rule (`start`)."""
 
 import math
 from typing import Final, get_args
@@ -13,8 +13,8 @@ from abstain.errors import DomainError, InputError
 from abstain.evaluation.rules.data import MAX_LOG_ODDS, score_data
 from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.monitor import Monitor
-from abstain.monitoring.plan import RISKS, MonitorPlan, RiskKind, said_risk
-from abstain.monitoring.reference import Reference, reference_of
+from abstain.monitoring.plan import RISKS, MonitorPlan, RiskKind, risk_from_confidence
+from abstain.monitoring.reference import Reference, build_reference
 from abstain.monitoring.requests import Requests
 from abstain.monitoring.state import MonitorState
 from abstain.predictions import Predictions
@@ -23,8 +23,8 @@ from abstain.typing import AnyArray, FloatArray, Scale
 
 _NAN: Final = float("nan")
 _MIN_DISTANCE: Final = 1e-9
-_NOTHING: Final = (
-    "there is nothing to watch: give `calibration`, `coverage` or `max_risk` "
+_NOTHING_TO_WATCH: Final = (
+    "there is nothing to watch: pass `calibration`, `coverage` or `max_risk` "
     "(--calibration, --coverage, --max-risk)"
 )
 
@@ -42,54 +42,56 @@ def start(
     scale: Scale | None = None,
     seed: int = 0,
 ) -> Monitor:
-    """Begin to watch a decision rule in use.
+    """Create a monitor of a decision rule in use.
 
-    Answers: does the rule still do what it promised, and if not, when would I know?
+    Answers: does the guarantee of the rule still hold, and how soon is a violation detected?
 
     Parameters
     ----------
     rule : DecisionRule
-        With a threshold.
+        A decision rule with one threshold.
     calibration : Predictions or array of shape (n,), optional
-        What the rule was chosen on, or confidences alone. Without it the distribution of the
-        confidences is not watched, and labels are asked for evenly.
+        The calibration data of the rule, or their confidences. Without them, the distribution of
+        the confidences is not watched, and labels are requested with equal probabilities.
     delta : float, default=0.05
-        The chance that *any* watch ever gives a false alarm; the watches share it evenly.
+        Probability that *any* watch ever raises a false alarm. The watches share it evenly.
     coverage : tuple of float, optional
-        Between which the coverage is as it should be. By default what the calibration data leave
-        possible, at a cost of half of this watch's share of `delta`.
+        Allowed range of the coverage. By default the range that is compatible with the calibration
+        data, which uses half of the share of `delta` of this watch.
     max_risk : float, optional
-        What the risk is held to; by default the target of the rule.
+        The largest allowed risk; by default the target of the rule.
     label_share : float, optional
-        Ask for the labels of this share of the answers, more of them where failures are likely.
-        By default labels come by themselves and count as a random sample of the answers.
+        Request the labels of this share of the answers, with higher probability if a failure is
+        likely. By default labels are not requested; all labels that arrive are treated as a random
+        sample of the answers.
     patience : int, default=10_000
-        After so many more predictions a label that was asked for is given up.
+        Number of later predictions after which a requested label is given up.
     remember : int, default=1_000_000
-        So many predictions are known by their ids, at 17 bytes each: at least `patience` where
-        labels are asked for. A label of an older one is not counted.
+        Number of predictions whose ids are remembered, with 17 bytes each. It must be at least
+        `patience` if labels are requested. The label of an older prediction is not counted.
     scale : {"log-odds", "probability", "score"}, optional
-        What the confidences of the stream are; to be given for a rule in log-odds.
+        Scale of the confidences of the stream; required for a rule in log-odds.
     seed : int, default=0
-        Of what is drawn: which labels are asked for, and how ties are broken.
+        Seed of the label requests and of the tie-breaking.
 
     Returns
     -------
     Monitor
-        Its `update` and `labels` take what comes.
+        A monitor without observations. Its methods `update` and `labels` add them.
 
     Raises
     ------
     InputError
-        No rule with a threshold, nothing to watch, or a scale that the rule cannot be brought to.
+        If the rule has no threshold, if there is nothing to watch, or if the threshold cannot be
+        converted to the scale.
     DomainError
-        A chance, share or range that cannot be.
+        If a probability, share or range is invalid.
 
     Notes
     -----
-    The coverage and the risk are bet against as in [1]_, the confidences by conformal p-values
-    [2]_, the labels are asked for as in [3]_. docs/monitoring.md has what each watch assumes, and
-    how long it takes to find a change.
+    The coverage and the risk are tested by betting [1]_, the confidences by conformal p-values
+    [2]_. Labels are requested as in [3]_. docs/monitoring.md describes the assumptions of each
+    watch, and how long it takes to detect a change.
 
     References
     ----------
@@ -103,38 +105,44 @@ def start(
     --------
     >>> import abstain as ab
     >>> rule = ab.thresholds.DecisionRule("given", 0.5)
-    >>> watching = ab.monitoring.start(rule, coverage=(0.7, 0.9), max_risk=0.1)
-    >>> watching.plan.watched
+    >>> monitor = ab.monitoring.start(rule, coverage=(0.7, 0.9), max_risk=0.1)
+    >>> monitor.plan.watched
     ('coverage', 'risk')
     """
-    _refuse_idle(rule)
-    risk, kind = promised(rule, max_risk)
-    delta = _chance(delta, "delta")
-    on_scale, seed = scale_for(rule, scale), _seed(seed)
-    known = None if calibration is None else reference_for(rule, calibration, on_scale, seed)
-    # Limits can be told as soon as it is known how many watches share the chance.
-    there = coverage is not None or (rule.coverage is not None and rule.n > 0)
-    watches = max(there + (known is not None) + (risk is not None), 1)
+    _check_rule(rule)
+    max_risk, risk_kind = resolve_max_risk(rule, max_risk)
+    delta = _check_open_fraction(delta, "delta")
+    scale, seed = resolve_scale(rule, scale), _check_seed(seed)
+    reference = None
+    if calibration is not None:
+        reference = calibration_reference(rule, calibration, scale, seed)
+    # The estimated range of the coverage depends on the number of watches that share `delta`.
+    has_coverage = coverage is not None or (rule.coverage is not None and rule.n > 0)
+    n_watches = max(has_coverage + (reference is not None) + (max_risk is not None), 1)
+    if label_share is not None:
+        label_share = _check_open_fraction(label_share, "label_share")
     plan = MonitorPlan(
         rule=rule,
         delta=delta,
-        scale=on_scale,
-        coverage=coverage_limits(rule, coverage, delta / watches / 2),
-        uncertain=coverage is None,
-        max_risk=risk,
-        kind=kind,
-        label_share=None if label_share is None else _chance(label_share, "label_share"),
+        scale=scale,
+        coverage=coverage_limits(rule, coverage, delta / n_watches / 2),
+        is_coverage_estimated=coverage is None,
+        max_risk=max_risk,
+        risk_kind=risk_kind,
+        label_share=label_share,
         patience=checks.positive_int(patience, "patience"),
         remember=checks.positive_int(remember, "remember"),
         seed=seed,
-        reference=known,
+        reference=reference,
     )
-    _refuse_forgetful(plan)
-    return Monitor(plan, MonitorState(Ledger.empty(), Requests.empty(), plan.begun(), urn=plan.urn))
+    _check_watches_and_memory(plan)
+    return Monitor(
+        plan, MonitorState(Ledger.empty(), Requests.empty(), plan.initial_watches(), urn=plan.urn)
+    )
 
 
-def scale_for(rule: DecisionRule, scale: Scale | None) -> Scale:
-    """Return what the stream is measured in; refuse to guess where a mistake would be silent."""
+def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
+    """Return the scale of the stream; raise InputError if it must be passed explicitly."""
     if scale is not None:
         checks.one_of(scale, "scale", get_args(Scale))
         if rule.threshold_on(scale) is None:
@@ -154,10 +162,10 @@ def scale_for(rule: DecisionRule, scale: Scale | None) -> Scale:
 def coverage_limits(
     rule: DecisionRule, given: tuple[float, float] | None, share: float
 ) -> tuple[float, float] | None:
-    """Return between which the coverage is as on calibration, surely but for `share`.
+    """Return the range of the coverage that contains the true one with probability 1 - share.
 
-    By the inequality of Dvoretzky, Kiefer and Wolfowitz, which holds for all thresholds at once:
-    this one was chosen on the same data.
+    The range follows from the inequality of Dvoretzky, Kiefer and Wolfowitz. It holds uniformly
+    over thresholds, because the threshold was chosen on the same data.
     """
     if given is not None:
         low, high = (checks.fraction(x, "coverage") for x in given)
@@ -179,8 +187,8 @@ def coverage_limits(
     return None if found == (0.0, 1.0) else found
 
 
-def promised(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, RiskKind]:
-    """Return the risk that the answers are held to, if any, and which risk that is."""
+def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, RiskKind]:
+    """Return the largest allowed risk, if any, and the kind of the risk."""
     kind: RiskKind = "generalized risk" if rule.quantity == "generalized risk" else "selective risk"
     if max_risk is None and rule.quantity in RISKS:
         max_risk = rule.target
@@ -196,103 +204,114 @@ def promised(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, 
     return value, kind
 
 
-def refuse_other(
-    found: Monitor, rule: DecisionRule, calibration: object = None, **given: object
+def check_matches_state(
+    monitor: Monitor, rule: DecisionRule, calibration: object = None, **options: object
 ) -> None:
-    """Refuse to go on with a state that is of another rule, or was begun with other options.
+    """Raise InputError if a state belongs to another rule or was created with other options.
 
-    `given` are options of `start` that were said again; the others stay as they were.
+    `options` are options of `start` that were passed again; other options stay unchanged.
     """
-    plan = found.plan
+    plan = monitor.plan
     if rule != plan.rule:
         raise InputError(
-            "the state is that of another rule:\n"
-            f"  there: {plan.rule}\n  here: {rule}\nBegin a state of its own for this one"
+            "the state belongs to another rule:\n"
+            f"  state: {plan.rule}\n  requested: {rule}\nCreate another state for this rule"
         )
-    for name, value in given.items():
-        held = getattr(plan, name)
-        if held != value:
+    for name, value in options.items():
+        stored_value = getattr(plan, name)
+        if stored_value != value:
             raise InputError(
-                f"the state was begun with {name} = {held!r}; got {value!r}. Drop it "
-                f"(--{name.replace('_', '-')}), or begin another state"
+                f"the state was created with {name} = {stored_value!r}; got {value!r}. Drop the "
+                f"option (--{name.replace('_', '-')}), or create another state"
             )
     if calibration is None:
         return
-    known = reference_for(rule, calibration, plan.scale, plan.seed)
-    # Where many confidences tie, the edges of other data may be the same.
-    parts = ("edges", "gaps")
-    held = plan.reference
-    if held is None or not all(
-        np.array_equal(getattr(known.blocks, part), getattr(held.blocks, part)) for part in parts
-    ):
+    reference = calibration_reference(rule, calibration, plan.scale, plan.seed)
+    if plan.reference is None or not _have_same_blocks(reference, plan.reference):
         raise InputError(
-            "the state was begun with other calibration data; drop them (--calibration)"
+            "the state was created with other calibration data; drop them (--calibration)"
         )
 
 
-def _refuse_forgetful(plan: MonitorPlan) -> None:
-    """Refuse to watch nothing, and to wait for a label longer than its prediction is known."""
+def _have_same_blocks(first: Reference, second: Reference) -> bool:
+    # The edges are not sufficient: with many ties, other data can have the same edges.
+    return np.array_equal(first.blocks.edges, second.blocks.edges) and np.array_equal(
+        first.blocks.n_gaps, second.blocks.n_gaps
+    )
+
+
+def _check_watches_and_memory(plan: MonitorPlan) -> None:
+    """Check that a watch is active and that predictions are remembered while labels are awaited."""
     if not plan.watched:
-        raise InputError(_NOTHING)
+        raise InputError(_NOTHING_TO_WATCH)
     if plan.label_share is not None and plan.remember < plan.patience:
-        # A label that is awaited would find its prediction forgotten, and never count.
+        # Otherwise the prediction of an awaited label could be forgotten, and never count.
         raise DomainError(
-            f"`remember` must be at least `patience` ({plan.patience:,}) where labels are asked "
-            f"for; got {plan.remember:,}: remember more, or wait less (--remember, --patience)"
+            f"`remember` must be at least `patience` ({plan.patience:,}) if labels are requested; "
+            f"got {plan.remember:,}: increase `remember`, or decrease `patience` "
+            "(--remember, --patience)"
         )
 
 
-def _refuse_idle(rule: object) -> None:
-    """Refuse what is no decision rule, or one that answers nothing."""
-    if isinstance(rule, DecisionRule) and rule.parts:
-        raise InputError(
-            "`rule` must have one promise, and this one has several parts: monitor rule.part(NAME) "
-            "of each"
-        )
+def _check_rule(rule: object) -> None:
+    """Check that the rule is a decision rule with one threshold."""
     if not isinstance(rule, DecisionRule):
         raise InputError(
             f"`rule` must be a DecisionRule with a threshold; got {type(rule).__name__}"
         )
-    if not rule.attainable:
-        raise InputError(f"`rule` must have a threshold; this one has none: {rule.reason}")
-
-
-def _seed(given: int) -> int:
-    """Return a seed that fits into the key of the hash of the ids."""
-    if type(given) is not int or not 0 <= given < 2**64:
-        raise DomainError(
-            f"`seed` must be an integer of at least 0 and below 2^64; got {short_repr(given)}"
-        )
-    return given
-
-
-def _chance(given: float, name: str) -> float:
-    found = checks.fraction(given, name)
-    if not 0 < found < 1:
-        raise DomainError(f"`{name}` must lie strictly between 0 and 1; got {given!r}")
-    return found
-
-
-def reference_for(rule: DecisionRule, data: object, scale: Scale, seed: int = 0) -> Reference:
-    """Return the calibration data on the scale of the stream."""
-    part = score_data(data, rule.score or None, None)
-    if part.weight is not None:
+    if rule.parts:
         raise InputError(
-            "`calibration` must have no weights: where a confidence stands among samples that "
-            "count unevenly is not known surely"
+            "`rule` must have one guarantee, and this rule has several parts: monitor "
+            "rule.part(NAME) for each"
         )
-    values: FloatArray = np.asarray(part.values, np.float64)
-    computed = isinstance(part.score, ConfidenceScore) and not part.score.own
-    # A bare array is on the scale of the stream, a column on that of the rule.
-    own = scale if part.score is None else part.score.scale if computed else rule.scale
-    if {own, scale} == {"log-odds", "probability"}:
-        turned = special.expit if own == "log-odds" else special.logit
-        values = np.clip(turned(values), -MAX_LOG_ODDS, MAX_LOG_ODDS)
-    at = rule.threshold_on(scale)
-    return reference_of(
-        values,
-        part.loss,
-        threshold=_NAN if at is None else at,
-        predicted=said_risk(values, scale),
+    if not rule.attainable:
+        raise InputError(f"`rule` must have a threshold; this rule has none: {rule.reason}")
+
+
+def _check_seed(seed: int) -> int:
+    """Check that the seed fits into the key of the hash of the ids."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise DomainError(
+            f"`seed` must be an integer of at least 0 and below 2^64; got {short_repr(seed)}"
+        )
+    return seed
+
+
+def _check_open_fraction(value: float, name: str) -> float:
+    fraction = checks.fraction(value, name)
+    if not 0 < fraction < 1:
+        raise DomainError(f"`{name}` must lie strictly between 0 and 1; got {value!r}")
+    return fraction
+
+
+def calibration_reference(
+    rule: DecisionRule, source: object, scale: Scale, seed: int = 0
+) -> Reference:
+    """Summarize the calibration data on the scale of the stream."""
+    data = score_data(source, rule.score or None, None)
+    if data.weight is not None:
+        raise InputError(
+            "`calibration` must have no weights, because the test of the ranks requires samples "
+            "of equal weight"
+        )
+    confidence: FloatArray = np.asarray(data.values, np.float64)
+    data_scale: str
+    if not isinstance(data.score, ConfidenceScore):
+        # An array is on the scale of the stream.
+        data_scale = scale
+    elif data.score.is_user_column:
+        # A confidence column is on the scale of the rule.
+        data_scale = rule.scale
+    else:
+        data_scale = data.score.scale
+    if {data_scale, scale} == {"log-odds", "probability"}:
+        convert = special.expit if data_scale == "log-odds" else special.logit
+        confidence = np.clip(convert(confidence), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+    threshold = rule.threshold_on(scale)
+    return build_reference(
+        confidence,
+        data.loss,
+        threshold=_NAN if threshold is None else threshold,
+        predicted=risk_from_confidence(confidence, scale),
         seed=seed,
     )

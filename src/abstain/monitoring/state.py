@@ -1,4 +1,4 @@
-"""What a monitor saw: everything that changes while a rule is in use."""
+"""The state of a monitor: everything that changes while a rule is in use."""
 
 from dataclasses import dataclass
 
@@ -10,18 +10,18 @@ from abstain.typing import IntArray
 
 @dataclass(frozen=True)
 class Counts:
-    """What was only counted.
+    """Counts of predictions and labels that are not evaluated.
 
     Attributes
     ----------
     replayed : int
-        Predictions whose id was known.
+        Predictions whose id was already known.
     repeated : int
-        Labels of a prediction that had one.
+        Labels of a prediction that already had one.
     abstained : int
-        Labels of predictions that were not answered, which say nothing of a selective risk.
+        Labels of rejected predictions, which have no effect on a selective risk.
     unasked : int
-        Labels that were not asked for, where labels are.
+        Labels that were not requested, if labels are requested.
     """
 
     replayed: int = 0
@@ -32,30 +32,30 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class MonitorState:
-    """What was seen of a rule in use.
+    """Observations of a rule in use.
 
     Attributes
     ----------
     ledger : Ledger
-        Which predictions were counted.
+        The predictions that were counted.
     requests : Requests
-        The labels that were asked for.
+        The labels that were requested.
     watches : tuple of Watch
-        Of the coverage, the confidences and the risk.
+        Watches of the coverage, the confidences and the risk.
     counts : Counts
-        What was only counted.
+        Counts of predictions and labels that are not evaluated.
     urn : ndarray or None
-        How many confidences fell where those of calibration lay.
+        Number of confidences in each block of the calibration data.
     early : tuple
-        Labels whose predictions were not seen yet.
+        Labels whose predictions have not arrived yet.
     history : tuple of tuple of float
-        Points in time, as `abstain.monitoring.running.RunningMonitor.point` makes them.
+        Points of the history; see `abstain.monitoring.running.RunningMonitor.point`.
     events : int
-        Predictions and labels that were taken.
+        Number of accepted predictions and labels.
     stride : int
-        Events between two points of the history.
+        Number of events between two points of the history.
     alarms : tuple of Alarm
-        All that were given, those that were reset too.
+        All alarms, including those that were reset.
     """
 
     ledger: Ledger

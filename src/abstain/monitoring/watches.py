@@ -1,32 +1,32 @@
-"""The watches of a monitor: what each saw, what it bets, and whether it gave alarm."""
+"""The watches of a monitor: their counts, bets and alarms."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from abstain.inference.wager import Wager
 
-#: What is watched, in the order of every table.
+#: Names of the watches, in the order of all tables.
 WATCHES: Final = ("coverage", "confidence", "risk")
 WatchName = Literal["coverage", "confidence", "risk"]
 
-#: Over so many values what is recent is remembered.
+#: Number of values over which `recent_mean` averages.
 RECENT: Final = 200
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """What a watch found, once.
+    """An alarm of a watch.
 
     Attributes
     ----------
     watch : {"coverage", "confidence", "risk"}
-        Which.
-    at : int
-        How many predictions had been seen.
+        The watch that raised the alarm.
+    n_predictions : int
+        Number of predictions at the time of the alarm.
     reason : str
         A sentence with the numbers.
     acknowledged : bool
-        Whether it was reset since.
+        Whether the watch was reset after the alarm.
 
     Examples
     --------
@@ -36,82 +36,83 @@ class Alarm:
     """
 
     watch: WatchName
-    at: int
+    n_predictions: int
     reason: str
     acknowledged: bool = False
 
     @property
     def line(self) -> str:
-        """The line that scripts look for."""
+        """The line that scripts can search for; it begins with ALARM."""
         return f"ALARM {self.watch}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class WatchTally:
-    """What a watch saw since it began or was reset.
+    """Counts of a watch since its start or reset.
 
     Attributes
     ----------
     n : int
-        Values.
+        Number of values.
     total : float
-        Their sum.
-    recent : float
-        Their mean over about the last 200, older ones fading.
+        Sum of the values.
+    recent_mean : float
+        Mean of about the last 200 values, with exponentially decreasing weights.
     """
 
     n: int = 0
     total: float = 0.0
-    recent: float = 0.0
+    recent_mean: float = 0.0
 
     @property
     def mean(self) -> float:
-        """Their mean; NaN of none."""
+        """Mean of the values; NaN without values."""
         return self.total / self.n if self.n else float("nan")
 
     def after(self, value: float) -> "WatchTally":
-        """Return the tally with one more value."""
+        """Return the counts with one more value."""
         n = self.n + 1
         return WatchTally(
-            n, self.total + value, self.recent + (value - self.recent) / min(n, RECENT)
+            n, self.total + value, self.recent_mean + (value - self.recent_mean) / min(n, RECENT)
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """One watch since it began or was reset.
+    """One watch since its start or reset.
 
     Attributes
     ----------
     name : {"coverage", "confidence", "risk"}
-        What it is about.
+        The quantity that is tested.
     wager : Wager or None
-        What it owns; None where there is nothing to hold the stream to.
-    bar : float
-        One over the chance of a false alarm that it may spend: a capital that reaches it is the
-        alarm.
+        State of the bets; None if the watch is off.
+    alarm_capital : float
+        The capital at which the alarm is raised: one over the probability of a false alarm.
     tally : WatchTally
-        What it saw: whether each prediction is answered; the p-values of the confidences; the
-        losses.
-    alarmed : bool
-        Whether its alarm stands.
+        Counts of the values: whether each prediction is answered, the p-values of the confidences,
+        or the losses.
+    has_alarm : bool
+        Whether the watch has raised an alarm that was not reset.
     since : int
-        The predictions before it began.
+        Number of predictions before the start or reset.
     """
 
     name: WatchName
     wager: Wager | None
-    bar: float
+    alarm_capital: float
     tally: WatchTally = WatchTally()
-    alarmed: bool = False
+    has_alarm: bool = False
     since: int = 0
 
     @property
     def capital(self) -> float:
-        """What it owns, 1 at the start; NaN where it is off."""
+        """Capital of the bets, 1 at the start; NaN if the watch is off."""
         return float("nan") if self.wager is None else float(self.wager.capital.mean())
 
     @property
     def state(self) -> Literal["off", "quiet", "alarm"]:
-        """How it stands."""
-        return "off" if self.wager is None else "alarm" if self.alarmed else "quiet"
+        """Whether the watch is off, quiet, or has an alarm."""
+        if self.wager is None:
+            return "off"
+        return "alarm" if self.has_alarm else "quiet"

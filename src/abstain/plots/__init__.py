@@ -1,10 +1,11 @@
-"""Curves as matplotlib figures, each with the table of what it draws.
+"""Figures of curves and results, drawn with matplotlib.
 
-Every display has ``.frame()``, ``.plot(ax=)`` and ``.save(path)``. Those of curves are made with
-``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``, those of
-a checked decision rule or cascade with ``from_checks``, that of a calibration with ``from_check``.
-Those of studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`,
-`VerdictGridDisplay`) take their numbers as they are. matplotlib is loaded when something is drawn.
+Every display has the methods ``.plot(ax=)``, ``.save(path)`` and ``.frame()``, which returns the
+plotted data. Create displays of curves with ``from_predictions`` or ``from_curve``, displays of a
+comparison with ``from_comparison``, displays of a decision rule or a cascade with ``from_checks``,
+and the display of a calibration with ``from_check``. The displays of studies (`SeriesDisplay`,
+`SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`, `VerdictGridDisplay`) take numbers directly.
+matplotlib is imported when a figure is drawn.
 """
 
 from typing import TYPE_CHECKING
@@ -12,8 +13,12 @@ from typing import TYPE_CHECKING
 from abstain._foundation.lazy_imports import lazy_exports
 
 if TYPE_CHECKING:
-    from abstain.plots.across import CriticalDifferenceDisplay as CriticalDifferenceDisplay
-    from abstain.plots.across import PerformanceProfileDisplay as PerformanceProfileDisplay
+    from abstain.plots.across_data_sets import (
+        CriticalDifferenceDisplay as CriticalDifferenceDisplay,
+    )
+    from abstain.plots.across_data_sets import (
+        PerformanceProfileDisplay as PerformanceProfileDisplay,
+    )
     from abstain.plots.agreement import AgreementDisplay as AgreementDisplay
     from abstain.plots.agreement import Pair as Pair
     from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
     from abstain.plots.curves import RiskCoverageDisplay as RiskCoverageDisplay
     from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
     from abstain.plots.forest import ForestDisplay as ForestDisplay
-    from abstain.plots.pictures import Picture as Picture
-    from abstain.plots.pictures import PicturesDisplay as PicturesDisplay
+    from abstain.plots.image_grid import ImageGridDisplay as ImageGridDisplay
+    from abstain.plots.image_grid import LabeledImage as LabeledImage
     from abstain.plots.rank_changes import RankChange as RankChange
     from abstain.plots.rank_changes import RankChangesDisplay as RankChangesDisplay
     from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
@@ -47,7 +52,7 @@ if TYPE_CHECKING:
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
-        across=("CriticalDifferenceDisplay", "PerformanceProfileDisplay"),
+        across_data_sets=("CriticalDifferenceDisplay", "PerformanceProfileDisplay"),
         agreement=("AgreementDisplay", "Pair"),
         bands=("RiskCoverageBandDisplay",),
         calibration=("CalibrationDisplay",),
@@ -63,7 +68,7 @@ else:
         ),
         decision_rule=("DecisionRuleDisplay",),
         forest=("ForestDisplay",),
-        pictures=("Picture", "PicturesDisplay"),
+        image_grid=("ImageGridDisplay", "LabeledImage"),
         rank_changes=("RankChange", "RankChangesDisplay"),
         ranks=("RankBlobDisplay", "RankingChangeDisplay", "RankingChangesDisplay"),
         risk_excess=("RiskExcessDisplay",),

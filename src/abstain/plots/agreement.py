@@ -1,4 +1,4 @@
-"""Two ways to compute one number, against each other: on the diagonal they agree."""
+"""Scatter plot of two computations of the same numbers."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.plots._panels import Panels, grid, legend_below, name_panel, split
-from abstain.plots.style import INK, LIGHT, MUTED, finish, reference_style
+from abstain.plots._panels import Panels, grid_shape, legend_below, name_panel, split_axes
+from abstain.plots.style import INK, LIGHT, MUTED, reference_style, style_axes
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
 _SIZE = (3.5, 3.4)
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One case computed in two ways.
+    """Results of two computations for one case.
 
     Attributes
     ----------
     name : str
-        The case.
+        Name of the case.
     group : str
-        What it is colored by.
+        Group, which determines the color.
     x, y : float
-        The number computed in either way.
+        Results of the two computations.
     panel : str
-        In which panel it is drawn.
+        Panel in which the case is drawn.
 
     Examples
     --------
@@ -47,18 +47,18 @@ class Pair:
 
 @dataclass(eq=False)
 class AgreementDisplay(Panels):
-    """One number computed in two ways: either against the other, or their difference.
+    """Scatter plot of one result against the other, or of their relative difference.
 
-    `plot` passes its options on to every ``Axes.scatter`` (s, alpha).
+    `plot` passes additional options to each call of ``Axes.scatter`` (s, alpha).
 
     Attributes
     ----------
     pairs : tuple of Pair
-        The cases.
+        Cases.
     title, x_title, y_title : str
-        What the figure and its axes show.
-    difference : bool
-        Whether y - x, as a share of x, takes the place of y.
+        Titles of the figure and of its axes.
+    is_relative_difference : bool
+        Whether the y axis shows (y - x) / x instead of y.
 
     Examples
     --------
@@ -72,25 +72,25 @@ class AgreementDisplay(Panels):
     title: str
     x_title: str
     y_title: str
-    difference: bool = False
+    is_relative_difference: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a figure of nothing."""
+        """Check that there is something to plot."""
         if not self.pairs:
             raise InputError("`pairs` must hold at least one case; got none")
 
     @property
     def panels(self) -> list[str]:
-        """The names of the panels, in order."""
+        """Names of the panels, in order."""
         return list(dict.fromkeys(p.panel for p in self.pairs))
 
     @property
     def groups(self) -> list[str]:
-        """What the points are colored by, in order."""
+        """Groups, in the order of their colors."""
         return list(dict.fromkeys(p.group for p in self.pairs))
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a case."""
+        """Return the plotted data as a Polars table with one row per case."""
         import polars as pl
 
         rows = [
@@ -107,12 +107,12 @@ class AgreementDisplay(Panels):
         return pl.DataFrame(rows)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        axes = split(ax, len(self.panels), share_x=False, share_y=False)
+        axes = split_axes(ax, len(self.panels), share_x=False, share_y=False)
         self.ax_ = axes[0]
         handles: dict[str, Any] = {}
         for panel, at in zip(self.panels, axes, strict=True):
             self._draw_panel(at, panel, kwargs, handles)
-        _, columns = grid(len(axes))
+        _, columns = grid_shape(len(axes))
         for i, at in enumerate(axes):
             if i % columns:
                 at.set_ylabel("")
@@ -121,46 +121,46 @@ class AgreementDisplay(Panels):
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        drawn = [p for p in self.pairs if p.panel == panel]
+        panel_pairs = [p for p in self.pairs if p.panel == panel]
         for i, group in enumerate(self.groups):
-            mine = [p for p in drawn if p.group == group]
-            if not mine:
+            group_pairs = [p for p in panel_pairs if p.group == group]
+            if not group_pairs:
                 continue
-            x = np.array([p.x for p in mine])
-            y = np.array([p.y for p in mine])
+            x = np.array([p.x for p in group_pairs])
+            y = np.array([p.y for p in group_pairs])
             style: dict[str, Any] = {
                 "color": LIGHT[i % len(LIGHT)],
-                "marker": _MARKS[i % len(_MARKS)],
+                "marker": _MARKERS[i % len(_MARKERS)],
             }
             style |= {"s": 22, "alpha": 0.85, "linewidths": 0, **kwargs}
-            # Of nothing there is no share.
-            share = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
-            dots = ax.scatter(x, share if self.difference else y, **style)
+            # The relative difference is undefined for x = 0.
+            relative_difference = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
+            dots = ax.scatter(x, relative_difference if self.is_relative_difference else y, **style)
             handles.setdefault(group, dots)
-        self._scale(ax, drawn)
+        self._scale(ax, panel_pairs)
         if panel:
             name_panel(ax, panel)
 
-    def _scale(self, ax: "Axes", drawn: list[Pair]) -> None:
-        both = [value for p in drawn for value in (p.x, p.y)]
-        # Over less than a factor of 5 a logarithmic axis has no room for its numbers.
-        positive = min(both) > 0 and max(both) > 5 * min(both)
-        if positive:
+    def _scale(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
+        values = [value for p in panel_pairs for value in (p.x, p.y)]
+        # A logarithmic axis needs values over at least a factor of 5 for its tick labels.
+        is_logarithmic = min(values) > 0 and max(values) > 5 * min(values)
+        if is_logarithmic:
             ax.set_xscale("log")
-        if self.difference:
+        if self.is_relative_difference:
             ax.axhline(0, **reference_style() | {"color": INK})
         else:
-            if positive:
+            if is_logarithmic:
                 ax.set_yscale("log")
-            ends = [min(both), max(both)]
-            ax.plot(ends, ends, **reference_style() | {"color": INK})
-        if not positive:
+            bounds = [min(values), max(values)]
+            ax.plot(bounds, bounds, **reference_style() | {"color": INK})
+        if not is_logarithmic:
             ax.locator_params(nbins=5)
         ax.set_xlabel(self.x_title, parse_math=False)
         ax.set_ylabel(self.y_title, parse_math=False)
-        finish(ax)
+        style_axes(ax)
         ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.panels), 3)
+        rows, columns = grid_shape(len(self.panels), 3)
         return columns * _SIZE[0] + 0.5, rows * _SIZE[1] + 0.6

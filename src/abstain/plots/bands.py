@@ -1,4 +1,4 @@
-"""Risk-coverage curves with the bands that chance draws around them."""
+"""Risk-coverage curves with confidence bands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import formatting
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import labels, legend_height, name_the_curves
-from abstain.plots.style import COVERAGE, CURVE, RISKS, finish, line_style
+from abstain.plots.labels import add_curve_legend, legend_height, unique_labels
+from abstain.plots.style import COVERAGE_TITLE, CURVE_ID, RISK_TITLES, line_style, style_axes
 from abstain.tables import split_name
 from abstain.typing import BoolArray, Split
 
@@ -20,37 +20,36 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Before the place of a method in the mark of all that is drawn for it.
-METHOD = "method-"
+#: Prefix of the id of all artists of a method; its index follows.
+METHOD_CLASS_PREFIX = "method-"
 
 
-# At small coverage few samples are accepted and the bands reach far up; they would flatten
-# the rest, so the axis is chosen by what lies above this coverage.
-_STEADY = 0.1
+# Bands are wide at low coverage, so only values above this coverage determine the risk axis.
+_MIN_COVERAGE_FOR_AXIS = 0.1
 
-#: A band of the whole curve that speaks only from this coverage on is not drawn.
-_LATE = 0.8
+#: A simultaneous band that starts at a higher coverage is not drawn.
+_MAX_SIMULTANEOUS_START = 0.8
 
 
 @dataclass(eq=False)
 class RiskCoverageBandDisplay(Titled):
-    """Risk against coverage with two bands for each method.
+    """Risk by coverage with two confidence bands for each method.
 
-    The inner band holds the true risk at each coverage by itself; the outer one with thin edges
-    holds the whole true curve at once.
+    The inner band is pointwise. The outer band, with thin edges, is simultaneous for the complete
+    curve.
 
-    `plot` passes its options on to every ``Axes.plot`` of a curve (color, linewidth).
+    `plot` passes additional options to each call of ``Axes.plot`` of a curve (color, linewidth).
 
     Attributes
     ----------
     bands : dict of str to RiskCoverageBand
-        One for each method.
-    where : str
-        The data set, in words, or empty.
-    places : dict of str to int
-        The color of each method; by default in the order of `bands`.
-    known : int
-        How many methods there are, where not all are drawn.
+        Band of each method.
+    data_name : str
+        Name of the data set, or empty.
+    index_by_method : dict of str to int
+        Color index of each method; the default is the order of `bands`.
+    n_methods : int
+        Number of methods of the comparison if not all are drawn, otherwise 0.
 
     Examples
     --------
@@ -74,23 +73,23 @@ class RiskCoverageBandDisplay(Titled):
     """
 
     bands: dict[str, RiskCoverageBand]
-    where: str = ""
-    places: dict[str, int] | None = None
-    known: int = 0
+    data_name: str = ""
+    index_by_method: dict[str, int] | None = None
+    n_methods: int = 0
 
     @classmethod
     def from_curve(cls, band: Mapping[str, RiskCoverageBand]) -> Self:
-        """Take bands by name, as they are.
+        """Create a display from bands by name.
 
         Parameters
         ----------
         band : mapping from name to RiskCoverageBand
-            All selective or all generalized.
+            Bands of one kind of risk.
 
         Returns
         -------
         RiskCoverageBandDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         if not band:
             raise InputError("`band` must hold at least one curve; got an empty mapping")
@@ -105,117 +104,139 @@ class RiskCoverageBandDisplay(Titled):
         kind: str = "selective",
         methods: tuple[str, ...] | None = None,
     ) -> Self:
-        """Take the bands of one data set.
+        """Create a display of the bands of one data set.
 
         Parameters
         ----------
         comparison : Comparison
-            What `compare` returned.
+            Result of `compare`.
         data : tuple of (column, value), optional
-            The data set; may be left out when there is only one.
+            Data set; optional if there is only one.
         kind : {"selective", "generalized"}, default="selective"
-            Mean loss of the accepted, or accepted loss per sample.
+            Kind of risk: mean loss of the accepted samples, or accepted loss per sample.
         methods : tuple of str, optional
-            Which methods; by default all.
+            Names of the methods; the default is all methods.
 
         Returns
         -------
         RiskCoverageBandDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
-        if kind not in RISKS:
+        if kind not in RISK_TITLES:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
         split = formatting.check_comparison(comparison).data_or_only(data)
-        wanted = comparison.methods if methods is None else methods
-        found = {b.method: b for b in comparison.bands if b.data == split}
-        # Only what is drawn is computed.
-        bands = {method: getattr(found[method], kind) for method in wanted if method in found}
+        requested = comparison.methods if methods is None else methods
+        band_by_method = {b.method: b for b in comparison.bands if b.data == split}
+        # Bands are computed on access, so only those of the requested methods are computed.
+        bands = {
+            method: getattr(band_by_method[method], kind)
+            for method in requested
+            if method in band_by_method
+        }
         places = {method: i for i, method in enumerate(comparison.methods)}
-        known = len(found) if len(found) > len(bands) else 0
+        known = len(band_by_method) if len(band_by_method) > len(bands) else 0
         return cls(bands, split_name(split) if split else "", places, known)
 
     @property
     def title(self) -> str:
-        """What the figure shows, in words."""
+        """Title of the figure."""
         band = next(iter(self.bands.values()), None)
         if band is None:
             return "No bands"
-        where = f", {self.where}" if self.where else ""
-        some = f", {len(self.bands)} of {self.known} methods" if self.known else ""
+        data_suffix = f", {self.data_name}" if self.data_name else ""
+        method_suffix = f", {len(self.bands)} of {self.n_methods} methods" if self.n_methods else ""
         level = formatting.format_percent(band.level)
-        said = f"{level} bands: inner at each coverage, outer for the whole curve"
-        if not any(whole(band).any() for band in self.bands.values()):
-            said = f"{level} bands at each coverage; too few samples for one of the whole curve"
-        return f"{band.kind.capitalize()} risk against coverage{where}{some}\n({said})"
+        subtitle = f"{level} confidence bands: inner pointwise, outer simultaneous"
+        if not any(has_simultaneous_band(band).any() for band in self.bands.values()):
+            subtitle = f"{level} pointwise confidence bands; too few samples for simultaneous bands"
+        return (
+            f"{band.kind.capitalize()} risk by coverage{data_suffix}{method_suffix}\n({subtitle})"
+        )
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, the name of the method first."""
+        """Return the plotted data as a Polars table; the first column is the method."""
         import polars as pl
 
-        parts = [
+        tables = [
             band.frame().select(pl.lit(name).alias("method"), pl.all())
             for name, band in self.bands.items()
         ]
-        return pl.concat(parts)
+        return pl.concat(tables)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        written = labels(list(self.bands))
+        label_by_method = unique_labels(list(self.bands))
         for index, (name, band) in enumerate(self.bands.items()):
-            place = index if self.places is None else self.places[name]
-            style = {**line_style(place), "label": written[name], **kwargs, "gid": CURVE}
-            self._draw(axes, band, style, f"{METHOD}{place}")
+            color_index = index if self.index_by_method is None else self.index_by_method[name]
+            style = {
+                **line_style(color_index),
+                "label": label_by_method[name],
+                **kwargs,
+                "gid": CURVE_ID,
+            }
+            self._draw_band(axes, band, style, f"{METHOD_CLASS_PREFIX}{color_index}")
         kinds = {band.kind for band in self.bands.values()}
-        risk = RISKS[kinds.pop()] if len(kinds) == 1 else "Risk"
-        axes.set(xlabel=COVERAGE, ylabel=risk, xlim=(0, 1))
-        axes.set_ylim(0, self._top())
-        finish(axes)
+        risk = RISK_TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
+        axes.set(xlabel=COVERAGE_TITLE, ylabel=risk, xlim=(0, 1))
+        axes.set_ylim(0, self._risk_limit())
+        style_axes(axes)
         if self.bands:
-            name_the_curves(axes)
-        self._mark_lines(axes)
+            add_curve_legend(axes)
+        self._set_method_ids(axes)
 
-    def _draw(self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str) -> None:
+    def _draw_band(
+        self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str
+    ) -> None:
         x, color = band.coverage, style["color"]
         outer: dict[str, Any] = {
             "facecolor": (color, 0.06),
             "edgecolor": (color, 0.6),
             "linewidth": 0.6,
         }
-        speaks = whole(band)
-        if speaks.any():
-            ends = band.low_all[speaks], band.high_all[speaks]
-            ax.fill_between(x[speaks], *ends, **outer, gid=gid)
+        is_simultaneous = has_simultaneous_band(band)
+        if is_simultaneous.any():
+            bounds = band.low_all[is_simultaneous], band.high_all[is_simultaneous]
+            ax.fill_between(x[is_simultaneous], *bounds, **outer, gid=gid)
         inner: dict[str, Any] = {"color": color, "alpha": 0.18, "linewidth": 0}
         ax.fill_between(x, band.low, band.high, **inner, gid=gid)
         ax.plot(x, band.risk, **style)
 
-    def _mark_lines(self, ax: "Axes") -> None:
-        """Mark each curve as its method's, after the legend has found them by their old mark."""
-        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE]
+    def _set_method_ids(self, ax: "Axes") -> None:
+        """Replace the ids of curves and legend entries by ids of their methods."""
+        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
         legend = ax.get_legend()
-        named: list[Any] = [] if legend is None else [*legend.legend_handles, *legend.get_texts()]
-        ours = [part for part in named if part.get_gid() == CURVE]
-        # The lines, the lines beside the names and the names, each in the order of the bands.
-        for i, part in enumerate([*lines, *ours]):
+        legend_artists: list[Any] = (
+            [] if legend is None else [*legend.legend_handles, *legend.get_texts()]
+        )
+        curve_artists = [artist for artist in legend_artists if artist.get_gid() == CURVE_ID]
+        # Curves, legend lines and legend texts, each in the order of the bands.
+        for i, part in enumerate([*lines, *curve_artists]):
             name = list(self.bands)[i % len(self.bands)]
-            place = list(self.bands).index(name) if self.places is None else self.places[name]
-            part.set_gid(f"{METHOD}{place}")
+            color_index = (
+                list(self.bands).index(name)
+                if self.index_by_method is None
+                else self.index_by_method[name]
+            )
+            part.set_gid(f"{METHOD_CLASS_PREFIX}{color_index}")
 
-    def _top(self) -> float | None:
-        return max((_reach(band) for band in self.bands.values()), default=0.0) * 1.05 or None
+    def _risk_limit(self) -> float | None:
+        return (
+            max((_max_plotted_risk(band) for band in self.bands.values()), default=0.0) * 1.05
+            or None
+        )
 
     def _size(self) -> tuple[float, float]:
         width, height = super()._size()
         return width, height + legend_height(self.bands, width)
 
 
-def whole(band: RiskCoverageBand) -> BoolArray:
-    """Tell at which coverages the band of the whole curve is shown: none where it speaks late."""
-    if band.simultaneous_from > _LATE:
+def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
+    """Return the coverages at which the simultaneous band is drawn; none if it starts late."""
+    if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
     return band.coverage >= band.simultaneous_from
 
 
-def _reach(band: RiskCoverageBand) -> float:
-    """Return how far up what is drawn of a band reaches."""
-    drawn = np.where(whole(band), band.high_all, band.high)
-    return float(np.nanmax(np.append(drawn[band.coverage >= _STEADY], 0.0)))
+def _max_plotted_risk(band: RiskCoverageBand) -> float:
+    """Return the maximum of the drawn bands above the minimum coverage."""
+    upper = np.where(has_simultaneous_band(band), band.high_all, band.high)
+    return float(np.nanmax(np.append(upper[band.coverage >= _MIN_COVERAGE_FOR_AXIS], 0.0)))

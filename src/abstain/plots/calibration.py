@@ -1,4 +1,4 @@
-"""Reliability before and after calibration."""
+"""Reliability diagram before and after calibration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots.curves import ReliabilityDisplay
-from abstain.plots.drawable import column
+from abstain.plots.drawable import curve_column
 from abstain.plots.formatting import check_result_type
 from abstain.plots.style import LIGHT, MUTED
 from abstain.typing import FloatArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = "before", "after"
 
-_PERFECT = "95 % lie here if calibrated"
+_BAR_LABEL = "95% range if calibrated"
 
 _STYLES: Mapping[str, dict[str, Any]] = {
     BEFORE: {"color": MUTED, "linestyle": (0, (4, 2)), "linewidth": 1.3},
@@ -28,18 +28,18 @@ _STYLES: Mapping[str, dict[str, Any]] = {
 
 @dataclass(eq=False)
 class CalibrationDisplay(ReliabilityDisplay):
-    """Share right against mean confidence, before (gray) and after calibration.
+    """Accuracy by mean confidence, before (gray) and after calibration.
 
-    On the dotted diagonal confidence means what it says; below it is overconfident. Larger dots
-    hold more samples. The light bars are where 95 % of the dots after calibration would lie if
-    it were perfect: a dot inside its bar is no sign of miscalibration.
+    On the dotted diagonal, accuracy equals confidence; below it, the score is overconfident. Larger
+    dots represent more samples. The light bars contain 95% of the dots of a perfectly calibrated
+    score, so a dot inside its bar does not indicate miscalibration.
 
     Attributes
     ----------
     errors : dict of str to float
-        The ECE of each curve, for the legend.
-    consistent : tuple of arrays of shape (bins,), or None
-        Lower and upper ends of the bars.
+        ECE of each curve, for the legend.
+    consistency_bars : tuple of arrays of shape (bins,), or None
+        Lower and upper bounds of the bars.
 
     Examples
     --------
@@ -55,22 +55,22 @@ class CalibrationDisplay(ReliabilityDisplay):
     always_named: ClassVar[bool] = True
 
     errors: dict[str, float] = field(default_factory=dict)
-    consistent: tuple[FloatArray, FloatArray] | None = None
+    consistency_bars: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def from_check(cls, check: CalibrationCheck) -> Self:
-        """Take the curves of a check as they are.
+        """Create a display from a calibration check.
 
         Parameters
         ----------
         check : CalibrationCheck
-            What `calibration_check` returned. Where the score was no probability before, there
-            is no curve of it.
+            Result of `calibration_check`. The curve before calibration is omitted if the score was
+            not a probability.
 
         Returns
         -------
         CalibrationDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         ece = check_result_type(check, CalibrationCheck, "check", "calibration_check").ece
         curves: dict[str, ReliabilityCurve] = {}
@@ -81,28 +81,28 @@ class CalibrationDisplay(ReliabilityDisplay):
         return cls(curves, {BEFORE: ece.before, AFTER: ece.after}, bars)
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, "before" or "after" first."""
+        """Return the plotted data as a Polars table; the first column is "before" or "after"."""
         import polars as pl
 
         table = super().frame()
-        if self.consistent is None:
+        if self.consistency_bars is None:
             return table
         names = ("consistent_low", "consistent_high")
-        bars = pl.DataFrame(dict(zip(names, self.consistent, strict=True)), nan_to_null=True)
+        bars = pl.DataFrame(dict(zip(names, self.consistency_bars, strict=True)), nan_to_null=True)
         after = table.filter(pl.col("score") == AFTER).hstack(bars)
         before = table.filter(pl.col("score") != AFTER)
         return pl.concat([before, after], how="diagonal")
 
     def _style(self, index: int, name: str) -> dict[str, Any]:
-        del index  # before and after have looks of their own
+        del index  # the style depends on the name only
         error = self.errors.get(name)
         label = name if error is None else f"{name} (ECE {error:.4f})"
         return {**_STYLES.get(name, {}), "label": label}
 
     def _draw_reference(self, ax: "Axes") -> None:
         super()._draw_reference(ax)
-        if self.consistent is None:
+        if self.consistency_bars is None:
             return
-        x = column(self.curves[AFTER], self.x)
+        x = curve_column(self.curves[AFTER], self.x)
         style: dict[str, Any] = {"colors": MUTED, "alpha": 0.22, "linewidth": 5, "zorder": 1.5}
-        ax.vlines(x, *self.consistent, label=_PERFECT, **style)
+        ax.vlines(x, *self.consistency_bars, label=_BAR_LABEL, **style)

@@ -1,4 +1,4 @@
-"""Displays of curves: risk against coverage, ROC of failures, a metric, reliability, retention."""
+"""Displays of risk-coverage, failure ROC, metric-coverage, reliability and retention curves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -25,24 +25,30 @@ from abstain.curves.risk_coverage import (
     thin,
 )
 from abstain.errors import InputError
-from abstain.plots.drawable import CurveT, Display, by_score, column
-from abstain.plots.style import BINS, COVERAGE, CURVE, RISKS, reference_style
+from abstain.plots.drawable import CurveT, Display, curve_column, curves_by_name
+from abstain.plots.style import (
+    COVERAGE_TITLE,
+    CURVE_ID,
+    RELIABILITY_TITLES,
+    RISK_TITLES,
+    reference_style,
+)
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: More vertices than this are thinned before they are drawn and tabled.
-_VERTICES = 2000
+#: Curves with more vertices are thinned in figures and tables.
+_MAX_VERTICES = 2000
 
 
 @dataclass(eq=False)
 class RiskCoverageDisplay(Display[RiskCoverageCurve]):
-    """Risk against coverage, with the working points worth choosing marked.
+    """Risk by coverage, with marks at efficient working points.
 
-    Straight segments join the vertices, as the trapezoid of AURC and AUGRC has them. No
-    threshold lies between two vertices: where many samples are tied the segment is long.
-    Curves of more than about 2000 vertices are thinned for drawing and in the table.
+    Straight segments connect the vertices, as in the trapezoidal AURC and AUGRC. There is no
+    threshold between two vertices, so many tied samples lead to a long segment. Curves with more
+    than about 2,000 vertices are thinned in the figure and in the table.
 
     Examples
     --------
@@ -64,23 +70,23 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         kind: Kind = "selective",
         weight: AnyArray | None = None,
     ) -> Self:
-        """Compute the curves.
+        """Compute the curves from confidences and losses.
 
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            Higher means more trusted; several scores by name.
+            Confidence scores; a higher value is more trusted. Pass a mapping for several scores.
         loss : array of shape (n,)
-            Finite and non-negative; 1 for an error under 0/1 loss.
+            Loss of each sample, finite and non-negative; 1 for an error with 0/1 loss.
         kind : {"selective", "generalized"}, default="selective"
-            Mean loss of the accepted, or accepted loss per sample.
+            Kind of risk: mean loss of the accepted samples, or accepted loss per sample.
         weight : array of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         RiskCoverageDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         functions = {
             "selective": risk_coverage_curve,
@@ -88,7 +94,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         }
         if kind not in functions:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
-        return cls(by_score(confidence, lambda c: functions[kind](c, loss, weight=weight)))
+        return cls(curves_by_name(confidence, lambda c: functions[kind](c, loss, weight=weight)))
 
     def plot(
         self, ax: "Axes | None" = None, *, usable: bool = True, steps: bool = False, **kwargs: Any
@@ -98,12 +104,12 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; the default is a new figure.
         usable : bool, default=True
-            Mark the vertices that no larger coverage matches in selective risk.
+            Whether to mark the vertices for which no larger coverage has as low a selective risk.
         steps : bool, default=False
-            Keep the risk of a vertex until the next one instead of joining them: what a
-            threshold really gives between two distinct confidences.
+            Whether to draw steps instead of straight segments: the risk of a threshold between two
+            distinct confidences.
         **kwargs
             Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
 
@@ -120,23 +126,28 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         return self
 
     def _mark_usable(self, ax: "Axes") -> None:
-        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE]
-        drawn = lines[-len(self.curves) :]
-        for line, curve in zip(drawn, self.curves.values(), strict=True):
-            kept = self._drawn(curve)
-            at = column(kept, "usable")
-            x, y = column(kept, self.x)[at], column(kept, self.y)[at]
+        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
+        curve_lines = lines[-len(self.curves) :]
+        for line, curve in zip(curve_lines, self.curves.values(), strict=True):
+            thinned = self._for_drawing(curve)
+            is_usable = curve_column(thinned, "usable")
+            x, y = (
+                curve_column(thinned, self.x)[is_usable],
+                curve_column(thinned, self.y)[is_usable],
+            )
             ax.scatter(x, y, s=9, color=line.get_color(), linewidths=0, zorder=3)
 
-    def _drawn(self, curve: RiskCoverageCurve) -> RiskCoverageCurve:
+    def _for_drawing(self, curve: RiskCoverageCurve) -> RiskCoverageCurve:
         on_host = {
-            f.name: getattr(curve, f.name) if f.name in {"kind", "total"} else column(curve, f.name)
+            f.name: getattr(curve, f.name)
+            if f.name in {"kind", "total"}
+            else curve_column(curve, f.name)
             for f in fields(curve)
         }
-        return thin(RiskCoverageCurve(**on_host), vertices=_VERTICES)
+        return thin(RiskCoverageCurve(**on_host), vertices=_MAX_VERTICES)
 
-    def _draw(self, ax: "Axes", curve: RiskCoverageCurve, style: dict[str, Any]) -> None:
-        super()._draw(ax, curve, style)
+    def _draw_curve(self, ax: "Axes", curve: RiskCoverageCurve, style: dict[str, Any]) -> None:
+        super()._draw_curve(ax, curve, style)
         # From the first vertex to coverage 0: the selective risk is taken as flat there, the
         # generalized risk starts at the origin.
         first = curve.risk[0] if curve.kind == "selective" else 0.0
@@ -145,11 +156,11 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
 
     def _titles(self) -> tuple[str, str]:
         kinds = {curve.kind for curve in self.curves.values()}
-        risk = RISKS[kinds.pop()] if len(kinds) == 1 else "Risk"
-        return COVERAGE, risk
+        risk = RISK_TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
+        return COVERAGE_TITLE, risk
 
 
-class _OfLosses(Display[CurveT]):
+class _LossCurveDisplay(Display[CurveT]):
     """Curves that need nothing but confidences, losses and weights."""
 
     #: From confidences and losses to the curve.
@@ -163,12 +174,12 @@ class _OfLosses(Display[CurveT]):
         *,
         weight: AnyArray | None = None,
     ) -> Self:
-        """Compute the curves.
+        """Compute the curves from confidences and losses.
 
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            Higher means more trusted; several scores by name.
+            Confidence scores; a higher value is more trusted. Pass a mapping for several scores.
         loss : array of shape (n,)
             Finite and non-negative. 1 for a failure, 0 for a success in an ROC curve; in [0, 1]
             where it is an accuracy that is drawn.
@@ -178,13 +189,13 @@ class _OfLosses(Display[CurveT]):
         Returns
         -------
         Self
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
-        return cls(by_score(confidence, lambda c: cls.compute(c, loss, weight=weight)))
+        return cls(curves_by_name(confidence, lambda c: cls.compute(c, loss, weight=weight)))
 
 
 @dataclass(eq=False)
-class FailureRocDisplay(_OfLosses[FailureRocCurve]):
+class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
     """Successes kept against failures let through; the dotted diagonal knows nothing.
 
     Examples
@@ -232,12 +243,12 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         thresholds: AnyArray | None = None,
         weight: AnyArray | None = None,
     ) -> Self:
-        """Compute the curves.
+        """Compute the curves from confidences and losses.
 
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            Higher means more trusted; several scores by name.
+            Confidence scores; a higher value is more trusted. Pass a mapping for several scores.
         loss : array of shape (n,)
             Finite and non-negative.
         metric : "selective_accuracy" or callable, default="selective_accuracy"
@@ -251,7 +262,7 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         Returns
         -------
         MetricCoverageDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
 
         def curve(c: AnyArray) -> MetricCoverageCurve:
@@ -259,23 +270,23 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
                 c, loss, metric=metric, thresholds=thresholds, weight=weight
             )
 
-        return cls(by_score(confidence, curve))
+        return cls(curves_by_name(confidence, curve))
 
     def _titles(self) -> tuple[str, str]:
         names = {curve.metric for curve in self.curves.values()}
         title = names.pop().replace("_", " ") if len(names) == 1 else "value"
-        return COVERAGE, title
+        return COVERAGE_TITLE, title
 
 
-# Area of the dot of a bin that holds nothing and of one that holds everything, in points^2.
-_SMALLEST, _LARGEST = 8.0, 160.0
+# Areas of the dots of an empty bin and of a bin with all samples, in square points.
+_MIN_DOT_AREA, _MAX_DOT_AREA = 8.0, 160.0
 
 
 @dataclass(eq=False)
 class ReliabilityDisplay(Display[ReliabilityCurve]):
-    """Share right against mean confidence; larger dots hold more samples.
+    """Accuracy by mean confidence; larger dots represent more samples.
 
-    On the dotted diagonal confidence means what it says; below it is overconfident.
+    On the dotted diagonal, accuracy equals confidence; below it, the score is overconfident.
 
     Examples
     --------
@@ -298,50 +309,51 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         binning: Binning = "equal_width",
         weight: AnyArray | None = None,
     ) -> Self:
-        """Compute the curves.
+        """Compute the curves from confidences and losses.
 
         Parameters
         ----------
         confidence : array of shape (n,), or mapping from name to array
-            In [0, 1], read as the probability of being right; several scores by name.
+            Confidence scores in [0, 1], interpreted as the probability of a correct answer. Pass a
+            mapping for several scores.
         loss : array of shape (n,)
-            In [0, 1]; 1 for an error under 0/1 loss.
+            Loss of each sample in [0, 1]; 1 for an error with 0/1 loss.
         bins : int, default=15
             Number of bins.
         binning : {"equal_width", "equal_mass"}, default="equal_width"
-            Bins of equal width in confidence, or of about equal weight.
+            Whether bins have equal width in confidence or about equal weight.
         weight : array of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         ReliabilityDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
 
         def curve(c: AnyArray) -> ReliabilityCurve:
             return reliability_curve(c, loss, bins=bins, binning=binning, weight=weight)
 
-        return cls(by_score(confidence, curve))
+        return cls(curves_by_name(confidence, curve))
 
-    def _draw(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
-        (line,) = ax.plot(column(curve, self.x), column(curve, self.y), **style)
-        share = column(curve, "weight") / curve.total
-        size = _SMALLEST + (_LARGEST - _SMALLEST) * share
+    def _draw_curve(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
+        (line,) = ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
+        share = curve_column(curve, "weight") / curve.total
+        size = _MIN_DOT_AREA + (_MAX_DOT_AREA - _MIN_DOT_AREA) * share
         color = line.get_color()
-        dots = (column(curve, self.x), column(curve, self.y))
+        dots = (curve_column(curve, self.x), curve_column(curve, self.y))
         ax.scatter(*dots, s=size, color=color, linewidths=0, zorder=3, clip_on=False)
 
     def _draw_reference(self, ax: "Axes") -> None:
         ax.plot([0, 1], [0, 1], label="_diagonal", **reference_style())
 
     def _titles(self) -> tuple[str, str]:
-        return BINS
+        return RELIABILITY_TITLES
 
 
 @dataclass(eq=False)
-class RetentionDisplay(_OfLosses[ErrorRetentionCurve]):
-    """Mean loss when the rejected samples go to an oracle, against the share kept.
+class RetentionDisplay(_LossCurveDisplay[ErrorRetentionCurve]):
+    """Mean loss by retention, if an oracle answers the rejected samples.
 
     Examples
     --------
@@ -357,12 +369,12 @@ class RetentionDisplay(_OfLosses[ErrorRetentionCurve]):
     compute = staticmethod(error_retention_curve)
 
     def _titles(self) -> tuple[str, str]:
-        return "Retention (share the model answers)", "Mean loss, an oracle answering the rest"
+        return "Retention (share of samples answered by the model)", "Mean loss with an oracle"
 
 
 @dataclass(eq=False)
-class AccuracyRejectionDisplay(_OfLosses[AccuracyRejectionCurve]):
-    """Accuracy of the accepted against the share rejected.
+class AccuracyRejectionDisplay(_LossCurveDisplay[AccuracyRejectionCurve]):
+    """Accuracy of the accepted samples by rejection rate.
 
     Examples
     --------
@@ -378,11 +390,11 @@ class AccuracyRejectionDisplay(_OfLosses[AccuracyRejectionCurve]):
     compute = staticmethod(accuracy_rejection_curve)
 
     def _titles(self) -> tuple[str, str]:
-        return "Rejection (share rejected)", "Accuracy of the accepted"
+        return "Rejection rate", "Accuracy of accepted samples"
 
 
 def display_of(curve: object) -> Display[Any]:
-    """Return the display of a curve, not drawn yet."""
+    """Return the display for a curve."""
     kinds: dict[type, type[Display[Any]]] = {
         RiskCoverageCurve: RiskCoverageDisplay,
         FailureRocCurve: FailureRocDisplay,

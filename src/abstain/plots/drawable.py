@@ -1,4 +1,4 @@
-"""What every figure can do: be a table, be drawn, be saved; and what those of curves share."""
+"""Base classes of all figures, and of figures of curves."""
 
 import io
 import os
@@ -13,8 +13,8 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.plots.labels import head, legend_height, name_the_curves
-from abstain.plots.style import CURVE, finish, line_style, lone_axes, new_axes
+from abstain.plots.labels import add_curve_legend, legend_height, set_figure_title
+from abstain.plots.style import CURVE_ID, axes_without_window, line_style, new_axes, style_axes
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-# The same numbers give the same bytes: no date in the file, no random names inside it.
+# Files are reproducible: no date and no random ids.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
     ".png": {},
 }
-# Letters stay letters in a PDF (journals refuse Type 3 fonts).
+# Text in PDF files uses TrueType fonts, because some journals reject Type 3 fonts.
 _SETTINGS: Any = {"svg.hashsalt": "abstain", "pdf.fonttype": 42}
-# No figure is laid out unless it is asked for.
-_UNLAID: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+# Disable automatic layout.
+_NO_LAYOUT: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
-#: Fields and entries that the text of a display names.
-_MOST_FIELDS = 6
-_MOST_ENTRIES = 5
+#: Maximum number of fields and of entries in the representation of a display.
+_MAX_FIELDS = 6
+_MAX_ENTRIES = 5
 
 
-def _summary(value: Any) -> str:
-    """Write a field of a display in a few words: names of entries, sizes of arrays."""
+def _summarize_field(value: Any) -> str:
+    """Summarize a field of a display: names of entries, or shapes of arrays."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, Mapping):
         names = [repr(name) for name in value]
-        more = ", ..." if len(names) > _MOST_ENTRIES else ""
-        return "{" + ", ".join(names[:_MOST_ENTRIES]) + more + "}"
+        more = ", ..." if len(names) > _MAX_ENTRIES else ""
+        return "{" + ", ".join(names[:_MAX_ENTRIES]) + more + "}"
     if hasattr(value, "shape"):
         return f"array of shape {tuple(value.shape)}"
     if isinstance(value, Sequence):
@@ -56,7 +56,7 @@ def _summary(value: Any) -> str:
 
 @dataclass(eq=False)
 class Drawable(ABC):
-    """A figure and the table of what it draws.
+    """A figure and the table of its data.
 
     Attributes
     ----------
@@ -67,148 +67,153 @@ class Drawable(ABC):
     ax_: "Axes | None" = field(default=None, init=False, repr=False)
     figure_: "Figure | SubFigure | None" = field(default=None, init=False, repr=False)
 
-    _alone: bool = field(default=False, init=False, repr=False)
+    _has_own_figure: bool = field(default=False, init=False, repr=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep the short text of this class, which `dataclass` would replace by all numbers."""
+        """Keep the short representation, which `dataclass` would replace."""
         super().__init_subclass__(**kwargs)
         cls.__repr__ = Drawable.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        """Name what it holds, without the numbers."""
-        shown = [f"{f.name}={_summary(getattr(self, f.name))}" for f in fields(self) if f.repr]
-        contents = ", ".join(shown[:_MOST_FIELDS])
+        """Return a short representation without numbers."""
+        fields_text = [
+            f"{f.name}={_summarize_field(getattr(self, f.name))}" for f in fields(self) if f.repr
+        ]
+        contents = ", ".join(fields_text[:_MAX_FIELDS])
         return f"{type(self).__name__}({contents}; .frame() has the numbers, .plot() draws them)"
 
     @abstractmethod
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table."""
+        """Return the plotted data as a Polars table."""
 
     @abstractmethod
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw it."""
+        """Draw the figure."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
-        """Write the figure to a file, drawing it first if it is not drawn yet.
+        """Write the figure to a file; draw it first if it is not drawn yet.
 
         Parameters
         ----------
         path : path-like
-            Ends in ``.svg``, ``.pdf`` or ``.png``; the folder must exist.
+            Path with the suffix ``.svg``, ``.pdf`` or ``.png``; the folder must exist.
         dpi : float, default=200
-            Dots per inch of a PNG.
+            Resolution of PNG files, in dots per inch.
 
         Returns
         -------
         pathlib.Path
-            The file written.
+            Path of the file.
 
         Raises
         ------
         InputError
-            If the ending is another one, or the file cannot be written.
+            If the suffix is not supported, or the file cannot be written.
         """
-        place = Path(path)
-        write_atomically(place, self.image(place.suffix, dpi=dpi))
-        return place
+        file_path = Path(path)
+        write_atomically(file_path, self.image(file_path.suffix, dpi=dpi))
+        return file_path
 
     def image(
-        self, suffix: str, *, dpi: float = 200, letters: bool = False, **drawing: Any
+        self, suffix: str, *, dpi: float = 200, keep_text: bool = False, **plot_options: Any
     ) -> bytes:
         """Return the figure as the content of a file.
 
-        `letters` keeps the text of an SVG as text; `drawing` goes to `plot` if that is still to
-        be done.
+        `keep_text` keeps the text of an SVG as text instead of paths. `plot_options` are passed to
+        `plot` if the figure is not drawn yet.
         """
         import matplotlib as mpl
 
-        kind = suffix.lower()
-        if kind not in _METADATA:
+        suffix_lower = suffix.lower()
+        if suffix_lower not in _METADATA:
             raise InputError(
-                f"the name of a figure's file must end in .svg, .pdf or .png; got {suffix!r}"
+                f"the suffix of a figure file must be .svg, .pdf or .png; got {suffix!r}"
             )
         if self.figure_ is None:
-            self._draw_alone(drawing)
-        whole: Any = self.figure_
-        # What was left empty around a figure of its own is cut off. Asked for by name, "tight"
-        # would draw the figure once more to find out.
+            self._plot_on_own_figure(plot_options)
+        figure: Any = self.figure_
+        # Crop the empty margin. The option "tight" of savefig would draw the figure once more.
         margin = mpl.rcParams["savefig.pad_inches"]
-        box = whole.get_tightbbox().padded(margin) if self._alone else None
+        box = figure.get_tightbbox().padded(margin) if self._has_own_figure else None
         content = io.BytesIO()
-        settings = {**_SETTINGS, "svg.fonttype": "none"} if letters else _SETTINGS
+        settings = {**_SETTINGS, "svg.fonttype": "none"} if keep_text else _SETTINGS
         with mpl.rc_context(settings):
-            # Of a part of a figure, the whole figure.
-            whole.figure.savefig(
-                content, format=kind[1:], dpi=dpi, metadata=_METADATA[kind], bbox_inches=box
+            # For a subfigure, this is the complete figure.
+            figure.figure.savefig(
+                content,
+                format=suffix_lower[1:],
+                dpi=dpi,
+                metadata=_METADATA[suffix_lower],
+                bbox_inches=box,
             )
         return content.getvalue()
 
-    def _draw_alone(self, drawing: dict[str, Any]) -> None:
-        """Draw on a figure that nobody else sees, and lay it out once for all formats."""
+    def _plot_on_own_figure(self, plot_options: dict[str, Any]) -> None:
+        """Draw on a figure without a window, and compute its layout once for all formats."""
         import matplotlib as mpl
 
-        self.plot(ax=lone_axes(*self._size()), **drawing)
-        self._alone = True
+        self.plot(ax=axes_without_window(*self._size()), **plot_options)
+        self._has_own_figure = True
         figure: Any = self.figure_
-        # What `draw_without_rendering` is for, without the drawing.
+        # Like `draw_without_rendering`, but without drawing.
         figure.get_layout_engine().execute(figure)
-        # Not "none", with which matplotlib draws once more for an engine that does nothing.
-        with mpl.rc_context(_UNLAID):
+        # With the engine "none", matplotlib would draw the figure once more.
+        with mpl.rc_context(_NO_LAYOUT):
             figure.set_layout_engine(None)
 
     def _size(self) -> tuple[float, float]:
-        """Return width and height of a figure of its own, in inches."""
+        """Return the width and height of a new figure, in inches."""
         return 5.6, 4.2
 
-    def _open(self, ax: "Axes | None") -> "Axes":
-        """Take the axes given or open new ones, and remember them."""
+    def _get_axes(self, ax: "Axes | None") -> "Axes":
+        """Return the given axes or new ones, and store them in `ax_`."""
         self.ax_ = new_axes(*self._size()) if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
 class Titled(Drawable):
-    """A figure that says above itself what it shows."""
+    """A figure with a title."""
 
     if TYPE_CHECKING:
         # A field in some figures, a property in others.
         @property
         def title(self) -> str:
-            """What the figure shows, in words."""
+            """Title of the figure."""
 
     def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure. Several panels take the place of axes that
-            ``plt.subplots`` made, and `ax_` is the first of them.
+            Axes to draw on; the default is a new figure. Several panels replace axes that were
+            created by ``plt.subplots``; `ax_` is then the first panel.
         title : bool, default=True
-            Say above the figure what it shows.
+            Whether to draw the title above the figure.
         **kwargs
-            Passed on to what draws the data; the class says to what.
+            Passed to the matplotlib function that draws the data; see the class.
 
         Returns
         -------
         Self
             With `ax_` and `figure_` set.
         """
-        self._draw_on(self._open(ax), kwargs)
+        self._draw_on(self._get_axes(ax), kwargs)
         if title and self.ax_ is not None:
-            self._head(self.ax_)
+            self._draw_title(self.ax_)
         return self
 
     @abstractmethod
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        """Draw all but the title."""
+        """Draw everything except the title."""
 
-    def _head(self, ax: "Axes") -> None:
-        head(ax, self.title)
+    def _draw_title(self, ax: "Axes") -> None:
+        set_figure_title(ax, self.title)
 
 
 class Curve(Protocol):
-    """Anything with a table."""
+    """A curve that can be converted to a table."""
 
     def frame(self) -> "pl.DataFrame":
         """Return the curve as a table."""
@@ -216,61 +221,61 @@ class Curve(Protocol):
 
 CurveT = TypeVar("CurveT", bound=Curve)
 
-#: The name of a score whose caller gave none.
-UNNAMED = "confidence"
+#: Name of a score without a name.
+DEFAULT_NAME = "confidence"
 
 
 @dataclass(eq=False)
 class Display(Drawable, Generic[CurveT]):
-    """Named curves that can be drawn, and had as a table.
+    """Named curves as a figure and as a table.
 
     Attributes
     ----------
     curves : dict of str to curve
-        One for each score.
+        Curve of each score.
     ax_, figure_ : matplotlib objects or None
         Set by `plot`.
     """
 
-    #: The fields of the curve on the axes, and the titles of the axes.
+    #: Fields of the curve on the x and y axis.
     x: ClassVar[str]
     y: ClassVar[str]
 
-    #: Whether a curve alone has its name beside it.
+    #: Whether a single curve has a legend.
     always_named: ClassVar[bool] = False
 
     curves: dict[str, CurveT]
 
     @classmethod
-    def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = UNNAMED) -> Self:
-        """Take a curve, or several by name, as they are.
+    def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = DEFAULT_NAME) -> Self:
+        """Create a display from one curve or several named curves.
 
         Parameters
         ----------
         curve : curve, or mapping from name to curve
-            What the functions of `abstain.curves` return.
+            Curves from `abstain.curves`.
         name : str, default="confidence"
-            The name of a single curve.
+            Name of a single curve.
 
         Returns
         -------
         Self
-            A display that is not drawn yet.
+            Display that is not drawn yet; call `plot`.
         """
-        named = dict(curve) if isinstance(curve, Mapping) else {name: curve}
-        if not named:
+        curves = dict(curve) if isinstance(curve, Mapping) else {name: curve}
+        if not curves:
             raise InputError("`curve` must hold at least one curve; got an empty mapping")
-        return cls(named)
+        return cls(curves)
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, the name of the score first."""
+        """Return the plotted data as a Polars table; the first column is the score."""
         import polars as pl
 
-        parts = [
-            self._drawn(curve).frame().select(pl.lit(name).alias("score"), pl.all())
+        tables = [
+            self._for_drawing(curve).frame().select(pl.lit(name).alias("score"), pl.all())
             for name, curve in self.curves.items()
         ]
-        return pl.concat(parts, how="vertical_relaxed")
+        return pl.concat(tables, how="vertical_relaxed")
 
     def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
         """Draw the curves.
@@ -278,25 +283,25 @@ class Display(Drawable, Generic[CurveT]):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; the default is a new figure.
         **kwargs
-            Passed to every ``Axes.plot`` of a curve (color, linewidth, label).
+            Passed to ``Axes.plot`` for each curve (color, linewidth, label).
 
         Returns
         -------
         Self
             With `ax_` and `figure_` set.
         """
-        axes = self._open(ax)
+        axes = self._get_axes(ax)
         self._draw_reference(axes)
         for index, (name, curve) in enumerate(self.curves.items()):
-            style = {**self._style(index, name), **kwargs, "gid": CURVE}
-            self._draw(axes, self._drawn(curve), style)
+            style = {**self._style(index, name), **kwargs, "gid": CURVE_ID}
+            self._draw_curve(axes, self._for_drawing(curve), style)
         x_title, y_title = self._titles()
         axes.set(xlabel=x_title, ylabel=y_title)
-        finish(axes)
+        style_axes(axes)
         if self.always_named or len(self.curves) > 1 or "label" in kwargs:
-            name_the_curves(axes)
+            add_curve_legend(axes)
         return self
 
     def _style(self, index: int, name: str) -> dict[str, Any]:
@@ -306,30 +311,35 @@ class Display(Drawable, Generic[CurveT]):
         width, height = super()._size()
         return width, height + legend_height(self.curves, width)
 
-    def _drawn(self, curve: CurveT) -> CurveT:
-        """Return the curve as it is drawn."""
+    def _for_drawing(self, curve: CurveT) -> CurveT:
+        """Return the curve to draw, which may be thinned."""
         return curve
 
-    def _draw(self, ax: "Axes", curve: CurveT, style: dict[str, Any]) -> None:
+    def _draw_curve(self, ax: "Axes", curve: CurveT, style: dict[str, Any]) -> None:
         """Draw one curve."""
-        ax.plot(column(curve, self.x), column(curve, self.y), **style)
+        ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
 
     @abstractmethod
     def _titles(self) -> tuple[str, str]:
-        """Return the titles of the axes."""
+        """Return the titles of the x and y axis."""
 
     def _draw_reference(self, ax: "Axes") -> None:
-        """Draw what is known without looking at the data, if anything."""
+        """Draw a reference line, if there is one."""
 
 
-def column(curve: object, name: str) -> Any:
-    """Return one array of a curve on the host."""
+def curve_column(curve: object, name: str) -> Any:
+    """Return an array of a curve as a NumPy array."""
     return np.asarray(to_numpy(getattr(curve, name), name))
 
 
-def by_score(
+def curves_by_name(
     confidence: AnyArray | Mapping[str, AnyArray], compute: Callable[[AnyArray], CurveT]
 ) -> dict[str, CurveT]:
-    """Compute the curve of each named confidence."""
-    named = confidence if isinstance(confidence, Mapping) else {UNNAMED: confidence}
-    return {str(name): compute(to_numpy(values, "confidence")) for name, values in named.items()}
+    """Compute the curve of each confidence score, by name."""
+    confidence_by_name = (
+        confidence if isinstance(confidence, Mapping) else {DEFAULT_NAME: confidence}
+    )
+    return {
+        str(name): compute(to_numpy(values, "confidence"))
+        for name, values in confidence_by_name.items()
+    }

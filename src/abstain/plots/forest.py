@@ -1,4 +1,4 @@
-"""Estimates with their intervals, one row a method: the forest plot."""
+"""Forest plot: estimates with intervals, one row per method."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,15 @@ import numpy as np
 from abstain.evaluation.comparison import Comparison, Estimate, RelationToBest, sort_best_first
 from abstain.plots import formatting
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, rule, rules, write
+from abstain.plots.labels import (
+    draw_rule,
+    draw_rules,
+    draw_text,
+    hide_frame,
+    label_width,
+    set_many_tick_labels,
+    unique_labels,
+)
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -18,35 +26,35 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Filled as long as the method is not found worse than the best.
-_MARKS: dict[RelationToBest, dict[str, Any]] = {
+#: Marks by the result of the comparison with the best method.
+_MARK_BY_RELATION: dict[RelationToBest, dict[str, Any]] = {
     "best": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
     "worse": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
 }
-_OTHER = {"marker": "o", "color": INK, "markerfacecolor": INK}
+_DEFAULT_MARK = {"marker": "o", "color": INK, "markerfacecolor": INK}
 
-#: Numbers on the axis of values.
-_TICKS = 5
+#: Maximum number of ticks on the axis of values.
+_MAX_TICKS = 5
 
 
 @dataclass(eq=False)
 class ForestDisplay(Titled):
-    """The metric of each method with its interval, the best first, data set by data set.
+    """Metric of each method with its interval, sorted by value, for each data set.
 
-    A blue diamond marks the best of a data set and a dotted line its value. Filled dots are not
-    told apart from it by the test of the comparison; hollow ones are found worse.
+    A blue diamond and a dotted line mark the best method of a data set. Methods with filled dots
+    are not significantly different from it, and methods with hollow dots are significantly worse.
 
-    `plot` passes its options on to the ``Axes.errorbar`` of each mark.
+    `plot` passes additional options to the ``Axes.errorbar`` of each mark.
 
     Attributes
     ----------
     metric : str
-        Name in the catalogue.
+        Name of the metric.
     groups : dict of Split to list of Estimate
-        The rows of each data set, the best first.
-    footing : dict of (Split, str) to str
-        How each method stands to the best: "best", "not told apart", "worse", "untested" or
-        "undefined".
+        Estimates on each data set, the best first.
+    relations : dict of (Split, str) to str
+        Comparison of each method with the best one: "best", "not told apart", "worse", "untested"
+        or "undefined".
 
     Examples
     --------
@@ -61,45 +69,47 @@ class ForestDisplay(Titled):
 
     metric: str
     groups: dict[Split, list[Estimate]]
-    footing: dict[tuple[Split, str], RelationToBest]
+    relations: dict[tuple[Split, str], RelationToBest]
 
     @classmethod
     def from_comparison(
         cls, comparison: Comparison, metric: str | None = None, *, data: Split | None = None
     ) -> Self:
-        """Take the estimates of one metric.
+        """Create a display of the estimates of one metric.
 
         Parameters
         ----------
         comparison : Comparison
-            What `compare` returned.
+            Result of `compare`.
         metric : str, optional
-            By default the first.
+            Name of the metric; the default is the first metric.
         data : tuple of (column, value), optional
-            One data set; by default all, one below the other.
+            Data set; the default is all data sets, one below the other.
 
         Returns
         -------
         ForestDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         splits = comparison.data if data is None else [comparison.data_or_only(data)]
         groups: dict[Split, list[Estimate]] = {}
-        footing: dict[tuple[Split, str], RelationToBest] = {}
+        relations: dict[tuple[Split, str], RelationToBest] = {}
         for split in splits:
             groups[split] = sort_best_first(comparison.estimates_of(name, split))
             stands = comparison.relations_to_best(name, split)
-            footing |= {(split, method): stand for method, stand in stands.items()}
-        return cls(name, groups, footing)
+            relations |= {(split, method): stand for method, stand in stands.items()}
+        return cls(name, groups, relations)
 
     @property
     def title(self) -> str:
-        """What the figure shows, in words."""
+        """Title of the figure."""
         rows = self._rows()
         level = formatting.format_percent(rows[0].level) if rows else ""
-        where = formatting.data_set_suffix(rows[0].data) if rows and not self._headed() else ""
-        return f"{formatting.metric_title(self.metric)} with {level} intervals{where}"
+        data_suffix = (
+            formatting.data_set_suffix(rows[0].data) if rows and not self._has_headings() else ""
+        )
+        return f"{formatting.metric_title(self.metric)} with {level} intervals{data_suffix}"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row an estimate."""
@@ -112,7 +122,7 @@ class ForestDisplay(Titled):
                 "value": e.value,
                 "low": e.low,
                 "high": e.high,
-                "against_best": self.footing[e.data, e.method],
+                "against_best": self.relations[e.data, e.method],
                 "note": e.note,
             }
             for e in self._rows()
@@ -120,82 +130,97 @@ class ForestDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        written = labels([e.method for e in self._rows()])
-        places, names, y = [], [], 0.0
+        label_by_method = unique_labels([e.method for e in self._rows()])
+        positions, names, y = [], [], 0.0
         for split, estimates in self.groups.items():
-            if self._headed():
+            if self._has_headings():
                 at = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-                write(axes, 0.0, y, split_name(split), fontweight="bold", **at)
+                draw_text(axes, 0.0, y, split_name(split), fontweight="bold", **at)
                 y += 1.0
             self._draw_best(axes, estimates, y)
             for estimate in estimates:
-                places.append(y)
-                names.append(written[estimate.method])
+                positions.append(y)
+                names.append(label_by_method[estimate.method])
                 y += 1.0
             y += 0.4
-        self._draw_rows(axes, dict(zip(places, self._rows(), strict=True)), kwargs)
-        calm(axes)
-        name_every(axes, "y", names, places)
+        self._draw_rows(axes, dict(zip(positions, self._rows(), strict=True)), kwargs)
+        hide_frame(axes)
+        set_many_tick_labels(axes, "y", names, positions)
         axes.set_ylim(y - 0.8, -0.7)
-        self._label(axes)
+        self._label_axis(axes)
 
     def _draw_rows(self, ax: "Axes", rows: dict[float, Estimate], kwargs: dict[str, Any]) -> None:
-        """Draw the estimates by their places, those of one mark together."""
+        """Draw the estimates at their positions, grouped by mark."""
         across = ax.get_yaxis_transform()
-        marked: dict[RelationToBest, list[float]] = {}
+        positions_by_relation: dict[RelationToBest, list[float]] = {}
         for y, estimate in rows.items():
             if math.isnan(estimate.value):
                 note = f": {estimate.note}" if estimate.note else ""
-                said = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
-                write(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **said)
+                text_style = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
+                draw_text(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **text_style)
                 continue
-            mark = self.footing[estimate.data, estimate.method]
-            marked.setdefault(mark if mark in _MARKS else "untested", []).append(y)
-        drawn = [y for places in marked.values() for y in places]
-        rules(ax, [0.0] * len(drawn), [1.0] * len(drawn), drawn, transform=across)
-        for mark, places in marked.items():
-            own = [rows[y] for y in places]
-            # A value at the end of its range may lie a rounding beyond its own interval.
-            ends = np.maximum([[e.value - e.low for e in own], [e.high - e.value for e in own]], 0)
-            style = {**_MARKS.get(mark, _OTHER), "markersize": 5.5, "linewidth": 1.6, "capsize": 0}
-            values = [e.value for e in own]
-            ax.errorbar(values, places, xerr=ends, linestyle="none", **style | kwargs)
+            relation = self.relations[estimate.data, estimate.method]
+            positions_by_relation.setdefault(
+                relation if relation in _MARK_BY_RELATION else "untested", []
+            ).append(y)
+        all_positions = [y for positions in positions_by_relation.values() for y in positions]
+        draw_rules(
+            ax,
+            [0.0] * len(all_positions),
+            [1.0] * len(all_positions),
+            all_positions,
+            transform=across,
+        )
+        for relation, places in positions_by_relation.items():
+            estimates = [rows[y] for y in places]
+            # A value at the bound of its range can exceed its interval by a rounding error.
+            error_bars = np.maximum(
+                [[e.value - e.low for e in estimates], [e.high - e.value for e in estimates]], 0
+            )
+            style = {
+                **_MARK_BY_RELATION.get(relation, _DEFAULT_MARK),
+                "markersize": 5.5,
+                "linewidth": 1.6,
+                "capsize": 0,
+            }
+            values = [e.value for e in estimates]
+            ax.errorbar(values, places, xerr=error_bars, linestyle="none", **style | kwargs)
 
     def _draw_best(self, ax: "Axes", estimates: list[Estimate], y: float) -> None:
-        best = next((e for e in estimates if self.footing[e.data, e.method] == "best"), None)
+        best = next((e for e in estimates if self.relations[e.data, e.method] == "best"), None)
         if best is not None:
             dots = {"color": LIGHT[0], "linestyle": (0, (1, 2)), "linewidth": 1.1}
-            known = sum(not math.isnan(e.value) for e in estimates)
-            ends = [y - 0.45, y + known - 0.55]
-            rule(ax, [best.value, best.value], ends, **{**dots, "zorder": 1})
+            n_defined = sum(not math.isnan(e.value) for e in estimates)
+            y_bounds = [y - 0.45, y + n_defined - 0.55]
+            draw_rule(ax, [best.value, best.value], y_bounds, **{**dots, "zorder": 1})
 
-    def _label(self, ax: "Axes") -> None:
+    def _label_axis(self, ax: "Axes") -> None:
         rows = self._rows()
-        better = "lower" if rows and rows[0].lower_is_better else "higher"
+        direction = "lower" if rows and rows[0].lower_is_better else "higher"
         ax.set_xlabel(
-            f"{formatting.metric_title(self.metric)} ({better} is better)", parse_math=False
+            f"{formatting.metric_title(self.metric)} ({direction} is better)", parse_math=False
         )
-        _write_numbers(ax)
+        _limit_ticks(ax)
 
-    def _headed(self) -> bool:
-        """Tell whether each group of rows needs a head of its own."""
+    def _has_headings(self) -> bool:
+        """Return whether each group of rows has a heading."""
         return len(self.groups) > 1
 
     def _rows(self) -> list[Estimate]:
         return [estimate for estimates in self.groups.values() for estimate in estimates]
 
     def _size(self) -> tuple[float, float]:
-        heads = 1.4 * len(self.groups) if self._headed() else 0
-        names = room(e.method for e in self._rows())
-        return 4.4 + names, 1.2 + 0.27 * (len(self._rows()) + heads)
+        heading_rows = 1.4 * len(self.groups) if self._has_headings() else 0
+        names = label_width(e.method for e in self._rows())
+        return 4.4 + names, 1.2 + 0.27 * (len(self._rows()) + heading_rows)
 
 
-def _write_numbers(ax: "Axes") -> None:
-    """Write few and short numbers on the axis of values, so that no two run together."""
+def _limit_ticks(ax: "Axes") -> None:
+    """Limit the number of ticks on the axis of values, so that labels do not overlap."""
     low, high = ax.get_xlim()
-    for steps in range(_TICKS, 0, -1):
+    for steps in range(_MAX_TICKS, 0, -1):
         ax.locator_params(axis="x", nbins=steps, min_n_ticks=2)
-        if sum(low <= tick <= high for tick in ax.get_xticks()) <= _TICKS:
+        if sum(low <= tick <= high for tick in ax.get_xticks()) <= _MAX_TICKS:
             break
     ax.ticklabel_format(axis="x", style="sci", scilimits=(-4, 4), useOffset=False)
     ax.xaxis.get_offset_text().set_color(MUTED)

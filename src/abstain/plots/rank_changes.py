@@ -1,4 +1,4 @@
-"""How ranks change from one metric to another, in every study at once."""
+"""Table of rank changes between two metrics in several studies."""
 
 import math
 from collections.abc import Sequence
@@ -6,36 +6,42 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
-from abstain.plots._panels import Panels, name_panel, split
-from abstain.plots.labels import calm, labels, name_every, room, write
+from abstain.plots._panels import Panels, name_panel, split_axes
+from abstain.plots.labels import (
+    draw_text,
+    hide_frame,
+    label_width,
+    set_many_tick_labels,
+    unique_labels,
+)
 from abstain.plots.style import GRID, INK, LIGHT, PAPER
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Inches of a cell: two ranks and the arrow between them.
-_WIDE, _HIGH = 0.62, 0.27
+#: Width and height of a cell, in inches.
+_CELL_WIDTH, _CELL_HEIGHT = 0.62, 0.27
 
-#: Characters of the name of a study.
-_NAME = 24
+#: Maximum length of the name of a study, in characters.
+_MAX_NAME_LENGTH = 24
 
-#: The change from which on a cell has the full color.
-_MOST = 4
+#: Rank change at which a cell has the full color.
+_MAX_COLOR_CHANGE = 4
 
 
 @dataclass(frozen=True)
 class RankChange:
-    """The ranks of one method in one study by two metrics.
+    """Ranks of one method in one study by two metrics.
 
     Attributes
     ----------
     method, study : str
         Row and column.
     before, after : float
-        Its rank by the first and by the second metric; NaN where it has none.
+        Ranks by the first and by the second metric; NaN without a rank.
     panel : str
-        In which panel it is drawn, such as how settings were chosen.
+        Panel in which the cell is drawn.
 
     Examples
     --------
@@ -51,25 +57,26 @@ class RankChange:
 
     @property
     def change(self) -> float:
-        """By how many ranks it falls; negative where it rises."""
+        """Difference of the ranks; negative if the second rank is better."""
         return self.after - self.before
 
 
 @dataclass(eq=False)
 class RankChangesDisplay(Panels):
-    """A table of ranks by two metrics: methods by studies, blue where a method rises.
+    """Table of ranks by two metrics, with one row per method and one column per study.
 
-    A cell holds both ranks, or one where they agree; orange where the second metric ranks the
-    method worse. The stronger the color, the more ranks.
+    A cell contains both ranks, or one if they are equal. Cells are blue if the second rank is
+    better and orange if it is worse; the color is stronger for larger changes.
 
-    `plot` passes its options on to every ``matplotlib.patches.Rectangle`` (linewidth, alpha).
+    `plot` passes additional options to ``matplotlib.patches.Rectangle`` for each cell (linewidth,
+    alpha).
 
     Attributes
     ----------
     changes : tuple of RankChange
-        At most one a method, study and panel.
+        At most one per method, study and panel.
     title : str
-        What the figure shows.
+        Title of the figure.
 
     Examples
     --------
@@ -83,12 +90,12 @@ class RankChangesDisplay(Panels):
     title: str
 
     def __post_init__(self) -> None:
-        """Refuse a figure of nothing."""
+        """Check that there is something to plot."""
         if not self.changes:
             raise InputError("`changes` must hold at least one method in one study; got none")
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a cell."""
+        """Return the plotted data as a Polars table with one row per cell."""
         import polars as pl
 
         rows = [(c.panel, c.method, c.study, c.before, c.after, c.change) for c in self.changes]
@@ -96,59 +103,63 @@ class RankChangesDisplay(Panels):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        panels = _once(c.panel for c in self.changes)
-        made = split(axes, len(panels), share_x=False, share_y=False, most=1)
-        self.ax_ = made[0]
-        for panel, ax in zip(panels, made, strict=True):
+        panels = _unique(c.panel for c in self.changes)
+        panel_axes = split_axes(axes, len(panels), share_x=False, share_y=False, max_columns=1)
+        self.ax_ = panel_axes[0]
+        for panel, ax in zip(panels, panel_axes, strict=True):
             self._draw_panel(ax, [c for c in self.changes if c.panel == panel], kwargs)
             if panel:
                 name_panel(ax, panel)
 
-    def _draw_panel(self, ax: "Axes", own: Sequence[RankChange], kwargs: dict[str, Any]) -> None:
+    def _draw_panel(self, ax: "Axes", cells: Sequence[RankChange], kwargs: dict[str, Any]) -> None:
         from matplotlib.patches import Rectangle
 
-        rows, columns = _once(c.method for c in own), _once(c.study for c in own)
-        for cell in own:
+        rows, columns = _unique(c.method for c in cells), _unique(c.study for c in cells)
+        for cell in cells:
             x, y = columns.index(cell.study), rows.index(cell.method)
             style = {"facecolor": _color(cell.change), "edgecolor": PAPER, "linewidth": 1.2}
             ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **{**style, **kwargs}))
             bold = "bold" if cell.change else "normal"
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
-            write(ax, x, y, _said(cell), color=INK, fontweight=bold, **middle)
+            draw_text(ax, x, y, _cell_text(cell), color=INK, fontweight=bold, **middle)
         ax.set(xlim=(-0.52, len(columns) - 0.48), ylim=(len(rows) - 0.48, -0.52))
-        calm(ax)
-        named = labels(rows), labels(columns, _NAME)
-        name_every(ax, "y", [named[0][row] for row in rows], range(len(rows)))
+        hide_frame(ax)
+        label_maps = unique_labels(rows), unique_labels(columns, _MAX_NAME_LENGTH)
+        set_many_tick_labels(ax, "y", [label_maps[0][row] for row in rows], range(len(rows)))
         slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor", "fontsize": 8.5}
-        name_every(ax, "x", [named[1][c] for c in columns], range(len(columns)), **slanted)
+        set_many_tick_labels(
+            ax, "x", [label_maps[1][c] for c in columns], range(len(columns)), **slanted
+        )
 
     def _size(self) -> tuple[float, float]:
-        own = [
+        cells_by_panel = [
             [c for c in self.changes if c.panel == panel]
-            for panel in _once(c.panel for c in self.changes)
+            for panel in _unique(c.panel for c in self.changes)
         ]
-        wide = max(len(_once(c.study for c in cells)) for cells in own)
-        high = sum(len(_once(c.method for c in cells)) for cells in own)
-        names = room([c.method for c in self.changes])
-        return max(0.6 + names + _WIDE * wide, 4.2), 0.7 + 1.1 * len(own) + _HIGH * high
+        n_columns = max(len(_unique(c.study for c in cells)) for cells in cells_by_panel)
+        n_rows = sum(len(_unique(c.method for c in cells)) for cells in cells_by_panel)
+        names = label_width([c.method for c in self.changes])
+        return max(0.6 + names + _CELL_WIDTH * n_columns, 4.2), 0.7 + 1.1 * len(
+            cells_by_panel
+        ) + _CELL_HEIGHT * n_rows
 
 
-def _once(names: Any) -> list[str]:
+def _unique(names: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _said(cell: RankChange) -> str:
+def _cell_text(cell: RankChange) -> str:
     if math.isnan(cell.change):
         return "–"
     return f"{cell.before:g} → {cell.after:g}" if cell.change else f"{cell.after:g}"
 
 
 def _color(change: float) -> tuple[float, ...]:
-    """Mix the color of a change into that of none."""
+    """Return the color of a rank change."""
     from matplotlib.colors import to_rgb
 
     if not change or math.isnan(change):
         return to_rgb(GRID)
-    share = 0.25 + 0.45 * min(abs(change), _MOST) / _MOST
+    share = 0.25 + 0.45 * min(abs(change), _MAX_COLOR_CHANGE) / _MAX_COLOR_CHANGE
     full, paper = to_rgb(LIGHT[1] if change > 0 else LIGHT[0]), to_rgb(PAPER)
     return tuple(share * f + (1 - share) * p for f, p in zip(full, paper, strict=True))

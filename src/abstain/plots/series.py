@@ -1,4 +1,4 @@
-"""Lines against a number, in one panel or several: how an estimate behaves as the sample grows."""
+"""Line plots in one or several panels."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,39 +8,39 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError, ShapeError
 from abstain.plots._panels import (
     Panels,
-    grid,
-    inner_labels_off,
+    grid_shape,
+    hide_inner_labels,
     legend_below,
-    legend_columns,
+    n_legend_columns,
     name_panel,
-    split,
+    split_axes,
 )
-from abstain.plots.labels import room
-from abstain.plots.style import CURVE, INK, MUTED, finish, line_style, reference_style
+from abstain.plots.labels import label_width
+from abstain.plots.style import CURVE_ID, INK, MUTED, line_style, reference_style, style_axes
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Inches of a panel among others, and of one alone.
-_PANEL, _ALONE = (2.9, 2.35), (5.6, 3.9)
+#: Size of one of several panels, and of a single panel, in inches.
+_PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.35), (5.6, 3.9)
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line: a name, its points, and where they may lie.
+    """A line with a name, its points, and an optional band.
 
     Attributes
     ----------
     name : str
-        In the legend; the same name looks the same in every panel.
+        Name in the legend; lines with the same name have the same style in all panels.
     x, y : tuple of float
-        The points, from left to right; NaN leaves a gap.
+        Points from left to right; NaN leads to a gap.
     low, high : tuple of float
-        A band around the line; empty when there is none. Of more than two in a
-        panel only the first is drawn.
+        Bounds of a band around the line, or empty. If more than two lines have bands, only the
+        first band is drawn.
     panel : str
-        In which panel it is drawn.
+        Panel in which the line is drawn.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Series:
     panel: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a line or a band without one number for each point."""
+        """Check that the line and the band have one number for each point."""
         lengths = {name: len(getattr(self, name)) for name in ("y", "low", "high")}
         for name, length in lengths.items():
             if length != len(self.x) and not (length == 0 and lengths["low"] == lengths["high"]):
@@ -67,28 +67,28 @@ class Series:
 
 @dataclass(eq=False)
 class SeriesDisplay(Panels):
-    """Lines against a number, in small multiples where there are several panels.
+    """Line plots, in one panel or several.
 
-    `plot` passes its options on to every ``Axes.plot`` of a line (linewidth, marker).
+    `plot` passes additional options to each call of ``Axes.plot`` of a line (linewidth, marker).
 
     Attributes
     ----------
     series : tuple of Series
-        What is drawn, in the order of the legend.
+        Lines in the order of the legend.
     title, x_title, y_title : str
-        What the figure and its axes show.
+        Titles of the figure and of its axes.
     log_x, log_y : bool
-        Whether the axes are logarithmic; what is not above 0 is then left out.
+        Whether the axes are logarithmic; values of at most 0 are then omitted.
     linear_to : float
-        Above 0, the y axis is logarithmic on both sides of 0 from this size on.
+        If positive, the y axis is linear between -linear_to and linear_to, and logarithmic beyond.
     share_y : bool
-        Whether all panels have one y axis.
+        Whether all panels share the y axis.
     level : mapping from panel to float
-        A dotted line at a height of each panel, such as the true value.
+        Height of a dotted line in each panel, such as the true value.
     level_name : str
-        What the dotted line is called.
+        Name of the dotted line, for the legend.
     order : tuple of str
-        Names in the order of their colors, so that a name looks the same in several figures.
+        Names in the order of their colors, for the same colors in several figures.
 
     Examples
     --------
@@ -111,28 +111,28 @@ class SeriesDisplay(Panels):
     order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a figure of nothing."""
+        """Check that there is something to plot."""
         if not any(s.x for s in self.series):
             raise InputError("`series` must hold at least one line with a point; got none")
 
     @property
     def panels(self) -> list[str]:
-        """The names of the panels, in order."""
+        """Names of the panels, in order."""
         return list(dict.fromkeys(s.panel for s in self.series))
 
     @property
     def names(self) -> list[str]:
-        """The names of the lines, in order."""
+        """Names of the lines, in order."""
         return list(dict.fromkeys(s.name for s in self.series))
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a point."""
+        """Return the plotted data as a Polars table with one row per point."""
         import polars as pl
 
         columns = ("panel", "name", "x", "y", "low", "high")
         types = dict(zip(columns, (pl.String, pl.String, *(pl.Float64,) * 4), strict=True))
         rows = [
-            (s.panel, s.name, x, y, _at(s.low, i), _at(s.high, i))
+            (s.panel, s.name, x, y, _value_at(s.low, i), _value_at(s.high, i))
             for s in self.series
             for i, (x, y) in enumerate(zip(s.x, s.y, strict=True))
         ]
@@ -140,14 +140,14 @@ class SeriesDisplay(Panels):
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
         panels = self.panels
-        axes = split(ax, len(panels), share_y=self.share_y)
+        axes = split_axes(ax, len(panels), share_y=self.share_y)
         self.ax_ = axes[0]
-        known = list(dict.fromkeys((*self.order, *self.names)))
-        styles = {name: line_style(known.index(name)) for name in self.names}
+        color_order = list(dict.fromkeys((*self.order, *self.names)))
+        styles = {name: line_style(color_order.index(name)) for name in self.names}
         handles: dict[str, Any] = {}
         for name, at in zip(panels, axes, strict=True):
             self._draw_panel(at, name, styles, kwargs, handles)
-        inner_labels_off(axes, share_y=self.share_y)
+        hide_inner_labels(axes, share_y=self.share_y)
         legend_below(axes[0], list(handles.values()), list(handles))
 
     def _draw_panel(
@@ -158,18 +158,18 @@ class SeriesDisplay(Panels):
         kwargs: Mapping[str, Any],
         handles: dict[str, Any],
     ) -> None:
-        banded = self._banded()
+        name_with_band = self._only_name_with_band()
         bands: dict[str, Any] = {}
         for s in self.series:
             if s.panel == panel:
                 style = {"marker": "o", "markersize": 2.6, **styles[s.name]}
-                if len(s.x) > _MARKED:
+                if len(s.x) > _MAX_POINTS_WITH_MARKERS:
                     style["marker"] = ""
-                style |= {"linewidth": 1.4, **kwargs, "gid": CURVE}
-                (line,) = ax.plot(s.x, [_shown(y, log=self.log_y) for y in s.y], **style)
-                if s.low and (banded is None or s.name == banded):
+                style |= {"linewidth": 1.4, **kwargs, "gid": CURVE_ID}
+                (line,) = ax.plot(s.x, [_value_on_axis(y, log=self.log_y) for y in s.y], **style)
+                if s.low and (name_with_band is None or s.name == name_with_band):
                     band = self._draw_band(ax, s, style["color"])
-                    bands |= {f"band of {banded}": band} if banded else {}
+                    bands |= {f"band of {name_with_band}": band} if name_with_band else {}
                 handles.setdefault(s.name, line)
         if panel in self.level:
             line = ax.axhline(self.level[panel], **reference_style() | {"color": INK})
@@ -178,136 +178,142 @@ class SeriesDisplay(Panels):
             handles.setdefault(name, band)
         self._scale(ax, panel)
 
-    def _banded(self) -> str | None:
-        """Return the only line that has a band, and None where all have theirs.
+    def _only_name_with_band(self) -> str | None:
+        """Return the name of the only line with a band, or None if all bands are drawn.
 
-        Many bands upon each other are one gray; the table has them all.
+        Many overlapping bands would be unreadable; the table contains all.
         """
         names = [name for name in self.names if any(s.low for s in self.series if s.name == name)]
-        return names[0] if len(names) > _BANDS else None
+        return names[0] if len(names) > _MAX_BANDS else None
 
     def _draw_band(self, ax: "Axes", s: Series, color: str) -> Any:
-        low = [_shown(v, log=self.log_y) for v in s.low]
-        high = [_shown(v, log=self.log_y) for v in s.high]
+        low = [_value_on_axis(v, log=self.log_y) for v in s.low]
+        high = [_value_on_axis(v, log=self.log_y) for v in s.high]
         return ax.fill_between(s.x, low, high, color=color, alpha=0.07, linewidth=0)
 
     def _scale(self, ax: "Axes", panel: str) -> None:
         if self.log_x:
             positive = sorted({x for s in self.series for x in s.x if x > 0})
             if positive:
-                log_ticks(ax, positive)
-        if self.log_y and self._positive(panel):
+                set_log_ticks(ax, positive)
+        if self.log_y and self._has_positive_values(panel):
             ax.set_yscale("log")
         elif self.linear_to > 0:
             ax.set_yscale("symlog", linthresh=self.linear_to, linscale=0.6)
-        elif self._above_zero(panel):
+        elif self._starts_at_zero(panel):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
         ax.set_xlabel(self.x_title, parse_math=False)
         ax.set_ylabel(self.y_title, parse_math=False)
-        finish(ax)
+        style_axes(ax)
         ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
         if panel:
             name_panel(ax, panel)
 
-    def _above_zero(self, panel: str) -> bool:
-        """Tell whether only bands reach below 0, where an area cannot be."""
+    def _starts_at_zero(self, panel: str) -> bool:
+        """Return whether only bands, but no lines, have negative values."""
         if any(v <= 0 for v in self.level.values()):
-            # Of a bias, the band says whether there is any.
+            # For a bias, the band shows whether it differs from 0.
             return False
-        shown = [s for s in self.series if self.share_y or s.panel == panel]
-        below = any(v < 0 for s in shown for v in s.low)
-        return below and not any(v < 0 for s in shown for v in s.y)
+        series = [s for s in self.series if self.share_y or s.panel == panel]
+        has_negative_band = any(v < 0 for s in series for v in s.low)
+        return has_negative_band and not any(v < 0 for s in series for v in s.y)
 
-    def _positive(self, panel: str) -> bool:
-        """Tell whether a logarithmic axis has anything to show."""
-        shown = [s for s in self.series if self.share_y or s.panel == panel]
-        return any(y > 0 for s in shown for y in s.y)
+    def _has_positive_values(self, panel: str) -> bool:
+        """Return whether there are positive values for a logarithmic axis."""
+        series = [s for s in self.series if self.share_y or s.panel == panel]
+        return any(y > 0 for s in series for y in s.y)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.panels))
-        one = _ALONE if rows * columns == 1 else _PANEL
-        width = max(columns * one[0] + 0.4, 5.6)
+        rows, columns = grid_shape(len(self.panels))
+        panel_size = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
+        width = max(columns * panel_size[0] + 0.4, 5.6)
         names = [*self.names, *([self.level_name] if self.level else [])]
-        names += [f"band of {banded}"] if (banded := self._banded()) else []
-        below = math.ceil(len(names) / legend_columns(names, width - 0.3))
-        titled = 0.2 if any(self.panels) else 0.0
-        extra = 0.35 if room(self.panels) > columns * one[0] else 0.0
-        return width, rows * (one[1] + titled) + 0.5 + 0.2 * below + extra
+        names += (
+            [f"band of {name_with_band}"] if (name_with_band := self._only_name_with_band()) else []
+        )
+        n_legend_rows = math.ceil(len(names) / n_legend_columns(names, width - 0.3))
+        title_height = 0.2 if any(self.panels) else 0.0
+        extra = 0.35 if label_width(self.panels) > columns * panel_size[0] else 0.0
+        return width, rows * (panel_size[1] + title_height) + 0.5 + 0.2 * n_legend_rows + extra
 
 
-#: From so many points on a line has no marks.
-_MARKED = 20
-#: The most bands of a panel; of more only the first is drawn.
-_BANDS = 2
+#: Lines with more points have no markers.
+_MAX_POINTS_WITH_MARKERS = 20
+#: Maximum number of bands in a panel; with more, only the first is drawn.
+_MAX_BANDS = 2
 
 
-def _at(values: tuple[float, ...], i: int) -> float | None:
+def _value_at(values: tuple[float, ...], i: int) -> float | None:
     return values[i] if values else None
 
 
-def _shown(value: float, *, log: bool) -> float:
-    """Leave out what a logarithmic axis cannot show."""
+def _value_on_axis(value: float, *, log: bool) -> float:
+    """Return NaN for values that a logarithmic axis cannot show."""
     return math.nan if log and not value > 0 else value
 
 
-#: The most ticks that are written under a logarithmic axis, and how few are too few.
-_TICKS, _FEW = 9, 4
-#: A digit of a tick as a share of the axis of the smallest panel.
-_DIGIT = 0.03
+#: Maximum and minimum number of ticks of a logarithmic axis.
+_MAX_TICKS, _MIN_TICKS = 9, 4
+#: Width of a digit as a share of the axis of the smallest panel.
+_DIGIT_WIDTH = 0.03
 
 
-def log_ticks(ax: "Axes", values: list[float]) -> None:
-    """Make the x axis logarithmic; its ticks are values that were measured, or powers of two."""
+def set_log_ticks(ax: "Axes", values: list[float]) -> None:
+    """Make the x axis logarithmic, with ticks at data values or powers of two."""
     from matplotlib.ticker import NullLocator
 
     ax.set_xscale("log")
-    shown = _apart(_candidates(values))
-    ax.set_xticks(shown, [_short(v) for v in shown])
+    ticks = _drop_overlapping(_tick_candidates(values))
+    ax.set_xticks(ticks, [_format_tick(v) for v in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _candidates(values: Sequence[float]) -> list[float]:
-    """Return what may be written under the axis: the values while few, else powers of two.
+def _tick_candidates(values: Sequence[float]) -> list[float]:
+    """Return candidates for ticks: the values if there are few, otherwise powers of two.
 
     Examples
     --------
-    >>> _candidates([1, 2, 3, 4, 5]), _candidates(range(1, 31))
+    >>> _tick_candidates([1, 2, 3, 4, 5]), _tick_candidates(range(1, 31))
     ([1, 2, 3, 4, 5], [1, 2, 4, 8, 16])
     """
-    if len(values) <= _TICKS:
+    if len(values) <= _MAX_TICKS:
         return list(values)
     low, high = math.ceil(math.log2(values[0])), math.floor(math.log2(values[-1]))
     powers = [2.0**k if k < 0 else 2**k for k in range(low, high + 1)]
-    if len(powers) < _FEW:
-        powers = list(values[:: math.ceil(len(values) / _FEW)])
-    return powers if len(powers) <= _TICKS else powers[:: math.ceil(len(powers) / 6)]
+    if len(powers) < _MIN_TICKS:
+        powers = list(values[:: math.ceil(len(values) / _MIN_TICKS)])
+    return powers if len(powers) <= _MAX_TICKS else powers[:: math.ceil(len(powers) / 6)]
 
 
-def _apart(values: Sequence[float]) -> list[float]:
-    """Leave out what would touch its neighbor on the axis, but neither end.
+def _drop_overlapping(values: Sequence[float]) -> list[float]:
+    """Drop ticks whose labels would overlap, but neither the first nor the last.
 
     Examples
     --------
-    >>> _apart([1, 2, 4, 8]), _apart([1000, 1001, 2000])
+    >>> _drop_overlapping([1, 2, 4, 8]), _drop_overlapping([1000, 1001, 2000])
     ([1, 2, 4, 8], [1000, 2000])
     """
     span = math.log(values[-1] / values[0]) or 1.0
-    kept = [values[0]]
+    ticks = [values[0]]
     for value in values[1:]:
-        wide = _DIGIT * span * (1 + (len(_short(kept[-1])) + len(_short(value))) / 2)
-        while value == values[-1] and len(kept) > 1 and math.log(value / kept[-1]) < wide:
-            kept.pop()
-        if math.log(value / kept[-1]) >= wide:
-            kept.append(value)
-    return kept
+        width = (
+            _DIGIT_WIDTH
+            * span
+            * (1 + (len(_format_tick(ticks[-1])) + len(_format_tick(value))) / 2)
+        )
+        while value == values[-1] and len(ticks) > 1 and math.log(value / ticks[-1]) < width:
+            ticks.pop()
+        if math.log(value / ticks[-1]) >= width:
+            ticks.append(value)
+    return ticks
 
 
-def _short(value: float) -> str:
-    """Write a number of samples shortly.
+def _format_tick(value: float) -> str:
+    """Format a number of samples for a tick.
 
     Examples
     --------
-    >>> _short(512), _short(131072), _short(1048576)
+    >>> _format_tick(512), _format_tick(131072), _format_tick(1048576)
     ('512', '131k', '1.0M')
     """
     if value >= 1e6:

@@ -1,4 +1,4 @@
-"""Which method is found better than which: the significance map of Traub et al. (2024)."""
+"""Significance map of pairs of methods (Traub et al. 2024)."""
 
 import math
 from dataclasses import dataclass
@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import formatting
-from abstain.plots._panels import Panels, grid, name_panel, split
+from abstain.plots._panels import Panels, grid_shape, name_panel, split_axes
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, squares, write
+from abstain.plots.labels import (
+    draw_squares,
+    draw_text,
+    hide_frame,
+    label_width,
+    set_many_tick_labels,
+    unique_labels,
+)
 from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import Split
 
@@ -17,32 +24,32 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: More methods than this leave no room for p-values in the cells.
-_READABLE = 12
+#: With more methods, cells are too small for p-values.
+_MAX_METHODS_WITH_P_VALUES = 12
 
-#: Characters of a name.
-_NAME = 20
+#: Maximum length of a label, in characters.
+_MAX_NAME_LENGTH = 20
 
 
 @dataclass(eq=False)
 class SignificanceMapDisplay(Titled):
-    """A square of methods: blue where the row is found better than the column.
+    """Matrix of methods: a cell is blue if the row is significantly better than the column.
 
-    Methods stand in the order of their ranks, so what is found lies above the diagonal. A cell
-    holds the adjusted p-value of its pair; a two-sided test has one p-value for both cells of
-    a pair, and it is written into one of them.
+    Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
+    the adjusted p-value of its pair. A two-sided test has one p-value for a pair, which is in only
+    one of the two cells.
 
-    `plot` passes its options on to the ``matplotlib.patches.PathPatch`` of the cells of one kind
-    (linewidth, facecolor).
+    `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
+    kind (linewidth, facecolor).
 
     Attributes
     ----------
     methods : tuple of str
-        Rows and columns, the best first.
+        Methods of rows and columns, the best first.
     pairs : tuple of PairedDifference
-        By one test.
+        Pairs with one test.
     level : float
-        A difference is found when the adjusted p-value is below 1 - level.
+        A difference is significant if the adjusted p-value is below 1 - level.
 
     Examples
     --------
@@ -85,47 +92,47 @@ class SignificanceMapDisplay(Titled):
         data: Split | None = None,
         test: str | None = None,
     ) -> Self:
-        """Take the pairs of one metric on one data set.
+        """Create a display of the pairs by one metric on one data set.
 
         Parameters
         ----------
         comparison : Comparison
-            What `compare` returned.
+            Result of `compare`.
         metric : str, optional
-            By default the first.
+            Name of the metric; the default is the first metric.
         data : tuple of (column, value), optional
-            The data set; may be left out when there is only one.
+            Data set; optional if there is only one.
         test : str, optional
-            By default the one that decides.
+            Name of the test; the default is the deciding test.
 
         Returns
         -------
         SignificanceMapDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
         split = comparison.data_or_only(data)
         pairs = tuple(comparison.pairs_of(name, split, test))
-        named = {method for pair in pairs for method in (pair.first, pair.second)}
+        tested_methods = {method for pair in pairs for method in (pair.first, pair.second)}
         order = [s.method for s in comparison.standings_of(name, split)]
         methods = dict.fromkeys([*order, *comparison.methods])
-        return cls(tuple(m for m in methods if m in named), pairs, comparison.level)
+        return cls(tuple(m for m in methods if m in tested_methods), pairs, comparison.level)
 
     @property
     def title(self) -> str:
-        """What the figure shows, in words."""
+        """Title of the figure."""
         if not self.pairs:
-            return "No pairs to compare"
+            return "No pairs of methods"
         pair = self.pairs[0]
-        where = formatting.data_set_suffix(pair.data)
-        doubt = "" if pair.valid else "; not a valid test"
+        data_suffix = formatting.data_set_suffix(pair.data)
+        validity_note = "" if pair.valid else "; not a valid test"
         return (
-            f"Row better than column by {formatting.metric_title(pair.metric)}{where}\n"
-            f"({pair.test_description}{doubt}; blue: p < {1 - self.level:g})"
+            f"Row better than column by {formatting.metric_title(pair.metric)}{data_suffix}\n"
+            f"({pair.test_description}{validity_note}; blue: p < {1 - self.level:g})"
         )
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a cell that holds a p-value."""
+        """Return the plotted data as a Polars table with one row per cell with a p-value."""
         import polars as pl
 
         rows = [
@@ -141,71 +148,85 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        k, place = len(self.methods), self._places
-        kinds: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+        k, index_by_method = len(self.methods), self._index_by_method
+        cells_by_significance: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
         for (row, column), pair in self._cells().items():
-            kinds[pair.better == row].append((place[column], place[row]))
-            if k <= _READABLE:
-                self._write(axes, (place[column], place[row]), pair.adjusted, pair.better == row)
-        for found, at in kinds.items():
-            style = {"facecolor": LIGHT[0] if found else GRID, "edgecolor": PAPER}
-            squares(axes, at, **style | {"linewidth": _gap(k)} | kwargs)
+            cells_by_significance[pair.better == row].append(
+                (index_by_method[column], index_by_method[row])
+            )
+            if k <= _MAX_METHODS_WITH_P_VALUES:
+                self._write_p_value(
+                    axes,
+                    (index_by_method[column], index_by_method[row]),
+                    pair.adjusted,
+                    pair.better == row,
+                )
+        for is_better, positions in cells_by_significance.items():
+            style = {"facecolor": LIGHT[0] if is_better else GRID, "edgecolor": PAPER}
+            draw_squares(axes, positions, **style | {"linewidth": _cell_gap(k)} | kwargs)
         axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
-        calm(axes)
-        self._name(axes)
+        hide_frame(axes)
+        self._label_axes(axes)
 
-    def _write(self, ax: "Axes", place: tuple[int, int], adjusted: float, found: bool) -> None:
-        said = "–" if math.isnan(adjusted) else _short(adjusted)
-        color, weight = (PAPER, "bold") if found else (INK, "normal")
+    def _write_p_value(
+        self, ax: "Axes", position: tuple[int, int], adjusted: float, is_better: bool
+    ) -> None:
+        text = "–" if math.isnan(adjusted) else _format_cell(adjusted)
+        color, weight = (PAPER, "bold") if is_better else (INK, "normal")
         size = 9 if len(self.methods) <= 8 else 6.5
         middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-        write(ax, *place, said, color=color, fontweight=weight, **middle)
+        draw_text(ax, *position, text, color=color, fontweight=weight, **middle)
 
     @property
-    def _places(self) -> dict[str, int]:
-        """Where each method stands."""
+    def _index_by_method(self) -> dict[str, int]:
+        """Index of each method."""
         return {method: i for i, method in enumerate(self.methods)}
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
-        """Return the pair of each cell: of two-sided tests the row is the better or first one."""
-        cells, place = {(p.first, p.second): p for p in self.pairs}, self._places
-        # Where both orders of a pair were tested, each has its own cell.
+        """Return the pair of each cell; in two-sided tests, the row is the better method."""
+        cells, index_by_method = {(p.first, p.second): p for p in self.pairs}, self._index_by_method
+        # If both orders of a pair were tested, each has a cell.
         for pair in self.pairs:
-            turned = place[pair.second] < place[pair.first]
+            is_reversed = index_by_method[pair.second] < index_by_method[pair.first]
             if pair.better:
-                turned = pair.better == pair.second
-            if (pair.second, pair.first) not in cells and turned:
+                is_reversed = pair.better == pair.second
+            if (pair.second, pair.first) not in cells and is_reversed:
                 cells[pair.second, pair.first] = cells.pop((pair.first, pair.second))
-        return dict(sorted(cells.items(), key=lambda cell: (place[cell[0][0]], place[cell[0][1]])))
+        return dict(
+            sorted(
+                cells.items(),
+                key=lambda cell: (index_by_method[cell[0][0]], index_by_method[cell[0][1]]),
+            )
+        )
 
-    def _name(self, ax: "Axes") -> None:
-        written = labels(self.methods, _NAME)
-        names = [written[method] for method in self.methods]
-        # Letters no higher than the cells, so that no name lies on another.
-        size = {"fontsize": min(10.0, 0.9 * 72 * _side(len(names)) / max(len(names), 1))}
+    def _label_axes(self, ax: "Axes") -> None:
+        label_by_method = unique_labels(self.methods, _MAX_NAME_LENGTH)
+        names = [label_by_method[method] for method in self.methods]
+        # Labels are not higher than the cells, so that they do not overlap.
+        size = {"fontsize": min(10.0, 0.9 * 72 * _map_side(len(names)) / max(len(names), 1))}
         slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        every = range(len(names))
-        name_every(ax, "y", names, every, **size)
-        name_every(ax, "x", names, every, **size, **slanted)
+        positions = range(len(names))
+        set_many_tick_labels(ax, "y", names, positions, **size)
+        set_many_tick_labels(ax, "x", names, positions, **size, **slanted)
         ax.set_xlabel("… than this method", color=MUTED, fontsize=9)
         ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
 
     def _size(self) -> tuple[float, float]:
-        return _size_of(self.methods)
+        return _map_size(self.methods)
 
 
 @dataclass(eq=False)
 class SignificanceMapsDisplay(Panels):
-    """Several significance maps side by side: of two tests, or by two metrics.
+    """Several significance maps side by side, for two tests or two metrics.
 
-    `plot` passes its options on as `SignificanceMapDisplay` does.
+    `plot` passes additional options as `SignificanceMapDisplay` does.
 
     Attributes
     ----------
     maps : dict of str to SignificanceMapDisplay
-        By what stands above each.
+        Displays by the title of their panel.
     title : str
-        What the figure shows.
+        Title of the figure.
 
     Examples
     --------
@@ -221,55 +242,55 @@ class SignificanceMapsDisplay(Panels):
     title: str
 
     def __post_init__(self) -> None:
-        """Refuse a figure of nothing."""
+        """Check that there is something to plot."""
         if not self.maps:
             raise InputError("`maps` must hold at least one map; got none")
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a cell that holds a p-value."""
+        """Return the plotted data as a Polars table with one row per cell with a p-value."""
         import polars as pl
 
         return pl.concat(
-            own.frame().select(pl.lit(name).alias("map"), pl.all())
-            for name, own in self.maps.items()
+            significance_map.frame().select(pl.lit(name).alias("map"), pl.all())
+            for name, significance_map in self.maps.items()
         )
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        made = split(axes, len(self.maps), share_x=False, share_y=False, most=2)
-        self.ax_ = made[0]
-        for (name, own), ax in zip(self.maps.items(), made, strict=True):
-            own.plot(ax, title=False, **kwargs)
+        panel_axes = split_axes(axes, len(self.maps), share_x=False, share_y=False, max_columns=2)
+        self.ax_ = panel_axes[0]
+        for (name, significance_map), ax in zip(self.maps.items(), panel_axes, strict=True):
+            significance_map.plot(ax, title=False, **kwargs)
             name_panel(ax, name)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.maps), 2)
-        sizes = [_size_of(own.methods) for own in self.maps.values()]
+        rows, columns = grid_shape(len(self.maps), 2)
+        sizes = [_map_size(significance_map.methods) for significance_map in self.maps.values()]
         return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
 
 
-def _size_of(methods: tuple[str, ...]) -> tuple[float, float]:
-    """Return width and height of a map with its names, in inches."""
-    side, names = _side(len(methods)), room(methods, _NAME)
+def _map_size(methods: tuple[str, ...]) -> tuple[float, float]:
+    """Return the width and height of a map with its labels, in inches."""
+    side, names = _map_side(len(methods)), label_width(methods, _MAX_NAME_LENGTH)
     return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
 
 
-def _side(methods: int) -> float:
-    """Return the side of the square, in inches: a cell has room for letters that can be read."""
-    return min(max(0.46 * methods, 1.6), max(5.5, 0.1 * methods))
+def _map_side(n_methods: int) -> float:
+    """Return the side of the map in inches, with a minimum size of the cells."""
+    return min(max(0.46 * n_methods, 1.6), max(5.5, 0.1 * n_methods))
 
 
-def _gap(methods: int) -> float:
-    """Return the gap between two cells, in points: no more than a quarter of a cell."""
-    return min(1.5, 72 * _side(methods) / methods / 4)
+def _cell_gap(n_methods: int) -> float:
+    """Return the gap between two cells in points, at most a quarter of a cell."""
+    return min(1.5, 72 * _map_side(n_methods) / n_methods / 4)
 
 
-def _short(value: float) -> str:
-    """Write a p-value into a small cell: no zero in front of the point.
+def _format_cell(value: float) -> str:
+    """Format a p-value for a small cell, without a leading zero.
 
     Examples
     --------
-    >>> _short(0.0123), _short(0.00001), _short(0.5), _short(1.0)
-    ('.012', '<.001', '.50', '1')
+    >>> [_format_cell(value) for value in (0.0123, 0.00001, 0.5, 1.0)]
+    ['.012', '<.001', '.50', '1']
     """
     if value < 0.001:
         return "<.001"

@@ -1,4 +1,4 @@
-"""A number over two others as a map of colors with contour lines."""
+"""Contour plots of a function of two variables."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only
 from abstain.errors import ShapeError
-from abstain.plots._panels import Panels, grid, inner_labels_off, name_panel, split
+from abstain.plots._panels import Panels, grid_shape, hide_inner_labels, name_panel, split_axes
 from abstain.plots.style import INK, MUTED, PAPER
 from abstain.typing import FloatArray
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-_PANEL, _ALONE = (2.9, 2.5), (5.2, 4.0)
+_PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.5), (5.2, 4.0)
 
 
 @dataclass(eq=False)
 class SurfaceDisplay(Panels):
-    """A positive number over two others, on a logarithmic color scale shared by all panels.
+    """Contour plots of a positive function of two variables, with one logarithmic color scale.
 
-    `plot` passes its options on to every ``Axes.contourf`` (cmap, alpha).
+    `plot` passes additional options to each call of ``Axes.contourf`` (cmap, alpha).
 
     Attributes
     ----------
     x, y : ndarray of shape (a,), (b,)
-        The two numbers, ascending.
+        Values of the two variables, ascending.
     surfaces : dict of str to ndarray of shape (b, a)
-        One panel each; what is not above 0 is left blank.
+        Function values of each panel; values of at most 0 are left blank.
     title, x_title, y_title, z_title : str
-        What the figure, its axes and its colors show.
+        Titles of the figure, of its axes and of its color scale.
     log_y : bool
         Whether the y axis is logarithmic.
 
@@ -55,7 +55,7 @@ class SurfaceDisplay(Panels):
     log_y: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse surfaces of another shape, and none."""
+        """Check that there are surfaces, and that they have the shape of `y` and `x`."""
         if not self.surfaces or min(self.x.size, self.y.size) < 2:
             raise ShapeError(
                 "`surfaces` must hold at least one, over at least two numbers in each direction"
@@ -69,26 +69,26 @@ class SurfaceDisplay(Panels):
                 )
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a point of a surface."""
+        """Return the plotted data as a Polars table with one row per point of a surface."""
         import polars as pl
 
         x, y = np.meshgrid(self.x, self.y)
-        parts = [
+        tables = [
             pl.DataFrame({"x": x.ravel(), "y": y.ravel(), "z": z.ravel()}).select(
                 pl.lit(name).alias("panel"), pl.all()
             )
             for name, z in self.surfaces.items()
         ]
-        return pl.concat(parts)
+        return pl.concat(tables)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        axes = split(ax, len(self.surfaces), share_y=True)
+        axes = split_axes(ax, len(self.surfaces), share_y=True)
         self.ax_ = axes[0]
         levels = self._levels()
-        for (name, z), at in zip(self.surfaces.items(), axes, strict=True):
-            colors = self._draw(at, z, levels, kwargs)
-            name_panel(at, name)
-        inner_labels_off(axes, share_y=True)
+        for (name, z), panel_axes in zip(self.surfaces.items(), axes, strict=True):
+            colors = self._draw(panel_axes, z, levels, kwargs)
+            name_panel(panel_axes, name)
+        hide_inner_labels(axes, share_y=True)
         figure: Any = self.figure_
         bar = figure.colorbar(colors, ax=axes, ticks=levels[:: max(len(levels) // 7, 1)], aspect=30)
         bar.set_label(self.z_title, color=INK)
@@ -99,12 +99,12 @@ class SurfaceDisplay(Panels):
     def _draw(self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]) -> Any:
         from matplotlib.colors import LogNorm
 
-        shown = np.ma.masked_where(~(z > 0), z)
+        positive = np.ma.masked_where(~(z > 0), z)
         norm = LogNorm(levels[0], levels[-1])
         style = {"levels": levels, "norm": norm, "cmap": "viridis", "extend": "both", **kwargs}
-        colors = ax.contourf(self.x, self.y, shown, **style)
+        colors = ax.contourf(self.x, self.y, positive, **style)
         lines = ax.contour(
-            self.x, self.y, shown, levels=levels[1:-1:3], colors=PAPER, linewidths=0.5, alpha=0.7
+            self.x, self.y, positive, levels=levels[1:-1:3], colors=PAPER, linewidths=0.5, alpha=0.7
         )
         ax.clabel(lines, fmt="%.2g", fontsize=6.5)
         if self.log_y:
@@ -118,19 +118,19 @@ class SurfaceDisplay(Panels):
         return colors
 
     def _levels(self) -> FloatArray:
-        """Return steps of a factor of about 2 over what is drawn, one scale for all panels."""
+        """Return levels that differ by a factor of about 2, for all panels."""
         positive = np.concatenate([z[np.isfinite(z) & (z > 0)] for z in self.surfaces.values()])
         if positive.size == 0:
             positive = np.ones(1)
         low, high = np.quantile(positive, [0.01, 0.99])
         if low == high:
-            # The same everywhere: a scale around it.
+            # All values are equal, so use a scale around them.
             low, high = low / 2, high * 2
         steps = max(int(np.ceil(np.log2(high / low))), 3)
         out: FloatArray = np.geomspace(low, high, min(steps, 16) + 1)
         return out
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid(len(self.surfaces))
-        width, height = _ALONE if rows * columns == 1 else _PANEL
+        rows, columns = grid_shape(len(self.surfaces))
+        width, height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
         return columns * width + 1.1, rows * height + 0.6

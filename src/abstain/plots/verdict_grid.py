@@ -1,4 +1,4 @@
-"""Verdicts on many things in several respects: a grid of marks, each told by shape and color."""
+"""Grid of check results: one mark per row and column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,37 +7,43 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError
 from abstain.plots._panels import legend_below
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_every, room, rules
+from abstain.plots.labels import (
+    draw_rules,
+    hide_frame,
+    label_width,
+    set_many_tick_labels,
+    unique_labels,
+)
 from abstain.plots.style import GRID, PAPER
-from abstain.plots.verdicts import mark
+from abstain.plots.verdicts import verdict_mark
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: Inches of a row and of a column, and characters of a name.
-_ROW, _COLUMN, _NAME = 0.185, 0.36, 30
+#: Height of a row and width of a column in inches, and maximum length of a label.
+_ROW_HEIGHT, _COLUMN_WIDTH, _MAX_NAME_LENGTH = 0.185, 0.36, 30
 
-#: The size of a mark, and of one that is said elsewhere.
-_MARK, _SMALL = 6.0, 5.0
+#: Sizes of filled and of hollow marks, in points.
+_MARK_SIZE, _HOLLOW_MARK_SIZE = 6.0, 5.0
 
 
 @dataclass(eq=False)
 class VerdictGridDisplay(Titled):
-    """What holds of each row in each column, and what is broken.
+    """Grid of check results, such as metrics by requirements.
 
-    `plot` passes its options on to the ``Axes.plot`` of the marks of one kind (markersize).
+    `plot` passes additional options to the ``Axes.plot`` of the marks of one kind (markersize).
 
     Attributes
     ----------
     cells : dict of row to dict of column to str
-        "holds" or "broken"; a column that a row lacks is left empty.
+        Check results, such as "holds" or "broken"; missing columns are left empty.
     columns : tuple of str
-        From left to right. A line stands where the first word changes.
+        Columns from left to right. A line separates columns whose first words differ.
     title : str
-        What the figure shows.
-    elsewhere : tuple of str
-        Columns of what others say, whose marks are hollow.
+        Title of the figure.
+    hollow_columns : tuple of str
+        Columns with results from the literature, whose marks are hollow.
 
     Examples
     --------
@@ -50,19 +56,22 @@ class VerdictGridDisplay(Titled):
     cells: Mapping[str, Mapping[str, str]]
     columns: tuple[str, ...]
     title: str
-    elsewhere: tuple[str, ...] = ()
+    hollow_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a grid of nothing, and cells of no column."""
-        strange = {column for row in self.cells.values() for column in row} - {*self.columns}
-        if not any(self.cells.values()) or strange:
-            found = f"cells of {sorted(strange)}" if strange else "none"
+        """Check that there are cells, and that their columns exist."""
+        unknown_columns = {column for row in self.cells.values() for column in row} - {
+            *self.columns
+        }
+        if not any(self.cells.values()) or unknown_columns:
+            problem = f"cells of {sorted(unknown_columns)}" if unknown_columns else "none"
             raise InputError(
-                f"`cells` must hold at least one, of the `columns` {self.columns}; got {found}"
+                f"`cells` must contain at least one cell, with `columns` {self.columns}; got "
+                f"{problem}"
             )
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a cell."""
+        """Return the plotted data as a Polars table with one row per cell."""
         import polars as pl
 
         rows = [
@@ -77,21 +86,21 @@ class VerdictGridDisplay(Titled):
         handles, names = [], []
         for verdict, hollow in self._kinds():
             style = {**self._style(verdict, hollow=hollow), **kwargs}
-            handles += axes.plot(*self._places(verdict, hollow=hollow), **style)
-            names.append(f"{verdict}, it is said" if hollow else verdict)
+            handles += axes.plot(*self._mark_positions(verdict, hollow=hollow), **style)
+            names.append(f"{verdict} (literature)" if hollow else verdict)
         wide, high = len(self.columns), len(self.cells)
-        rules(axes, [-0.5] * high, [wide - 0.5] * high, [i + 0.5 for i in range(high)])
-        for i in self._starts():
+        draw_rules(axes, [-0.5] * high, [wide - 0.5] * high, [i + 0.5 for i in range(high)])
+        for i in self._group_starts():
             axes.axvline(i - 0.5, color=GRID, linewidth=1.6, zorder=0)
         axes.set(xlim=(-0.5, wide - 0.5), ylim=(high - 0.5, -0.5))
-        self._name(axes)
-        calm(axes)
+        self._label_axes(axes)
+        hide_frame(axes)
         legend_below(axes, handles, names)
 
     def _kinds(self) -> list[tuple[str, bool]]:
-        """Return the verdicts there are, each with whether it is said elsewhere."""
+        """Return the distinct check results, each with whether its marks are hollow."""
         kinds = [
-            (row[column], column in self.elsewhere)
+            (row[column], column in self.hollow_columns)
             for row in self.cells.values()
             for column in self.columns
             if column in row
@@ -99,30 +108,39 @@ class VerdictGridDisplay(Titled):
         return list(dict.fromkeys(kinds))
 
     def _style(self, verdict: str, *, hollow: bool) -> dict[str, Any]:
-        style = {"linestyle": "none", "markersize": _MARK, "markeredgewidth": 0.8, **mark(verdict)}
+        style = {
+            "linestyle": "none",
+            "markersize": _MARK_SIZE,
+            "markeredgewidth": 0.8,
+            **verdict_mark(verdict),
+        }
         if hollow:
-            style |= {"markersize": _SMALL, "markerfacecolor": PAPER, "markeredgewidth": 1.1}
+            style |= {
+                "markersize": _HOLLOW_MARK_SIZE,
+                "markerfacecolor": PAPER,
+                "markeredgewidth": 1.1,
+            }
         return style
 
-    def _places(self, verdict: str, *, hollow: bool) -> tuple[list[int], list[int]]:
-        """Return where the marks of one kind stand."""
-        places = [
+    def _mark_positions(self, verdict: str, *, hollow: bool) -> tuple[list[int], list[int]]:
+        """Return the positions of the marks of one kind."""
+        positions = [
             (x, y)
             for y, row in enumerate(self.cells.values())
             for x, column in enumerate(self.columns)
-            if row.get(column) == verdict and (column in self.elsewhere) == hollow
+            if row.get(column) == verdict and (column in self.hollow_columns) == hollow
         ]
-        return [x for x, _ in places], [y for _, y in places]
+        return [x for x, _ in positions], [y for _, y in positions]
 
-    def _starts(self) -> list[int]:
-        """Return the columns at which another group begins."""
-        first = [column.split()[0] for column in self.columns]
-        return [i for i in range(1, len(first)) if first[i] != first[i - 1]]
+    def _group_starts(self) -> list[int]:
+        """Return the indices of the columns at which a new group starts."""
+        first_words = [column.split()[0] for column in self.columns]
+        return [i for i in range(1, len(first_words)) if first_words[i] != first_words[i - 1]]
 
-    def _name(self, ax: "Axes") -> None:
-        written = labels(list(self.cells), _NAME)
-        name_every(
-            ax, "y", [written[name] for name in self.cells], range(len(self.cells)), fontsize=8
+    def _label_axes(self, ax: "Axes") -> None:
+        label_by_row = unique_labels(list(self.cells), _MAX_NAME_LENGTH)
+        set_many_tick_labels(
+            ax, "y", [label_by_row[name] for name in self.cells], range(len(self.cells)), fontsize=8
         )
         ax.xaxis.tick_top()
         slanted: dict[str, Any] = {
@@ -135,5 +153,11 @@ class VerdictGridDisplay(Titled):
         ax.set_xticklabels(self.columns, **slanted)
 
     def _size(self) -> tuple[float, float]:
-        width = len(self.columns) * _COLUMN + room(list(self.cells), _NAME) + 0.9
-        return max(width, 4.5), len(self.cells) * _ROW + 0.75 * room(self.columns) + 0.9
+        width = (
+            len(self.columns) * _COLUMN_WIDTH
+            + label_width(list(self.cells), _MAX_NAME_LENGTH)
+            + 0.9
+        )
+        return max(width, 4.5), len(self.cells) * _ROW_HEIGHT + 0.75 * label_width(
+            self.columns
+        ) + 0.9

@@ -1,6 +1,6 @@
-"""How verdicts on a decision rule look, and which data sets are one shift at rising severity.
+"""Marks of check results of a decision rule, and names of data sets.
 
-A verdict is a shape and a color, each telling it alone.
+Each check result has a mark of a different shape and color.
 """
 
 import string
@@ -10,58 +10,58 @@ from typing import Any, Final
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.plots.formatting import check_result_type
-from abstain.plots.labels import WIDTH, labels
+from abstain.plots.labels import MAX_LABEL_LENGTH, unique_labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 
-#: Between the name of a shift and its severity: "noise_3", "blur 2".
+#: Separators between the name of a shift and its severity, as in "noise_3" or "blur 2".
 _SEPARATORS: Final = string.whitespace + "_-.:"
 
-#: So many letters in common are worth leaving out of long names.
-_SHARED = 8
+#: Minimum length of a common prefix or suffix that is removed from long names.
+_MIN_SHARED_LENGTH = 8
 
 _GOOD, _BAD = LIGHT[2], LIGHT[1]
 
-#: Filled discs keep the promise, crosses break it, hollow discs leave it open.
-MARKS: Final[dict[str, dict[str, Any]]] = {
+#: Filled circles: the target holds; crosses: it is violated; hollow circles: inconclusive.
+MARK_BY_VERDICT: Final[dict[str, dict[str, Any]]] = {
     "holds": {"marker": "o", "color": _GOOD, "markerfacecolor": _GOOD},
     "broken": {"marker": "X", "color": _BAD, "markerfacecolor": _BAD},
     "cannot tell": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
 }
-OTHER: Final[dict[str, Any]] = {"marker": "D", "color": INK, "markerfacecolor": PAPER}
+OTHER_MARK: Final[dict[str, Any]] = {"marker": "D", "color": INK, "markerfacecolor": PAPER}
 
-#: What the marks say, in the order of a legend.
-SAID: Final = {
+#: Legend entries of the marks.
+LABEL_BY_VERDICT: Final = {
     "holds": "holds",
-    "broken": "broken",
-    "cannot tell": "cannot tell (too few samples)",
+    "broken": "violated",
+    "cannot tell": "inconclusive (too few samples)",
 }
 
 
-def mark(verdict: str) -> dict[str, Any]:
-    """Return the style of the mark of a verdict."""
-    return MARKS.get(verdict, OTHER)
+def verdict_mark(verdict: str) -> dict[str, Any]:
+    """Return the style of the mark of a check result."""
+    return MARK_BY_VERDICT.get(verdict, OTHER_MARK)
 
 
-def families(names: Sequence[str]) -> list[list[int]]:
-    """Group neighbors that are one shift at rising severity: names that differ in a last number.
+def group_severities(names: Sequence[str]) -> list[list[int]]:
+    """Group consecutive data sets whose names differ only in the severity at the end.
 
     Examples
     --------
-    >>> families(["iid", "noise_1", "noise_2", "blur 1"])
+    >>> group_severities(["iid", "noise_1", "noise_2", "blur 1"])
     [[0], [1, 2], [3]]
     """
     groups: list[list[int]] = []
     for i, name in enumerate(names):
-        before = _family(names[i - 1]) if i else ""
-        if before and before == _family(name):
+        previous = _shift_name(names[i - 1]) if i else ""
+        if previous and previous == _shift_name(name):
             groups[-1].append(i)
         else:
             groups.append([i])
     return groups
 
 
-def _family(name: str) -> str:
-    """Return the name of a shift without its severity; empty where it has none."""
+def _shift_name(name: str) -> str:
+    """Return the name of a shift without its severity; empty without a severity."""
     stem = name.rstrip(string.digits)
     if stem == name:
         return ""
@@ -73,38 +73,44 @@ def _family(name: str) -> str:
     return stem.rstrip(_SEPARATORS)
 
 
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return what is written for each name; long ones lose what they share, not what differs.
+def shorten_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a label for each name; long names lose their common prefix and suffix.
 
     Examples
     --------
     >>> print(
-    ...     *short_names([f"Predictions of hospital {i}, ward C, winter" for i in (1, 2)]).values()
+    ...     *shorten_names(
+    ...         [f"Predictions of hospital {i}, ward C, winter" for i in (1, 2)]
+    ...     ).values()
     ... )
     …f hospital 1, ward C, w… …f hospital 2, ward C, w…
     """
-    if all(len(name) <= WIDTH for name in names) or len(names) < 2:
-        return labels(names)
-    start, end = _start(names), _start([name[::-1] for name in names])
-    head = start if len(start) > _SHARED else ""
-    tail = end[::-1] if len(end) > _SHARED and len(end) + len(head) < min(map(len, names)) else ""
-    middles = [len(name) - len(head) - len(tail) for name in names]
-    # As much of what they share stays as fits beside the longest part that differs.
-    kept = max(WIDTH - 2 - max(middles), 0) // 2
-    drop, cut = max(len(head) - kept, 0), max(len(tail) - kept, 0)
+    if all(len(name) <= MAX_LABEL_LENGTH for name in names) or len(names) < 2:
+        return unique_labels(names)
+    start, end = _common_prefix(names), _common_prefix([name[::-1] for name in names])
+    prefix = start if len(start) > _MIN_SHARED_LENGTH else ""
+    suffix = (
+        end[::-1]
+        if len(end) > _MIN_SHARED_LENGTH and len(end) + len(prefix) < min(map(len, names))
+        else ""
+    )
+    middles = [len(name) - len(prefix) - len(suffix) for name in names]
+    # Keep as much of the common parts as fits next to the longest middle part.
+    n_kept = max(MAX_LABEL_LENGTH - 2 - max(middles), 0) // 2
+    drop, cut = max(len(prefix) - n_kept, 0), max(len(suffix) - n_kept, 0)
     reduced = {
         name: f"{'…' * bool(drop)}{name[drop : len(name) - cut]}{'…' * bool(cut)}" for name in names
     }
-    written = labels(list(reduced.values()))
-    return {name: written[short] for name, short in reduced.items()}
+    label_by_text = unique_labels(list(reduced.values()))
+    return {name: label_by_text[short] for name, short in reduced.items()}
 
 
-def _start(names: Sequence[str]) -> str:
-    """Return the letters that all names begin with."""
+def _common_prefix(names: Sequence[str]) -> str:
+    """Return the longest common prefix of the names."""
     letters = zip(*names, strict=False)
     return "".join(first for first, *_ in takewhile(lambda same: len(set(same)) == 1, letters))
 
 
-def checked_rule(checks: object) -> RuleChecks:
-    """Refuse what is no result of `check_rule`."""
+def check_rule_checks(checks: object) -> RuleChecks:
+    """Return the result of `check_rule`; raise an error for other types."""
     return check_result_type(checks, RuleChecks, "checks", "check_rule")

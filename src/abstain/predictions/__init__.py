@@ -1,6 +1,6 @@
-"""What a model said: class scores or predictions, labels, samples, groups; per-sample losses.
+"""Output of a model for n samples, with labels and groups, and per-sample losses.
 
-Knows nothing of confidence scores or metrics. Imports `_foundation` only.
+The package imports `_foundation` only.
 """
 
 from abstain.predictions.losses import LOSSES as LOSSES

@@ -1,4 +1,4 @@
-"""From the arguments of `Predictions` to its validated fields, and to some of their rows."""
+"""Validation of the arguments of `Predictions`, and of row selections."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -11,70 +11,70 @@ from abstain._foundation.checks import reject_swapped_arguments
 from abstain._foundation.names import distinct_names, sort_names
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.predictions.classes import CodedNames, class_names, names
-from abstain.predictions.outputs import ClassScores, Permissions, class_scores
+from abstain.predictions.classes import CodedNames, check_class_names, validate_names
+from abstain.predictions.outputs import ClassScores, Permissions, validate_class_scores
 from abstain.typing import AnyArray, Array, FloatArray
 
 
-def same_length(x: Array, name: str, n: int, like: str) -> Array:
-    """Refuse an array whose first axis differs from that of the array that sets n."""
+def check_length(x: Array, name: str, n: int, reference: str) -> Array:
+    """Raise a ShapeError unless the array has n entries, as the array `reference` has."""
     if x.shape[0] != n:
         raise ShapeError(
-            f"`{name}` must have one entry for each of the {n} samples of `{like}`; "
+            f"`{name}` must have one entry for each of the {n} samples of `{reference}`; "
             f"got {x.shape[0]}"
         )
     return x
 
 
-def labels_of_any_kind(x: AnyArray, name: str, n: int, like: str) -> Array:
+def check_names(x: AnyArray, name: str, n: int, reference: str) -> Array:
     """Validate a column of names: labels, predictions, groups, ids."""
-    return same_length(names(x, name), name, n, like)
+    return check_length(validate_names(x, name), name, n, reference)
 
 
-def confidence_columns(x: AnyArray, n: int, like: str) -> dict[str, Array]:
-    """Return the user's own confidences by name; one bare array is named "confidence"."""
+def check_confidence_columns(x: AnyArray, n: int, reference: str) -> dict[str, Array]:
+    """Validate the confidences of the caller; an array without a name is named "confidence"."""
     columns = x if isinstance(x, Mapping) else {"confidence": x}
-    out = {}
+    checked = {}
     for name, values in columns.items():
         if not isinstance(name, str) or not name:
             raise InputError(f"`confidence` must map names to arrays; got the key {name!r}")
         label = "confidence" if columns is not x else f"confidence[{name!r}]"
-        out[name] = same_length(checks.confidence(values, label), label, n, like)
-    return out
+        checked[name] = check_length(checks.confidence(values, label), label, n, reference)
+    return checked
 
 
-def losses(x: AnyArray, n: int, like: str) -> Array:
-    """Validate the user's own loss."""
-    return same_length(checks.loss(x), "loss", n, like)
+def check_loss(x: AnyArray, n: int, reference: str) -> Array:
+    """Validate the loss of the caller."""
+    return check_length(checks.loss(x), "loss", n, reference)
 
 
-def weights(x: AnyArray, n: int, like: str) -> FloatArray | None:
-    """Validate sample weights; these may be a part of more samples, so all may be 0."""
-    column = same_length(checks.vector(x, "weight"), "weight", n, like)
+def check_weight(x: AnyArray, n: int, reference: str) -> FloatArray | None:
+    """Validate sample weights; all may be 0, because the samples may be a part of a data set."""
+    column = check_length(checks.vector(x, "weight"), "weight", n, reference)
     return checks.weight(column, length=n, is_batch=True)
 
 
-def features(x: AnyArray, n: int, like: str) -> Array:
+def check_features(x: AnyArray, n: int, reference: str) -> Array:
     """Validate features, shape (n, d)."""
-    out = to_numpy(x, "features")
-    if out.ndim != 2 or out.shape[1] == 0:
-        raise ShapeError(f"`features` must have shape (n, d); got shape {out.shape}")
-    if out.dtype.kind not in "biuf":
+    values = to_numpy(x, "features")
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ShapeError(f"`features` must have shape (n, d); got shape {values.shape}")
+    if values.dtype.kind not in "biuf":
         raise DomainError(
-            f"`features` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+            f"`features` must hold numbers; got {values.dtype} values such as {values.flat[0]!r}"
         )
-    return checks.finite(same_length(out, "features", n, like), "features")
+    return checks.finite(check_length(values, "features", n, reference), "features")
 
 
-def rows_of(selection: AnyArray, n: int) -> Array:
-    """Turn a mask, an index array or a slice into row numbers."""
+def row_numbers(selection: AnyArray, n: int) -> Array:
+    """Convert a mask, an index array or a slice to row numbers."""
     if isinstance(selection, slice):
-        chosen = np.arange(n)[selection]
+        rows = np.arange(n)[selection]
     else:
-        chosen = _indices(to_numpy(selection, "selection"), n)
-    if chosen.size == 0:
+        rows = _indices(to_numpy(selection, "selection"), n)
+    if rows.size == 0:
         raise ShapeError("`selection` must keep at least one sample; got none")
-    return chosen
+    return rows
 
 
 def _indices(x: Array, n: int) -> Array:
@@ -84,12 +84,12 @@ def _indices(x: Array, n: int) -> Array:
             f"got {x.dtype} values of shape {x.shape}"
         )
     if x.dtype.kind == "b":
-        return np.flatnonzero(same_length(x, "selection", n, "the predictions"))
+        return np.flatnonzero(check_length(x, "selection", n, "the predictions"))
     checks.reject_entries("selection", f"must index the {n} samples", x, (x < -n) | (x >= n))
     return x.astype(np.int64)
 
 
-#: Fields that hold one array with n rows, in the order in which they set n.
+#: Fields with one array of n rows. The first one that is set defines n.
 ARRAYS = (
     "logits",
     "probabilities",
@@ -104,114 +104,128 @@ ARRAYS = (
     "ids",
 )
 
-_SCORES = ARRAYS[:4]
-_COLUMNS = {
-    "labels": lambda x, n, like: labels_of_any_kind(x, "labels", n, like),
-    "prediction": lambda x, n, like: labels_of_any_kind(x, "prediction", n, like),
-    "group": lambda x, n, like: labels_of_any_kind(x, "group", n, like),
-    "ids": lambda x, n, like: labels_of_any_kind(x, "ids", n, like),
-    "loss": losses,
-    "features": features,
-    "weight": weights,
-    "confidence": confidence_columns,
+_CLASS_SCORES = ARRAYS[:4]
+_CHECKS = {
+    "labels": lambda x, n, like: check_names(x, "labels", n, like),
+    "prediction": lambda x, n, like: check_names(x, "prediction", n, like),
+    "group": lambda x, n, like: check_names(x, "group", n, like),
+    "ids": lambda x, n, like: check_names(x, "ids", n, like),
+    "loss": check_loss,
+    "features": check_features,
+    "weight": check_weight,
+    "confidence": check_confidence_columns,
 }
 
 
-def complete(given: dict[str, Any], accept: Permissions, *, lower_is_safer: bool) -> dict[str, Any]:
-    """Return all fields validated, arrays read-only, classes filled in."""
-    given = _refuse_incomplete(given, unlabeled=accept.unlabeled)
-    kept = {name: x for name, x in given.items() if isinstance(x, CodedNames)}
-    given = given | {name: np.asarray(x) for name, x in kept.items()}
-    out = dict(given)
-    outputs = _model_output(given, accept)
-    out["notes"] = tuple(scores.note for scores in outputs.values() if scores.note)
+def validate_fields(
+    arguments: dict[str, Any], permissions: Permissions, *, lower_is_safer: bool
+) -> dict[str, Any]:
+    """Return all fields validated, with read-only arrays and the class names."""
+    arguments = _check_completeness(arguments, unlabeled=permissions.allow_unlabeled)
+    coded_columns = {name: x for name, x in arguments.items() if isinstance(x, CodedNames)}
+    arguments = arguments | {name: np.asarray(x) for name, x in coded_columns.items()}
+    fields = dict(arguments)
+    outputs = _model_output(arguments, permissions)
+    fields["notes"] = tuple(scores.note for scores in outputs.values() if scores.note)
     for name, scores in outputs.items():
-        out[name] = read_only(scores.values)
-    n, like = _samples(out)
-    for name, check in _COLUMNS.items():
-        if given[name] is not None:
-            out[name] = check(given[name], n, like)
+        fields[name] = read_only(scores.values)
+    n, reference = _number_of_samples(fields)
+    for name, check in _CHECKS.items():
+        if arguments[name] is not None:
+            fields[name] = check(arguments[name], n, reference)
     for name in ARRAYS:
-        if out[name] is not None:
-            out[name] = read_only(out[name])
-    own = _own_confidence(out["confidence"], out["loss"], lower_is_safer=lower_is_safer)
-    out["confidence"] = own and {k: read_only(v) for k, v in own.items()}
-    out["classes"] = _classes(out | kept)
-    return out
+        if fields[name] is not None:
+            fields[name] = read_only(fields[name])
+    confidence = _user_confidence(
+        fields["confidence"], fields["loss"], lower_is_safer=lower_is_safer
+    )
+    fields["confidence"] = confidence and {k: read_only(v) for k, v in confidence.items()}
+    fields["classes"] = _classes(fields | coded_columns)
+    return fields
 
 
-def _own_confidence(
+def _user_confidence(
     confidence: dict[str, Array] | None, loss: Array | None, *, lower_is_safer: bool
 ) -> dict[str, Array] | None:
-    """Return the user's own confidences; uncertainties are turned around and named so."""
+    """Return the confidences of the caller; uncertainties are negated and get a "-" in the name."""
     if confidence is None and lower_is_safer:
         raise InputError(
-            "`lower_is_safer` speaks of your own `confidence`; give it, or leave the option out"
+            "`lower_is_safer` refers to `confidence`; pass `confidence`, or drop the option"
         )
     if confidence is None:
         return None
     if loss is not None:
         for values in confidence.values():
-            # A file may be one of many, and its last batch be short.
+            # The file can be one of several, and its last batch can be short.
             reject_swapped_arguments(values, loss, is_batch=True)
     return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
 
 
-def _refuse_incomplete(given: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
-    """Refuse what lacks the truth or the output; number samples that have confidences alone."""
-    truth = given["labels"] is not None or given["loss"] is not None
-    if unlabeled and truth:
+def _check_completeness(arguments: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
+    """Raise an error if labels or outputs are missing; number samples with confidences only."""
+    has_truth = arguments["labels"] is not None or arguments["loss"] is not None
+    if unlabeled and has_truth:
         raise InputError(
-            "`unlabeled` predictions have no `labels` and no `loss`; leave these out, or the word"
+            "`unlabeled` predictions have no `labels` and no `loss`; drop these or `unlabeled`"
         )
-    if not unlabeled and not truth:
+    if not unlabeled and not has_truth:
         raise MissingInputError(
-            "`labels` are needed to know what is right; give them, or your own `loss`, or say that "
-            "there are none (unlabeled=True)"
+            "`labels` are needed to determine correct predictions; pass `labels` or `loss`, or "
+            "unlabeled=True if there are none"
         )
-    output = any(given[name] is not None for name in (*_SCORES, "prediction"))
-    own = (unlabeled or given["loss"] is not None) and given["confidence"] is not None
-    if not output and not own:
+    has_output = any(arguments[name] is not None for name in (*_CLASS_SCORES, "prediction"))
+    has_confidence_only = (unlabeled or arguments["loss"] is not None) and arguments[
+        "confidence"
+    ] is not None
+    if not has_output and not has_confidence_only:
         raise MissingInputError(
-            "the model's output is needed: give `logits`, `probabilities` or `prediction` "
-            "(or Monte-Carlo samples), or your own `confidence` and `loss`"
+            "the model's output is needed: pass `logits`, `probabilities` or `prediction` "
+            "(or Monte Carlo samples), or `confidence` and `loss`"
         )
-    if unlabeled and not output and all(given[name] is None for name in ARRAYS):
-        first = given["confidence"]
-        first = next(iter(first.values())) if isinstance(first, Mapping) else first
-        return given | {"ids": np.arange(to_numpy(first, "confidence").shape[0])}
-    return given
+    if unlabeled and not has_output and all(arguments[name] is None for name in ARRAYS):
+        confidence = arguments["confidence"]
+        confidence = (
+            next(iter(confidence.values())) if isinstance(confidence, Mapping) else confidence
+        )
+        return arguments | {"ids": np.arange(to_numpy(confidence, "confidence").shape[0])}
+    return arguments
 
 
-def _model_output(given: dict[str, Any], accept: Permissions) -> dict[str, ClassScores]:
-    out: dict[str, ClassScores] = {}
-    for pair, samples in ((_SCORES[:2], False), (_SCORES[2:], True)):
-        logits, probabilities = (given[name] for name in pair)
+def _model_output(arguments: dict[str, Any], permissions: Permissions) -> dict[str, ClassScores]:
+    outputs: dict[str, ClassScores] = {}
+    for pair, samples in ((_CLASS_SCORES[:2], False), (_CLASS_SCORES[2:], True)):
+        logits, probabilities = (arguments[name] for name in pair)
         if logits is None and probabilities is None:
             continue
-        scores = class_scores(logits, probabilities, samples=samples, accept=accept)
-        out[pair[0 if scores.are_logits else 1]] = scores
-    _refuse_unequal({name: scores.values for name, scores in out.items()})
-    return out
+        scores = validate_class_scores(
+            logits, probabilities, samples=samples, permissions=permissions
+        )
+        outputs[pair[0 if scores.are_logits else 1]] = scores
+    _check_equal_shapes({name: scores.values for name, scores in outputs.items()})
+    return outputs
 
 
-def _refuse_unequal(outputs: dict[str, Array]) -> None:
-    """Refuse class scores and samples that differ in rows or classes."""
+def _check_equal_shapes(outputs: dict[str, Array]) -> None:
+    """Raise a ShapeError if class scores and samples differ in rows or classes."""
     if len(outputs) < 2:
         return
-    (first, a), (second, b) = outputs.items()
+    (first_name, a), (second_name, b) = outputs.items()
     if (a.shape[0], a.shape[-1]) == (b.shape[0], b.shape[-1]):
         return
-    swapped = b.shape[1] == a.shape[1] and b.shape[2] != a.shape[1]
-    hint = f" Move the sample axis with `np.moveaxis({second}, -1, 1)`." if swapped else ""
+    is_sample_axis_last = b.shape[1] == a.shape[1] and b.shape[2] != a.shape[1]
+    hint = (
+        f" Move the sample axis with `np.moveaxis({second_name}, -1, 1)`."
+        if is_sample_axis_last
+        else ""
+    )
     raise ShapeError(
-        f"`{second}` must have shape ({a.shape[0]}, S, {a.shape[1]}) to match `{first}`; "
+        f"`{second_name}` must have shape ({a.shape[0]}, S, {a.shape[1]}) to match `{first_name}`; "
         f"got {b.shape}.{hint}"
     )
 
 
-def _samples(fields: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of samples and the argument that sets it."""
+def _number_of_samples(fields: dict[str, Any]) -> tuple[int, str]:
+    """Return the number of samples and the argument that defines it."""
     name = next(name for name in ARRAYS if fields[name] is not None)
     values = to_numpy(fields[name], name)
     if values.ndim == 0:
@@ -221,53 +235,58 @@ def _samples(fields: dict[str, Any]) -> tuple[int, str]:
 
 def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
     unknown = fields["unknown_label"]
-    width = next((fields[name].shape[-1] for name in _SCORES if fields[name] is not None), None)
+    n_columns = next(
+        (fields[name].shape[-1] for name in _CLASS_SCORES if fields[name] is not None), None
+    )
     if fields["classes"] is not None:
-        out = class_names(fields["classes"])
-        if width is not None and len(out) != width:
+        class_names_ = check_class_names(fields["classes"])
+        if n_columns is not None and len(class_names_) != n_columns:
             raise ShapeError(
-                f"`classes` must name the {width} columns of class scores; got {len(out)} names"
+                f"`classes` must name the {n_columns} columns of class scores; got "
+                f"{len(class_names_)} names"
             )
-    elif width is not None:
-        out = tuple(range(width))
+    elif n_columns is not None:
+        class_names_ = tuple(range(n_columns))
     else:
-        _refuse_decimals(fields)
-        out = _union(fields["labels"], fields["prediction"], unknown)
-    if unknown is not None and unknown in out:
+        _reject_decimals(fields)
+        class_names_ = _classes_that_occur(fields["labels"], fields["prediction"], unknown)
+    if unknown is not None and unknown in class_names_:
         raise InputError(
             f"`unknown_label` must not be one of the classes; got {unknown!r}. "
             "It marks labels of no known class, and cannot be predicted."
         )
-    return out
+    return class_names_
 
 
-def _refuse_decimals(fields: dict[str, Any]) -> None:
-    """Refuse decimals as classes: as a rule they are numbers that a regression predicts."""
+def _reject_decimals(fields: dict[str, Any]) -> None:
+    """Raise a DomainError for floats as classes, which usually are values of a regression."""
     for name in ("labels", "prediction"):
         values = fields[name]
         if values is None or values.dtype.kind != "f":
             continue
-        whole = bool((np.floor(values) == values).all())
-        codes = f"If they are codes of classes, pass `{name}.astype(int)`. " if whole else ""
+        is_integer = bool((np.floor(values) == values).all())
+        hint = f"If they are codes of classes, pass `{name}.astype(int)`. " if is_integer else ""
         raise DomainError(
             f"`{name}` must hold classes (whole numbers or text); got {values.dtype} values such "
-            f"as {values[0]!s}. {codes}If they are amounts, give how wrong each prediction is as "
-            f"{format_option('loss')}, such as abs(prediction - label), and your own "
+            f"as {values[0]!s}. {hint}If they are amounts, pass the error of each prediction as "
+            f"{format_option('loss')}, such as abs(prediction - label), and "
             f"{format_option('confidence')}."
         )
 
 
-def _union(
+def _classes_that_occur(
     labels: AnyArray | None, prediction: AnyArray | None, unknown: Hashable
 ) -> tuple[Hashable, ...]:
-    found: set[Hashable] = set()
+    classes: set[Hashable] = set()
     if labels is not None:
-        found.update(_kinds(labels, "labels"))
-        found.discard(unknown)
+        classes.update(_distinct(labels, "labels"))
+        classes.discard(unknown)
     if prediction is not None:
-        found.update(_kinds(prediction, "prediction"))
-    return tuple(sort_names(found))
+        classes.update(_distinct(prediction, "prediction"))
+    return tuple(sort_names(classes))
 
 
-def _kinds(x: AnyArray, name: str) -> list[Hashable]:
-    return x.distinct() if isinstance(x, CodedNames) else distinct_names(names(x, name), name)
+def _distinct(x: AnyArray, name: str) -> list[Hashable]:
+    return (
+        x.distinct() if isinstance(x, CodedNames) else distinct_names(validate_names(x, name), name)
+    )

@@ -1,4 +1,4 @@
-"""What class-wise metrics need of predictions, computed when it is first asked for."""
+"""Classes and class probabilities for class-wise metrics, computed on first use."""
 
 from functools import cached_property
 
@@ -11,10 +11,9 @@ from abstain.typing import FloatArray, IntArray
 
 
 class LazyClassView(ClassView):
-    """A `ClassView` that does its softmax work on first use.
+    """A `ClassView` that computes the class probabilities on first use.
 
-    Most metrics never look at the class probabilities, and for many classes those two arrays
-    are larger than everything else together.
+    Most metrics do not use them, and for many classes they are the largest arrays.
     """
 
     def __init__(
@@ -24,7 +23,7 @@ class LazyClassView(ClassView):
         classes: tuple[object, ...],
         scores: ClassScores | None,
     ) -> None:
-        # The fields that the parent would set to None stay unset: they are computed below.
+        # The fields with the probabilities are not set, because the properties below compute them.
         for name, value in (
             ("labels", labels),
             ("prediction", prediction),
@@ -48,9 +47,9 @@ class LazyClassView(ClassView):
 
 
 def log_probabilities(scores: ClassScores) -> FloatArray:
-    """Return all log-probabilities, filled block by block."""
-    n, width = scores.values.shape
-    out = np.empty((n, width))
-    for rows in row_blocks(n, width):
-        out[rows] = scores.log_probabilities(rows)
-    return out
+    """Compute all log-probabilities, block by block."""
+    n, n_classes = scores.values.shape
+    values = np.empty((n, n_classes))
+    for rows in row_blocks(n, n_classes):
+        values[rows] = scores.log_probabilities(rows)
+    return values

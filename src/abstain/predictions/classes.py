@@ -1,4 +1,4 @@
-"""Class names to codes: the code of a class is its place in `classes`, -1 is no known class."""
+"""Encoding of class names: the code of a class is its index in `classes`; -1 is no known class."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,89 +16,90 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class CodedNames:
-    """A column of names as codes into the distinct ones, as tables keep text: (n,) integers.
+    """A column of names as integer codes into the distinct names, as tables store text.
 
-    Goes wherever an array of names does, and says what `encode` and `distinct` would otherwise
-    find by looking at the name of every sample.
+    It replaces an array of names, and avoids a look-up of the name of every sample.
     """
 
     codes: Array
-    #: Each once, and each the name of a sample.
-    kinds: Array
+    #: The distinct names; each is the name of at least one sample.
+    distinct_names: Array
 
     @property
     def dtype(self) -> "np.dtype[np.generic]":
-        """The type of the names."""
-        kind: np.dtype[np.generic] = self.kinds.dtype
-        return kind
+        """Data type of the names."""
+        dtype: np.dtype[np.generic] = self.distinct_names.dtype
+        return dtype
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
         """Return the name of each sample."""
-        return self.kinds[self.codes]
+        return self.distinct_names[self.codes]
 
     def __getitem__(self, rows: Array) -> "CodedNames":
         """Return some of the samples."""
-        kept, codes = encode_names(self.codes[rows], "rows")
-        return CodedNames(codes, self.kinds[np.array(kept)])
+        occurring, codes = encode_names(self.codes[rows], "rows")
+        return CodedNames(codes, self.distinct_names[np.array(occurring)])
 
     def distinct(self) -> list[Hashable]:
-        """Return the names that samples have."""
-        found: list[Hashable] = self.kinds.tolist()
-        return found
+        """Return the distinct names."""
+        names: list[Hashable] = self.distinct_names.tolist()
+        return names
 
 
-def names(x: AnyArray, name: str) -> Array:
-    """Return class names as a one-dimensional array of any kind."""
-    out = to_numpy(x, name)
-    if out.ndim == 2 and out.shape[1] == 1:
+def validate_names(x: AnyArray, name: str) -> Array:
+    """Validate a one-dimensional array of class names of any type."""
+    values = to_numpy(x, name)
+    if values.ndim == 2 and values.shape[1] == 1:
         hint = f" Pass `{name}[:, 0]`."
-    elif out.ndim == 2:
+    elif values.ndim == 2:
         hint = " One-hot rows become classes with `.argmax(axis=1)`."
     else:
         hint = ""
-    if out.ndim != 1:
-        raise ShapeError(f"`{name}` must have one axis (n,); got shape {out.shape}.{hint}")
-    if out.size == 0:
+    if values.ndim != 1:
+        raise ShapeError(f"`{name}` must have one axis (n,); got shape {values.shape}.{hint}")
+    if values.size == 0:
         raise ShapeError(f"`{name}` is empty; at least one sample is needed")
-    if out.dtype.kind == "V":
+    if values.dtype.kind == "V":
         raise DomainError(
-            f"`{name}` must hold names or numbers; got records or untyped bytes ({out.dtype})"
+            f"`{name}` must hold names or numbers; got records or untyped bytes ({values.dtype})"
         )
-    return out
+    return values
 
 
-def class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Validate the user's class names: distinct and hashable, as Python objects."""
-    out = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+def check_class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Validate class names, which must be distinct and hashable; return them as Python objects."""
+    names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
     try:
-        count = len(set(out))
+        count = len(set(names))
     except TypeError:
-        raise InputError(f"`classes` must hold hashable names; got {out!r}") from None
-    if count < len(out):
-        twice = next(c for i, c in enumerate(out) if c in out[:i])
-        raise InputError(f"`classes` must be distinct; got {twice!r} twice")
-    return out
+        raise InputError(f"`classes` must hold hashable names; got {names!r}") from None
+    if count < len(names):
+        duplicate = next(c for i, c in enumerate(names) if c in names[:i])
+        raise InputError(f"`classes` must be distinct; got {duplicate!r} twice")
+    return names
 
 
-def encode(
+def encode_classes(
     values: Array | CodedNames, classes: Sequence[Hashable], name: str, *, unknown: Hashable = None
 ) -> IntArray:
-    """Return the code of each name, shape (n,); refuse a name that is no class."""
+    """Return the code of each name, shape (n,); a DomainError for a name that is not a class."""
     if values.dtype.kind in "iu" and unknown is None and _is_range(classes):
         numbers = np.asarray(values)
         if numbers.min() >= 0 and numbers.max() < len(classes):
             return numbers.astype(np.int64)
-    table: dict[Hashable, int] = {c: code for code, c in enumerate(classes)}
+    code_by_name: dict[Hashable, int] = {c: code for code, c in enumerate(classes)}
     if unknown is not None:
-        table[unknown] = UNKNOWN
+        code_by_name[unknown] = UNKNOWN
     if isinstance(values, CodedNames):
-        kinds, places = values.distinct(), values.codes
+        distinct_names, name_index = values.distinct(), values.codes
     else:
-        kinds, places = encode_names(values, name)
-    known: IntArray = np.array([table.get(kind, -2) for kind in kinds], dtype=np.int64)
-    codes = known[places]
-    if known.min() == -2:
-        _refuse_outside(np.asarray(values), codes == -2, classes, name)
+        distinct_names, name_index = encode_names(values, name)
+    code_by_index: IntArray = np.array(
+        [code_by_name.get(kind, -2) for kind in distinct_names], dtype=np.int64
+    )
+    codes = code_by_index[name_index]
+    if code_by_index.min() == -2:
+        _reject_unknown_names(np.asarray(values), codes == -2, classes, name)
     return codes
 
 
@@ -106,27 +107,32 @@ def _is_range(classes: Sequence[Hashable]) -> bool:
     return all(type(c) is int and c == i for i, c in enumerate(classes))
 
 
-def _refuse_outside(values: Array, outside: Array, classes: Sequence[Hashable], name: str) -> None:
-    where = int(np.flatnonzero(outside)[0])
-    value = values[where]
+def _reject_unknown_names(
+    values: Array, is_invalid: Array, classes: Sequence[Hashable], name: str
+) -> None:
+    index = int(np.flatnonzero(is_invalid)[0])
+    value = values[index]
     value = value.item() if isinstance(value, np.generic) else value
-    count = int(outside.sum())
-    more = f" ({count} such entries)" if count > 1 else ""
-    known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+    count = int(is_invalid.sum())
+    count_note = f" ({count} such entries)" if count > 1 else ""
+    examples = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
     raise DomainError(
-        f"`{name}` must be one of the {len(classes)} classes ({known}); "
-        f"got {value!r} at index {where}{more}.{_advice(value, classes, name)}"
+        f"`{name}` must be one of the {len(classes)} classes ({examples}); "
+        f"got {value!r} at index {index}{count_note}.{_advice(value, classes, name)}"
     )
 
 
 def _advice(value: object, classes: Sequence[Hashable], name: str) -> str:
-    kin = [c for c in classes if type(c) is not type(value) and str(c) == str(value)]
-    if kin:
-        return f" The class {kin[0]!r} is a {type(kin[0]).__name__}; give both the same type."
-    near = suggest(value, [c for c in classes if isinstance(c, str)]) if type(value) is str else ""
+    same_text = [c for c in classes if type(c) is not type(value) and str(c) == str(value)]
+    if same_text:
+        type_name = type(same_text[0]).__name__
+        return f" The class {same_text[0]!r} is a {type_name}; use one type for both."
+    suggestion = (
+        suggest(value, [c for c in classes if isinstance(c, str)]) if type(value) is str else ""
+    )
     if name == "labels":
         return (
-            f"{near} If it marks samples of no known class, pass `unknown_label={value!r}`; "
-            "if the classes have names, give them in column order as `classes=`."
+            f"{suggestion} If it marks samples of no known class, pass `unknown_label={value!r}`; "
+            "if the classes have names, pass them in column order as `classes=`."
         )
-    return f"{near} Give the names of all classes in column order as `classes=`."
+    return f"{suggestion} Pass the names of all classes in column order as `classes=`."

@@ -1,4 +1,4 @@
-"""Per-sample losses, those of costs too: from predictions to one non-negative number a sample."""
+"""Per-sample losses of predictions: non-negative numbers, including the costs of a cost matrix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,22 +25,22 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class CostMatrix:
-    """What each confusion costs: a loss to pass to `per_sample_loss`.
+    """The cost of each confusion, as a loss for `per_sample_loss`.
 
     Parameters
     ----------
     costs : array of shape (K, K)
         ``costs[label, prediction]``, finite and non-negative, in the order of the classes.
     unknown : float, optional
-        The cost of any prediction for a sample of no known class; without it such samples
-        are refused.
+        The cost of any prediction for a sample of no known class. By default, such samples raise
+        an error.
 
     Raises
     ------
     ShapeError
-        Not a square matrix.
+        If the matrix is not square.
     DomainError
-        A negative, NaN or infinite cost.
+        If a cost is negative, NaN or infinite.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class CostMatrix:
     unknown: float | None = None
 
     def __post_init__(self) -> None:
-        """Validate the matrix and keep a read-only copy in float64."""
+        """Validate the matrix and store a read-only copy in float64."""
         costs = to_numpy(self.costs, "costs")
         if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or costs.size == 0:
             raise ShapeError(
@@ -70,48 +70,50 @@ class CostMatrix:
             checks.fraction(self.unknown, "unknown", high=float(np.finfo(np.float64).max))
 
     def compute(self, predictions: Predictions) -> FloatArray:
-        """Look up the cost of each sample, shape (n,)."""
+        """Return the cost of each sample, shape (n,)."""
         if len(self.costs) != predictions.n_classes:
             raise ShapeError(
                 f"`costs` must have one row for each of the {predictions.n_classes} classes; "
                 f"got {len(self.costs)}"
             )
         labels = predictions.label_codes
-        out: FloatArray = self.costs[labels, predictions.prediction_codes]
+        costs: FloatArray = self.costs[labels, predictions.prediction_codes]
         if self.unknown is None:
-            refuse_unknown(predictions, "a cost matrix", "Pass `CostMatrix(..., unknown=cost)`")
-            return out
-        return np.where(labels == UNKNOWN, float(self.unknown), out)
+            reject_unknown_classes(
+                predictions, "a cost matrix", "Pass `CostMatrix(..., unknown=cost)`"
+            )
+            return costs
+        return np.where(labels == UNKNOWN, float(self.unknown), costs)
 
 
-def refuse_unknown(predictions: Predictions, name: str, hint: str) -> None:
-    """Refuse samples of no known class where a loss has no value for them."""
-    unknown = predictions.label_codes == UNKNOWN
-    if unknown.any():
+def reject_unknown_classes(predictions: Predictions, name: str, hint: str) -> None:
+    """Raise a DomainError for samples of no known class, for which a loss is undefined."""
+    is_unknown = predictions.label_codes == UNKNOWN
+    if is_unknown.any():
         raise DomainError(
             f"{name} has no value for samples of no known class; index "
-            f"{int(np.flatnonzero(unknown)[0])} is one ({int(unknown.sum())} in all). {hint}."
+            f"{int(np.flatnonzero(is_unknown)[0])} is one ({int(is_unknown.sum())} in all). {hint}."
         )
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What the catalogue knows of a loss.
+    """Entry of a loss in the catalogue `LOSSES`.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name in function calls and on the command line.
     title : str
-        The name people read.
+        Name in reports.
     compute : callable
-        From `Predictions` to an array of shape (n,), bool for a 0/1 loss.
+        Function of `Predictions` that returns an array of shape (n,), bool for a 0/1 loss.
     high : float
-        The largest possible value; infinity when there is none.
+        Largest possible value; infinity if there is none.
     meaning : str
-        One plain sentence.
+        One sentence in plain words.
     source : str
-        Where it is defined.
+        Reference of the definition.
     needs_scores : bool
         Whether it needs logits or probabilities.
     """
@@ -131,15 +133,15 @@ def per_sample_loss(
     *,
     cost_matrix: AnyArray | None = None,
 ) -> Array:
-    """Return the loss of each sample: a named one, a cost matrix, or your own numbers.
+    """Compute the loss of each sample: a named loss, a cost matrix, or the values of the caller.
 
     Parameters
     ----------
     predictions : Predictions
-        What the model said, with labels unless the loss is your own.
+        Output of the model, with labels unless the loss is an array.
     loss : str, CostMatrix or array of shape (n,), optional
-        A name in `LOSSES`, a cost matrix, or one finite non-negative number a sample. By
-        default the loss that came with the predictions, else "zero_one".
+        A name in `LOSSES`, a cost matrix, or one finite non-negative number per sample. By
+        default the loss in the predictions, else "zero_one".
     cost_matrix : array of shape (K, K), optional
         The costs ``[label, prediction]`` for ``loss="cost_matrix"``.
 
@@ -151,13 +153,13 @@ def per_sample_loss(
     Raises
     ------
     UnknownNameError
-        No loss of that name.
+        If no loss has this name.
     MissingInputError
-        Labels, class scores or costs that the loss needs are not there.
+        If labels, class scores or costs are missing.
     DomainError
-        An infinite cross-entropy, a sample of no known class where the loss has no value.
+        If a cross-entropy is infinite, or the loss is undefined for samples of no known class.
     ShapeError
-        Your own loss has another length.
+        If the array has another length.
 
     Examples
     --------
@@ -172,26 +174,26 @@ def per_sample_loss(
     if cost_matrix is not None:
         if not (isinstance(loss, str) and loss == "cost_matrix"):
             raise InputError(
-                "`cost_matrix` goes with `loss='cost_matrix'`; drop it or ask for that loss"
+                "`cost_matrix` is used with `loss='cost_matrix'` only; drop it or select that loss"
             )
         loss = CostMatrix(cost_matrix)
     if isinstance(loss, CostMatrix):
         return loss.compute(predictions)
     if isinstance(loss, str):
-        return _named(loss).compute(predictions)
-    own = checks.loss(loss)
-    if own.size != predictions.n:
+        return _find_loss(loss).compute(predictions)
+    values = checks.loss(loss)
+    if values.size != predictions.n:
         raise ShapeError(
-            f"`loss` must have one entry for each of the {predictions.n} samples; got {own.size}"
+            f"`loss` must have one entry for each of the {predictions.n} samples; got {values.size}"
         )
-    return own
+    return values
 
 
-def _named(name: str) -> Loss:
+def _find_loss(name: str) -> Loss:
     if name not in LOSSES:
-        known = ", ".join(map(repr, LOSSES))
+        names = ", ".join(map(repr, LOSSES))
         raise UnknownNameError(
-            f"there is no loss named {name!r}.{suggest(name, LOSSES)} The losses are {known}."
+            f"there is no loss named {name!r}.{suggest(name, LOSSES)} The losses are {names}."
         )
     return LOSSES[name]
 
@@ -201,44 +203,44 @@ def _zero_one(predictions: Predictions) -> BoolArray:
 
 
 def _cross_entropy(predictions: Predictions) -> FloatArray:
-    scores, labels = _needed(predictions, "cross-entropy")
-    out = np.empty(predictions.n)
+    scores, labels = _require_scores_and_labels(predictions, "cross-entropy")
+    values = np.empty(predictions.n)
     for rows in row_blocks(*scores.values.shape):
         logs = scores.log_probabilities(rows)
-        out[rows] = -np.take_along_axis(logs, labels[rows, None], axis=1)[:, 0]
+        values[rows] = -np.take_along_axis(logs, labels[rows, None], axis=1)[:, 0]
     checks.reject_entries(
         "cross-entropy",
         "must be finite",
-        out,
-        np.isinf(out),
+        values,
+        np.isinf(values),
         hint="The label has probability 0 there: pass logits, or use 'brier'.",
     )
-    # The logarithm of 1 is 0, and its negative must print as 0.
-    return out + 0.0
+    # Converts -0.0 to 0.0.
+    return values + 0.0
 
 
 def _brier(predictions: Predictions) -> FloatArray:
-    scores, labels = _needed(predictions, "the Brier score")
-    out = np.empty(predictions.n)
+    scores, labels = _require_scores_and_labels(predictions, "the Brier score")
+    values = np.empty(predictions.n)
     for rows in row_blocks(*scores.values.shape):
         logs = scores.log_probabilities(rows)
-        at = labels[rows, None]
-        of_label = np.take_along_axis(logs, at, axis=1)[:, 0]
+        label = labels[rows, None]
+        log_p_label = np.take_along_axis(logs, label, axis=1)[:, 0]
         p = np.exp(logs)
-        np.put_along_axis(p, at, 0.0, axis=1)
-        # 1 - p of the label from its logarithm: exact when p is nearly 1.
-        out[rows] = np.expm1(of_label) ** 2 + (p**2).sum(axis=1)
-    return out
+        np.put_along_axis(p, label, 0.0, axis=1)
+        # 1 - p of the label is computed from log p, so it is exact if p is close to 1.
+        values[rows] = np.expm1(log_p_label) ** 2 + (p**2).sum(axis=1)
+    return values
 
 
 def _balanced_error(predictions: Predictions) -> FloatArray:
     # Samples of no known class form a class of their own, whose recall is 0.
     _, codes = np.unique(predictions.label_codes, return_inverse=True)
-    mass = np.bincount(codes, weights=predictions.weight)
-    present = mass > 0
-    share = np.zeros(mass.size)
-    share[present] = mass.sum() / (present.sum() * mass[present])
-    return np.where(predictions.correct, 0.0, share[codes])
+    class_weight = np.bincount(codes, weights=predictions.weight)
+    occurs = class_weight > 0
+    loss_of_class = np.zeros(class_weight.size)
+    loss_of_class[occurs] = class_weight.sum() / (occurs.sum() * class_weight[occurs])
+    return np.where(predictions.correct, 0.0, loss_of_class[codes])
 
 
 def _cost_matrix(predictions: Predictions) -> Array:
@@ -248,18 +250,20 @@ def _cost_matrix(predictions: Predictions) -> Array:
     )
 
 
-def _own(predictions: Predictions) -> Array:
+def _user_loss(predictions: Predictions) -> Array:
     if predictions.loss is None:
-        raise MissingInputError("the loss 'own' needs predictions that were given a `loss`")
-    own: Array = predictions.loss
-    return own
+        raise MissingInputError("the loss 'own' needs predictions with a `loss`")
+    loss: Array = predictions.loss
+    return loss
 
 
-def _needed(predictions: Predictions, name: str) -> tuple[ClassScores, Array]:
+def _require_scores_and_labels(predictions: Predictions, name: str) -> tuple[ClassScores, Array]:
     scores = predictions.class_scores
     if scores is None:
-        raise MissingInputError(f"{name} needs class scores; give `logits` or `probabilities`")
-    refuse_unknown(predictions, name, "Use 'zero_one', or leave them out with `subset`")
+        raise MissingInputError(f"{name} needs class scores; pass `logits` or `probabilities`")
+    reject_unknown_classes(
+        predictions, name, "Use 'zero_one', or remove these samples with `subset`"
+    )
     return scores, predictions.label_codes
 
 
@@ -291,7 +295,7 @@ for _loss in (
         "Cost matrix",
         _cost_matrix,
         float("inf"),
-        "the cost of this confusion in your cost matrix",
+        "the cost of this confusion in a cost matrix",
         "Elkan (2001), The Foundations of Cost-Sensitive Learning",
     ),
     Loss(
@@ -302,6 +306,6 @@ for _loss in (
         "0/1 error weighted by n / (K n_class): its mean is 1 - balanced accuracy",
         "Brodersen et al. (2010), https://doi.org/10.1109/ICPR.2010.764",
     ),
-    Loss("own", "Own loss", _own, float("inf"), "the loss that came with the predictions", "-"),
+    Loss("own", "Own loss", _user_loss, float("inf"), "the loss in the predictions", "-"),
 ):
     LOSSES.add(_loss)

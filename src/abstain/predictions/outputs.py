@@ -1,8 +1,8 @@
-"""What a model puts out: class scores and Monte-Carlo samples, validated, in their own precision.
+"""Validated class scores and Monte Carlo samples of a model, in their original precision.
 
-Whether they are logits or probabilities is said by the caller, never guessed from the values.
-Records keep them as NumPy, because everything that reads a record works on the host; functions
-of plain arrays ask for the caller's own library and device.
+The caller declares whether they are logits or probabilities; the values are never inspected for it.
+`Predictions` stores them as NumPy arrays. Functions of arrays keep the library and device of the
+caller.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,25 +16,25 @@ from abstain._foundation.arrays import is_torch, namespace, to_numpy
 from abstain._foundation.gradients import is_computed_by_own_library
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest
+from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest_float_dtype
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 _DETERMINISTIC = ("logits", "probabilities")
 _SAMPLED = ("logit_samples", "probability_samples")
-_AXES = {2: "(n, K)", 3: "(n, S, K)"}
+_SHAPES = {2: "(n, K)", 3: "(n, S, K)"}
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
     """Logits or probabilities of one kind, shape (n, K) or (n, S, K)."""
 
-    #: As given: the dtype of the storage. NumPy unless the caller's library was asked for.
+    #: In their original dtype. NumPy arrays, unless `keep_library` was passed.
     values: AnyArray
-    #: Logits when true, probabilities when false.
+    #: Whether the values are logits; otherwise they are probabilities.
     are_logits: bool
-    #: The array whose library and device results take; NumPy's without.
+    #: Array whose library and device the results get; None for NumPy.
     origin: AnyArray | None = None
-    #: What was accepted that is worth a sentence, such as rows that were rounded; or empty.
+    #: Remark about accepted deviations, such as rounded rows; or empty.
     note: str = ""
 
     @property
@@ -43,72 +43,78 @@ class ClassScores:
         return namespace(self.values)
 
     def log_scores(self, rows: slice = slice(None)) -> AnyArray:
-        """Return some rows as float64 log-scores: their softmax is the probability."""
+        """Return rows as float64 log-scores, whose softmax is the class probability."""
         return log_scores(self.values[rows, ...], are_logits=self.are_logits, xp=self.namespace)
 
     def top_classes(self) -> IntArray:
-        """Return the class of the largest score of each row, ties to the lowest, shape (n,)."""
+        """Return the class of the largest score of each row, the lowest one for ties."""
         values = self.values
-        # Processors compare float32 directly and float16 through a conversion a comparison.
-        wide = np.float32 if values.dtype == np.float16 else values.dtype
-        out = np.empty(len(values), dtype=np.int64)
-        # By blocks, as NumPy copies what is read-only before it looks for the largest.
+        # Processors compare float32 directly, but convert float16 for each comparison.
+        compare_dtype = np.float32 if values.dtype == np.float16 else values.dtype
+        classes = np.empty(len(values), dtype=np.int64)
+        # In blocks, because `argmax` copies read-only arrays.
         for rows in row_blocks(*values.shape):
-            out[rows] = values[rows].astype(wide, copy=False).argmax(axis=1)
-        return out
+            classes[rows] = values[rows].astype(compare_dtype, copy=False).argmax(axis=1)
+        return classes
 
     def log_probabilities(self, rows: slice = slice(None)) -> AnyArray:
-        """Return some rows as float64 log-probabilities."""
+        """Return rows as float64 log-probabilities."""
         return log_softmax(self.log_scores(rows), xp=self.namespace)
 
 
 @dataclass(frozen=True)
 class Permissions:
-    """What is taken only where it is asked for."""
+    """Deviations that are accepted only on request."""
 
-    #: Rows of probabilities that miss 1 by more than rounding explains.
+    #: Rows of probabilities whose sum differs from 1 by more than rounding.
     renormalize: bool = False
-    #: Logits of -inf, for classes that a sample cannot have.
-    masked: bool = False
-    #: Samples of which nobody knows what is right.
-    unlabeled: bool = False
+    #: Logits of -inf, for classes that are impossible for a sample.
+    allow_masked: bool = False
+    #: Samples without labels and losses.
+    allow_unlabeled: bool = False
 
 
-def class_scores(
+def validate_class_scores(
     logits: AnyArray | None,
     probabilities: AnyArray | None,
     *,
     samples: bool = False,
     keep_library: bool = False,
-    accept: Permissions | None = None,
+    permissions: Permissions | None = None,
 ) -> ClassScores:
-    """Validate logits or probabilities, one of the two, with or without a sample axis.
+    """Validate either logits or probabilities, with or without a sample axis.
 
-    They become NumPy. With `keep_library`, those on a device and those that are differentiated
-    or traced stay what they are, and results of the others go back to the caller's library.
+    The result is a NumPy array. With `keep_library`, arrays on a device and arrays that are
+    differentiated or traced are kept, and results for other arrays get the library of the caller.
     """
-    accept = accept or Permissions()
-    first, second = _SAMPLED if samples else _DETERMINISTIC
+    permissions = permissions or Permissions()
+    logits_name, probabilities_name = _SAMPLED if samples else _DETERMINISTIC
     if logits is not None and probabilities is not None:
-        raise InputError(f"give either `{first}` or `{second}`, not both; drop one of them")
+        raise InputError(
+            f"give either `{logits_name}` or `{probabilities_name}`, not both; drop one of them"
+        )
     if logits is None and probabilities is None:
-        raise MissingInputError(f"one of `{first}` and `{second}` is needed; got neither")
+        raise MissingInputError(
+            f"one of `{logits_name}` and `{probabilities_name}` is needed; got neither"
+        )
     are_logits = logits is not None
-    given: AnyArray = logits if are_logits else probabilities
-    name, check = (first, _logits) if are_logits else (second, _probabilities)
-    axes = 3 if samples else 2
-    if not keep_library or not (is_computed_by_own_library(given) or _is_wrapped(given)):
-        values, note = check(given, name, axes, accept)
-        return ClassScores(values, are_logits, given if keep_library else None, note)
-    _shape(given.shape, name, axes)
-    if _sound_where_it_lies(given, are_logits=are_logits) is False:
-        # The host's checks find the first offending entry and say what is wrong with it.
-        check(given, name, axes, accept)
-    return ClassScores(given, are_logits, given)
+    values: AnyArray = logits if are_logits else probabilities
+    name = logits_name if are_logits else probabilities_name
+    check = _check_logits if are_logits else _check_probabilities
+    ndim = 3 if samples else 2
+    keeps_library = is_computed_by_own_library(values) or _is_torch_func_tensor(values)
+    if not (keep_library and keeps_library):
+        checked, note = check(values, name, ndim, permissions)
+        return ClassScores(checked, are_logits, values if keep_library else None, note)
+    _check_shape(values.shape, name, ndim)
+    if _is_valid_on_device(values, are_logits=are_logits) is False:
+        # The check for NumPy arrays finds the first invalid entry and raises the error.
+        check(values, name, ndim, permissions)
+    return ClassScores(values, are_logits, values)
 
 
-def _is_wrapped(x: AnyArray) -> bool:
-    """Tell whether `x` stands for a tensor inside a transformation of `torch.func`."""
+def _is_torch_func_tensor(x: AnyArray) -> bool:
+    """Return whether `x` is a tensor inside a transformation of `torch.func`."""
     if not is_torch(x):
         return False
     try:
@@ -118,111 +124,113 @@ def _is_wrapped(x: AnyArray) -> bool:
     return False
 
 
-def _sound_where_it_lies(x: AnyArray, *, are_logits: bool) -> bool | None:
-    """Tell whether every value is allowed; None where values are not known while tracing."""
+def _is_valid_on_device(x: AnyArray, *, are_logits: bool) -> bool | None:
+    """Return whether every value is valid; None if there are no values during tracing."""
     xp = namespace(x)
     if not xp.isdtype(x.dtype, ("bool", "integral", "real floating")):
         return False
-    wide = widest(xp, x)
-    floats = x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, wide)
-    sound = xp.all(xp.isfinite(floats))
+    sum_dtype = widest_float_dtype(xp, x)
+    floats = x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, sum_dtype)
+    is_valid = xp.all(xp.isfinite(floats))
     if not are_logits:
-        off = xp.abs(xp.sum(floats, axis=-1, dtype=wide) - 1.0)
-        slack = storage_slack(x.dtype, x.shape[-1])
-        sound = sound & (xp.min(floats) >= 0.0) & (xp.max(off) <= slack)
+        deviation = xp.abs(xp.sum(floats, axis=-1, dtype=sum_dtype) - 1.0)
+        tolerance = storage_tolerance(x.dtype, x.shape[-1])
+        is_valid = is_valid & (xp.min(floats) >= 0.0) & (xp.max(deviation) <= tolerance)
     try:
-        return bool(sound)
+        return bool(is_valid)
     except (TypeError, RuntimeError):
-        # Under jax.jit or torch.func.vmap there are shapes and types but no values yet.
+        # Under jax.jit or torch.func.vmap, arrays have shapes and types but no values.
         return None
 
 
-def _logits(x: AnyArray, name: str, axes: int, accept: Permissions) -> tuple[Array, str]:
-    out = _floats(x, name, axes)
-    if not accept.masked:
+def _check_logits(x: AnyArray, name: str, ndim: int, permissions: Permissions) -> tuple[Array, str]:
+    values = _as_floats(x, name, ndim)
+    if not permissions.allow_masked:
         hint = (
-            f"If -inf masks a class, say so with {format_option('masked', value=True)}, or give it "
+            f"If -inf masks a class, pass {format_option('masked', value=True)}, or use "
             "a large negative logit (-1e4)."
         )
-        return _finite(out, name, hint=hint), ""
-    hidden = out == -np.inf
-    bad = ~(np.isfinite(out) | hidden)
-    checks.reject_entries(name, "must be finite, or -inf for a masked class", out, bad)
-    nothing = hidden.all(axis=-1)
-    if nothing.any():
-        row = tuple(int(i) for i in np.argwhere(nothing)[0])
+        return _check_finite(values, name, hint=hint), ""
+    is_masked = values == -np.inf
+    is_invalid = ~(np.isfinite(values) | is_masked)
+    checks.reject_entries(name, "must be finite, or -inf for a masked class", values, is_invalid)
+    is_fully_masked = is_masked.all(axis=-1)
+    if is_fully_masked.any():
+        index = tuple(int(i) for i in np.argwhere(is_fully_masked)[0])
         raise DomainError(
             f"`{name}` must leave each sample a class that is not masked; got only -inf at index "
-            f"{row[0] if len(row) == 1 else row}. Drop such samples."
+            f"{index[0] if len(index) == 1 else index}. Drop such samples."
         )
-    return out, ""
+    return values, ""
 
 
-def _probabilities(x: AnyArray, name: str, axes: int, accept: Permissions) -> tuple[Array, str]:
-    out = _finite(_floats(x, name, axes), name)
-    if out.min() < 0:
+def _check_probabilities(
+    x: AnyArray, name: str, ndim: int, permissions: Permissions
+) -> tuple[Array, str]:
+    values = _check_finite(_as_floats(x, name, ndim), name)
+    if values.min() < 0:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."
-        checks.reject_entries(name, "must not be negative", out, out < 0, hint=hint)
-    # The host copy of a bfloat16 array is float32, so the caller's dtype is asked.
-    slack = storage_slack(getattr(x, "dtype", out.dtype), out.shape[-1])
-    missed = np.abs(out.sum(axis=-1, dtype=np.float64) - 1)
-    off = missed > slack
-    if not off.any():
-        return out, ""
-    rows = out[off]
-    said = f"{int(off.sum()):,} rows of `{name}` miss 1 by up to {missed.max():.2g}"
-    if accept.renormalize and bool(rows.any(axis=-1).all()):
-        return out, f"{said}: each row is divided by its sum, as asked"
-    rounding = rounding_of(rows)
-    if rounding is not None and missed.max() <= rounding.slack * (1 + 1e-9):
-        words = rounding.words
-        return out, f"{said}, as rounding to {words} explains: each row is divided by its sum"
-    limit = slack if rounding is None else max(slack, rounding.slack)
-    raise DomainError(_no_distribution(out, name, missed > limit, limit))
+        checks.reject_entries(name, "must not be negative", values, values < 0, hint=hint)
+    # The NumPy copy of a bfloat16 array is float32, so the dtype of the caller is used.
+    tolerance = storage_tolerance(getattr(x, "dtype", values.dtype), values.shape[-1])
+    deviation = np.abs(values.sum(axis=-1, dtype=np.float64) - 1)
+    is_off = deviation > tolerance
+    if not is_off.any():
+        return values, ""
+    rows = values[is_off]
+    message = f"{int(is_off.sum()):,} rows of `{name}` miss 1 by up to {deviation.max():.2g}"
+    if permissions.renormalize and bool(rows.any(axis=-1).all()):
+        return values, f"{message}: each row is divided by its sum, as requested"
+    rounding = detect_rounding(rows)
+    if rounding is not None and deviation.max() <= rounding.tolerance * (1 + 1e-9):
+        cause = f"as rounding to {rounding.description} explains"
+        return values, f"{message}, {cause}: each row is divided by its sum"
+    limit = tolerance if rounding is None else max(tolerance, rounding.tolerance)
+    raise DomainError(_sum_error_message(values, name, deviation > limit, limit))
 
 
-def _no_distribution(x: Array, name: str, off: BoolArray, limit: float) -> str:
-    """Say which row sums to something else than 1, and what can be done about it."""
-    where = tuple(int(i) for i in np.argwhere(off)[0])
-    total = float(x[where].sum(dtype=np.float64))
+def _sum_error_message(x: Array, name: str, is_off: BoolArray, limit: float) -> str:
+    """Return the message for a row whose sum is not 1, with the remedy."""
+    position = tuple(int(i) for i in np.argwhere(is_off)[0])
+    total = float(x[position].sum(dtype=np.float64))
     advice = (
         f"if each row is to be divided by its sum, pass {format_option('renormalize', value=True)}."
     )
     if total == 0:
-        advice = "a row of zeros is no answer: drop it, or give every class the same."
+        advice = "a row of zeros is not a distribution: drop it, or use a uniform distribution."
     return (
         f"`{name}` must sum to 1 over the classes (within {limit:.1e}); got {total:.6g} at index "
-        f"{where[0] if len(where) == 1 else where} ({int(off.sum())} such rows). If these are "
-        f"logits, pass them as `logits` (or `logit_samples`); {advice}"
+        f"{position[0] if len(position) == 1 else position} ({int(is_off.sum())} such rows). If "
+        f"these are logits, pass them as `logits` (or `logit_samples`); {advice}"
     )
 
 
-def _shape(shape: tuple[int, ...], name: str, axes: int) -> None:
-    found = tuple(shape)
-    if len(found) != axes:
+def _check_shape(shape: tuple[int, ...], name: str, ndim: int) -> None:
+    shape_ = tuple(shape)
+    if len(shape_) != ndim:
         raise ShapeError(
-            f"`{name}` must have shape {_AXES[axes]}; got shape {found}.{_advice(name, found)}"
+            f"`{name}` must have shape {_SHAPES[ndim]}; got shape {shape_}.{_advice(name, shape_)}"
         )
-    if 0 in found:
-        raise ShapeError(f"`{name}` is empty; got shape {found}, at least one sample is needed")
-    if found[-1] < 2:
+    if 0 in shape_:
+        raise ShapeError(f"`{name}` is empty; got shape {shape_}, at least one sample is needed")
+    if shape_[-1] < 2:
         raise ShapeError(
-            f"`{name}` must have at least two classes; got shape {found}.{_advice(name, found)}"
+            f"`{name}` must have at least two classes; got shape {shape_}.{_advice(name, shape_)}"
         )
-    if axes == 3 and found[1] < 2:
-        raise ShapeError(f"`{name}` must hold at least two samples a row; got shape {found}")
+    if ndim == 3 and shape_[1] < 2:
+        raise ShapeError(f"`{name}` must hold at least two samples a row; got shape {shape_}")
 
 
-def _floats(x: AnyArray, name: str, axes: int) -> Array:
-    out = to_numpy(x, name)
-    _shape(out.shape, name, axes)
-    if out.dtype.kind not in "biuf":
+def _as_floats(x: AnyArray, name: str, ndim: int) -> Array:
+    values = to_numpy(x, name)
+    _check_shape(values.shape, name, ndim)
+    if values.dtype.kind not in "biuf":
         raise DomainError(
-            f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+            f"`{name}` must hold numbers; got {values.dtype} values such as {values.flat[0]!r}"
         )
-    if out.dtype.kind != "f" or out.dtype.itemsize > 8:
-        return out.astype(np.float64)
-    return out
+    if values.dtype.kind != "f" or values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    return values
 
 
 def _advice(name: str, shape: tuple[int, ...]) -> str:
@@ -235,46 +243,46 @@ def _advice(name: str, shape: tuple[int, ...]) -> str:
     return ""
 
 
-def _finite(x: Array, name: str, *, hint: str = "") -> Array:
-    # A sum in float64 cannot overflow on 16-bit input, so no mask is made for good data.
+def _check_finite(x: Array, name: str, *, hint: str = "") -> Array:
+    # A float64 sum of 16-bit values cannot overflow, so finite data need no mask.
     if x.dtype == np.float16 and np.isfinite(np.add.reduce(x, axis=None, dtype=np.float64)):
         return x
     return checks.finite(x, name, hint=hint)
 
 
 # ------------------------------------------------------------------------------- rounded rows
-# How far rows of probabilities may miss 1 is told from the values themselves, since a file or a
-# library that knows no bfloat16 hands them over in a wider type.
+# The rounding of probabilities is detected from their values, because files and libraries without
+# bfloat16 store rounded values in a wider type.
 
-# A row of probabilities may miss 1 by its storage's rounding (twice the spacing near 1), by
-# clipping each entry to 1e-5 as published files do, and by the last digit of wider types.
-_STORAGE = {"float16": 2e-3, "bfloat16": 1.6e-2}
-_WIDE = 1e-4
-_PER_CLASS = 1e-5
-_LARGEST = 2e-2
+# Tolerance for the sum of a row of probabilities: the rounding error of its storage type (twice the
+# spacing near 1), and 1e-5 per class, because published files clip each entry at 1e-5.
+_STORAGE_TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2}
+_WIDE_TOLERANCE = 1e-4
+_TOLERANCE_PER_CLASS = 1e-5
+_MAX_STORAGE_TOLERANCE = 2e-2
 
-#: Digits that people and programs round to; beyond, `_WIDE` covers what is lost.
+#: Numbers of digits that are tested. More digits are covered by `_WIDE_TOLERANCE`.
 _DIGITS = (2, 3, 4, 5)
-#: However many classes are rounded, a row that misses 1 by more is no distribution.
-_MOST = 0.5
+#: Maximum tolerance for any number of rounded classes.
+_MAX_ROUNDING_TOLERANCE = 0.5
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """How values were rounded, in words, and how far the sum of a row may be off for it."""
+    """Description of a rounding, and the tolerance for the sum of a rounded row."""
 
-    words: str
-    slack: float
-
-
-def storage_slack(dtype: object, classes: int) -> float:
-    """Return how far a row of a type may miss 1 whatever its values are."""
-    base = _STORAGE.get(str(dtype).rpartition(".")[2], _WIDE)
-    return float(min(base + _PER_CLASS * classes, _LARGEST))
+    description: str
+    tolerance: float
 
 
-def rounding_of(rows: Array) -> Rounding | None:
-    """Find the rounding that all entries of some rows share; None where there is none.
+def storage_tolerance(dtype: object, n_classes: int) -> float:
+    """Return the tolerance for the sum of a row of this dtype."""
+    base = _STORAGE_TOLERANCE.get(str(dtype).rpartition(".")[2], _WIDE_TOLERANCE)
+    return float(min(base + _TOLERANCE_PER_CLASS * n_classes, _MAX_STORAGE_TOLERANCE))
+
+
+def detect_rounding(rows: Array) -> Rounding | None:
+    """Detect the rounding of all entries; None if they are not rounded.
 
     Parameters
     ----------
@@ -284,7 +292,7 @@ def rounding_of(rows: Array) -> Rounding | None:
     Returns
     -------
     Rounding or None
-        The coarsest that fits, with the most that rounding each of K entries can add up to.
+        The coarsest possible rounding, with the maximum total rounding error of K entries.
 
     Examples
     --------
@@ -292,54 +300,54 @@ def rounding_of(rows: Array) -> Rounding | None:
     >>> rounding_of(np.array([[0.333, 0.333, 0.333], [0.1, 0.9, 0.0]]))
     Rounding(words='3 decimals', slack=0.0015)
     """
-    for words, slack, fits in _candidates(rows.shape[-1]):
-        if all(bool(fits(rows[block]).all()) for block in row_blocks(*rows.shape)):
-            return Rounding(words, min(slack, _MOST))
+    for description, tolerance, is_rounded in _possible_roundings(rows.shape[-1]):
+        if all(bool(is_rounded(rows[block]).all()) for block in row_blocks(*rows.shape)):
+            return Rounding(description, min(tolerance, _MAX_ROUNDING_TOLERANCE))
     return None
 
 
-def _candidates(classes: int) -> Iterator[tuple[str, float, Callable[[Array], BoolArray]]]:
-    """Yield each rounding with its words, its slack and its test, the coarsest first."""
-    # What has two decimals has three too, so the first that fits is what was done.
+def _possible_roundings(classes: int) -> Iterator[tuple[str, float, Callable[[Array], BoolArray]]]:
+    """Yield description, tolerance and test of each rounding, the coarsest first."""
+    # Values with two decimals also have three, so the first rounding that matches is the right one.
     for digits in _DIGITS:
         unit = 10.0**-digits
-        yield f"{digits} decimals", classes * unit / 2, _decimals(digits)
+        yield f"{digits} decimals", classes * unit / 2, _has_decimals(digits)
     for digits in _DIGITS:
-        yield f"{digits} significant digits", 5 * 10.0**-digits, _significant(digits)
+        yield f"{digits} significant digits", 5 * 10.0**-digits, _has_significant_digits(digits)
     for name in ("bfloat16", "float16"):
-        yield name, storage_slack(name, classes), _narrow(name)
+        yield name, storage_tolerance(name, classes), _has_16_bits(name)
 
 
-def _near_whole(scaled: FloatArray, error: FloatArray | float) -> BoolArray:
-    """Tell which numbers are whole but for the error of their storage."""
-    out: BoolArray = np.abs(scaled - np.rint(scaled)) <= error
-    return out
+def _is_nearly_integer(scaled: FloatArray, error: FloatArray | float) -> BoolArray:
+    """Return which numbers are integers up to the rounding error of their dtype."""
+    is_near: BoolArray = np.abs(scaled - np.rint(scaled)) <= error
+    return is_near
 
 
-def _decimals(digits: int) -> Callable[[Array], BoolArray]:
+def _has_decimals(digits: int) -> Callable[[Array], BoolArray]:
     def fits(x: Array) -> BoolArray:
         error = 10.0**digits * np.finfo(x.dtype).eps
-        # A type that hardly knows so many digits fits any of them.
+        # A dtype with too few digits matches any number.
         if error > 0.01:
             return np.zeros(1, dtype=np.bool_)
-        return _near_whole(x.astype(np.float64) * 10.0**digits, error)
+        return _is_nearly_integer(x.astype(np.float64) * 10.0**digits, error)
 
     return fits
 
 
-def _significant(digits: int) -> Callable[[Array], BoolArray]:
+def _has_significant_digits(digits: int) -> Callable[[Array], BoolArray]:
     def fits(x: Array) -> BoolArray:
         error = 10.0**digits * np.finfo(x.dtype).eps
         if error > 0.01:
             return np.zeros(1, dtype=np.bool_)
         wide = x[x > 0].astype(np.float64)
         leading = np.floor(np.log10(wide))
-        return _near_whole(wide * 10.0 ** (digits - 1 - leading), error)
+        return _is_nearly_integer(wide * 10.0 ** (digits - 1 - leading), error)
 
     return fits
 
 
-def _narrow(name: str) -> Callable[[Array], BoolArray]:
+def _has_16_bits(name: str) -> Callable[[Array], BoolArray]:
     def fits(x: Array) -> BoolArray:
         single = x.astype(np.float32)
         if name == "float16":

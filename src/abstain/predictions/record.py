@@ -1,4 +1,4 @@
-"""`Predictions`: what a model said about n samples, validated once."""
+"""`Predictions`: the validated output of a model for n samples."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import InitVar, dataclass, field, fields
@@ -10,97 +10,94 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
-from abstain.predictions._fields import ARRAYS, complete, rows_of
+from abstain.predictions._fields import ARRAYS, row_numbers, validate_fields
 from abstain.predictions.class_view import LazyClassView
-from abstain.predictions.classes import UNKNOWN, CodedNames, encode
+from abstain.predictions.classes import UNKNOWN, CodedNames, encode_classes
 from abstain.predictions.outputs import ClassScores, Permissions
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
-#: Where the codes of a column of names are kept once they are known.
-_CODES = {"labels": "label_codes", "prediction": "prediction_codes"}
+#: Cached properties with the codes of the columns of names.
+_CODE_ATTRIBUTES = {"labels": "label_codes", "prediction": "prediction_codes"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Predictions:
-    """What a model said about n samples, and what was true.
+    """The output of a model for n samples, and their labels.
 
-    The one record that confidence scores, losses and evaluations start from. Arrays may come
-    from NumPy, PyTorch, JAX, lists or dataframe columns; they are kept as NumPy, in their own
-    precision, read-only and without a copy where possible. Whether class scores are logits or
-    probabilities is said by the argument, never guessed.
+    Confidence scores, losses and evaluations start from this record. Arrays of NumPy, PyTorch and
+    JAX, lists and dataframe columns are accepted. They are stored as read-only NumPy arrays in
+    their original precision, without a copy if possible. The argument declares whether class scores
+    are logits or probabilities; this is never inferred from the values.
 
     Parameters
     ----------
     logits : array of shape (n, K), optional
         Unnormalized log-scores, K >= 2. Exclusive with `probabilities`.
     probabilities : array of shape (n, K), optional
-        Class probabilities. A row may miss 1 by the rounding of its storage (2e-3 for
-        float16, 1e-4 for wider types, plus 1e-5 a class), and by what rounding the values to two
-        decimals or more explains, of which `notes` then tells; each row is divided by its sum on
-        use.
+        Class probabilities. The sum of a row may differ from 1 by the rounding error of its dtype
+        (2e-3 for float16, 1e-4 for wider types, plus 1e-5 per class), or by the rounding of its
+        entries to two or more decimals, which `notes` then mentions. Each row is divided by its
+        sum.
     prediction : array of shape (n,), optional
-        Predicted classes, by name. Beside class scores it replaces their argmax: use it for
+        Predicted classes, by name. They replace the argmax of class scores: use them for
         predictions that were post-processed.
     labels : array of shape (n,), optional
-        True classes, by name: integers, strings, anything hashable, but no decimals unless
-        `classes` or class scores say what the classes are. May be left out only when `loss` is
-        given.
+        True classes, by name: integers, strings or other hashable values. Floats are accepted only
+        if `classes` or class scores define the classes. Required unless `loss` is passed.
     confidence : mapping from str to array of shape (n,), or array, optional
-        Your own confidences, higher is more trusted. A bare array is named "confidence".
+        Confidences by name, higher means more trusted. An array without a name is named
+        "confidence".
     loss : array of shape (n,), optional
-        Your own finite, non-negative loss (1 - Dice, a graded answer); then the default loss.
+        Finite, non-negative loss, such as 1 - Dice. It becomes the default loss.
     logit_samples, probability_samples : array of shape (n, S, K), optional
-        Monte-Carlo samples or ensemble members, S >= 2, one of the two. Without class scores
-        the mean probability over the samples takes their place.
+        Monte Carlo samples or ensemble members, S >= 2, one of the two. Without class scores, the
+        mean probability over the samples is used.
     features : array of shape (n, d), optional
-        Features, for scores that are fitted on them.
+        Features, for fitted scores.
     group : array of shape (n,), optional
-        Subgroup of each sample.
+        Group of each sample.
     weight : array of shape (n,), optional
-        Frequency weights, not negative. Samples with weight 0 are ignored by everything that is
-        computed from the predictions.
+        Frequency weights, not negative. Samples with weight 0 do not affect any result.
     ids : array of shape (n,), optional
         Names of the samples.
     classes : iterable, optional
-        Class names in the order of the columns. By default 0 to K - 1; with `prediction`
-        alone, the sorted union of labels and predictions.
+        Class names in the order of the columns. By default 0 to K - 1; without class scores, the
+        sorted union of labels and predictions.
     unknown_label : hashable, optional
-        The label that marks samples of no known class: their code is -1, and whatever is
-        predicted for them is wrong.
+        Label of samples of no known class. Their code is -1, and every prediction for them is
+        wrong.
     renormalize : bool, default=False
-        Take rows of probabilities that miss 1 by more than rounding explains.
+        Accept rows of probabilities whose sum differs from 1 by more than rounding.
     masked : bool, default=False
-        Take logits of -inf, for classes that a sample cannot have: their probability is 0.
+        Accept logits of -inf, for classes that are impossible for a sample; their probability is 0.
     lower_is_safer : bool, default=False
-        The own `confidence` is an uncertainty. It is turned around, and named so: "entropy"
-        becomes "-entropy".
+        Whether `confidence` is an uncertainty. It is negated, and "-" is added to its name:
+        "entropy" becomes "-entropy".
     unlabeled : bool, default=False
-        Nobody knows what is right: `labels` and `loss` are left out. Such predictions have
-        confidences, and no losses.
+        Whether the samples have no labels and no loss. Such predictions have confidences only.
 
     Attributes
     ----------
     notes : tuple of str
-        What was accepted that a reader of the numbers should know, such as rows that do not sum
-        to 1 but for rounding.
+        Remarks about accepted deviations, such as rounded rows whose sum is not 1.
 
     Raises
     ------
     ShapeError
-        Wrong number of axes, lengths that differ, K = 1, an empty array.
+        If an array has the wrong number of axes or is empty, lengths differ, or K = 1.
     DomainError
-        NaN or infinite entries, labels outside the classes, negative probabilities or ones
-        that do not sum to 1, negative losses or weights.
+        If an entry is NaN or infinite, a label is not one of the classes, probabilities are
+        negative or do not sum to 1, or a loss or weight is negative.
     MissingInputError
-        No output of a model, or neither labels nor loss.
+        If there is no output of a model, or neither labels nor loss.
     InputError
-        Two arguments that exclude each other.
+        If two arguments exclude each other.
 
     Notes
     -----
-    Ties of the largest class score go to the lowest class code. With `loss` and `confidence`
-    the model's output may be left out: nothing after the confidence needs it.
+    If several class scores are largest, the lowest class code is predicted. With `loss` and
+    `confidence`, no output of a model is required.
 
     Examples
     --------
@@ -136,22 +133,26 @@ class Predictions:
         self, renormalize: bool, masked: bool, lower_is_safer: bool, unlabeled: bool
     ) -> None:
         """Validate every field and store it as NumPy."""
-        given = {own.name: getattr(self, own.name) for own in fields(self)}
-        accept = Permissions(renormalize=renormalize, masked=masked, unlabeled=unlabeled)
-        for name, value in complete(given, accept, lower_is_safer=lower_is_safer).items():
+        arguments = {f.name: getattr(self, f.name) for f in fields(self)}
+        permissions = Permissions(
+            renormalize=renormalize, allow_masked=masked, allow_unlabeled=unlabeled
+        )
+        for name, value in validate_fields(
+            arguments, permissions, lower_is_safer=lower_is_safer
+        ).items():
             object.__setattr__(self, name, value)
-        for name, mark in (("labels", self.unknown_label), ("prediction", None)):
-            if isinstance(given[name], CodedNames):
-                codes = encode(given[name], self.class_names, name, unknown=mark)
-                self.__dict__[_CODES[name]] = codes
-        # Computed now so that a label outside the classes is refused here, not at first use.
+        for name, unknown in (("labels", self.unknown_label), ("prediction", None)):
+            if isinstance(arguments[name], CodedNames):
+                codes = encode_classes(arguments[name], self.class_names, name, unknown=unknown)
+                self.__dict__[_CODE_ATTRIBUTES[name]] = codes
+        # Computed here, so that a label outside the classes raises an error now, not at first use.
         if self.labels is not None:
             _ = self.label_codes
         if self.prediction is not None:
             _ = self.prediction_codes
 
     def __repr__(self) -> str:
-        """Say what is there, not the numbers."""
+        """Return the names and data types of the fields, without their values."""
         parts = [f"n={self.n}", f"n_classes={self.n_classes}"]
         parts += [
             f"{name}={getattr(self, name).dtype}"
@@ -173,47 +174,47 @@ class Predictions:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes; 0 when neither labels nor an output are there."""
+        """Number of classes; 0 without labels and without an output of a model."""
         return len(self.class_names)
 
     @property
     def class_names(self) -> tuple[Hashable, ...]:
-        """The class names in the order of the codes: `classes`, typed as the tuple it is."""
+        """Class names in the order of the codes, as a tuple."""
         return tuple(self.classes or ())
 
     @property
     def has_labels(self) -> bool:
-        """Whether labels are there."""
+        """Whether there are labels."""
         return self.labels is not None
 
     @property
     def has_truth(self) -> bool:
-        """Whether something says what is right: labels, or a loss."""
+        """Whether there are labels or a loss."""
         return self.has_labels or self.loss is not None
 
     @property
     def has_logits(self) -> bool:
-        """Whether deterministic logits are there."""
+        """Whether there are deterministic logits."""
         return self.logits is not None
 
     @property
     def has_samples(self) -> bool:
-        """Whether Monte-Carlo samples are there."""
+        """Whether there are Monte Carlo samples."""
         return self.logit_samples is not None or self.probability_samples is not None
 
     @property
     def has_class_scores(self) -> bool:
-        """Whether class probabilities can be had: logits, probabilities or samples."""
+        """Whether class probabilities can be computed: from logits, probabilities or samples."""
         return self.has_logits or self.probabilities is not None or self.has_samples
 
     @property
     def has_prediction(self) -> bool:
-        """Whether predicted classes can be had."""
+        """Whether there are predicted classes, or class scores that determine them."""
         return self.prediction is not None or self.has_class_scores
 
     @cached_property
     def samples(self) -> ClassScores | None:
-        """The Monte-Carlo samples, shape (n, S, K), with their kind; None without."""
+        """The Monte Carlo samples, shape (n, S, K), and whether they are logits; or None."""
         if self.logit_samples is not None:
             return ClassScores(self.logit_samples, are_logits=True)
         if self.probability_samples is not None:
@@ -222,10 +223,10 @@ class Predictions:
 
     @cached_property
     def class_scores(self) -> ClassScores | None:
-        """The class scores, shape (n, K), with their kind; None without.
+        """The class scores, shape (n, K), and whether they are logits; or None.
 
-        From Monte-Carlo samples alone these are the logarithms of the mean probabilities,
-        which are logits too.
+        If there are only Monte Carlo samples, the class scores are the logarithms of the mean
+        probabilities, which are logits.
         """
         if self.logits is not None:
             return ClassScores(self.logits, are_logits=True)
@@ -237,11 +238,11 @@ class Predictions:
     def prediction_codes(self) -> IntArray:
         """Code of the predicted class of each sample, shape (n,)."""
         if self.prediction is not None:
-            return encode(self.prediction, self.class_names, "prediction")
+            return encode_classes(self.prediction, self.class_names, "prediction")
         if self.class_scores is None:
             raise MissingInputError(
-                "these predictions hold no predicted classes; "
-                "give `logits`, `probabilities` or `prediction`"
+                "these predictions have no predicted classes; "
+                "pass `logits`, `probabilities` or `prediction`"
             )
         return self.class_scores.top_classes()
 
@@ -249,25 +250,25 @@ class Predictions:
     def label_codes(self) -> IntArray:
         """Code of the true class of each sample, shape (n,); -1 marks no known class."""
         if self.labels is None:
-            raise MissingInputError("these predictions hold no labels; give `labels`")
-        return encode(self.labels, self.class_names, "labels", unknown=self.unknown_label)
+            raise MissingInputError("these predictions have no labels; pass `labels`")
+        return encode_classes(self.labels, self.class_names, "labels", unknown=self.unknown_label)
 
     @cached_property
     def correct(self) -> BoolArray:
-        """Whether the predicted class is the true one, shape (n,); never for an unknown class."""
+        """Whether the predicted class is the true class, shape (n,); False for unknown classes."""
         labels = self.label_codes
-        right: BoolArray = (labels == self.prediction_codes) & (labels != UNKNOWN)
-        return right
+        is_correct: BoolArray = (labels == self.prediction_codes) & (labels != UNKNOWN)
+        return is_correct
 
-    def view(self) -> ClassView | None:
-        """Return what class-wise metrics need, or None without labels or predicted classes.
+    def class_view(self) -> ClassView | None:
+        """Return the inputs of class-wise metrics, or None without labels or predicted classes.
 
-        Its probabilities are computed when they are first asked for, in float64 and log space.
+        The probabilities are computed on first use, in float64 and log space.
         """
-        return self._view
+        return self._class_view
 
     @cached_property
-    def _view(self) -> ClassView | None:
+    def _class_view(self) -> ClassView | None:
         if not (self.has_labels and self.has_prediction):
             return None
         return LazyClassView(
@@ -275,22 +276,23 @@ class Predictions:
         )
 
     def subset(self, selection: AnyArray) -> "Predictions":
-        """Return some of the samples, with all classes.
+        """Select samples; the classes do not change.
 
         Parameters
         ----------
         selection : mask of shape (n,), array of indices, or slice
-            Which samples; an index may repeat.
+            The samples; an index may occur several times.
 
         Returns
         -------
         Predictions
-            Same classes and codes, rows in the order of the selection.
+            The samples in the order of the selection, with the same classes and codes.
 
         Raises
         ------
         InputError
-            Not a mask, indices or a slice, of the wrong length, out of range, or empty.
+            If the selection is not a mask, indices or a slice, has the wrong length, is out of
+            range, or is empty.
 
         Examples
         --------
@@ -298,54 +300,56 @@ class Predictions:
         >>> p.subset([0, 2]).correct.tolist()
         [True, False]
         """
-        rows = rows_of(selection, self.n)
-        out = object.__new__(type(self))
-        # Rows of valid predictions are valid: nothing is checked a second time.
-        for own in fields(self):
-            value = getattr(self, own.name)
-            if own.name in ARRAYS and value is not None:
+        rows = row_numbers(selection, self.n)
+        subset = object.__new__(type(self))
+        # Rows of valid predictions are valid, so nothing is validated again.
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in ARRAYS and value is not None:
                 value = read_only(value[rows])
-            elif own.name == "confidence" and value is not None:
+            elif f.name == "confidence" and value is not None:
                 value = {name: read_only(column[rows]) for name, column in value.items()}
-            object.__setattr__(out, own.name, value)
-        for codes in _CODES.values():
+            object.__setattr__(subset, f.name, value)
+        for codes in _CODE_ATTRIBUTES.values():
             if codes in self.__dict__:
-                out.__dict__[codes] = self.__dict__[codes][rows]
-        return out
+                subset.__dict__[codes] = self.__dict__[codes][rows]
+        return subset
 
-    def weighted(self, weight: AnyArray | None) -> "Predictions":
+    def with_weight(self, weight: AnyArray | None) -> "Predictions":
         """Return the same samples with other weights.
 
         Parameters
         ----------
         weight : array of shape (n,), or None for no weights
-            Not negative. Samples with weight 0 are ignored by everything that is computed.
+            Not negative. Samples with weight 0 do not affect any result.
 
         Returns
         -------
         Predictions
-            All else is the same.
+            The same samples with these weights.
 
         Raises
         ------
-        ShapeError, DomainError
-            Another length; a negative weight.
+        ShapeError
+            If the length differs.
+        DomainError
+            If a weight is negative, NaN or infinite.
 
         Examples
         --------
-        >>> Predictions(prediction=[0, 1], labels=[0, 1]).weighted([2, 1]).weight.tolist()
+        >>> Predictions(prediction=[0, 1], labels=[0, 1]).with_weight([2, 1]).weight.tolist()
         [2.0, 1.0]
         """
         values = checks.weight(weight, length=self.n, is_batch=True)
-        out = object.__new__(type(self))
-        out.__dict__.update(self.__dict__)
-        object.__setattr__(out, "weight", None if values is None else read_only(values))
-        return out
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        object.__setattr__(copy, "weight", None if values is None else read_only(values))
+        return copy
 
 
 def _mean_scores(samples: ClassScores) -> ClassScores:
-    n, count, width = samples.values.shape
-    out: Array = np.empty((n, width))
-    for rows in row_blocks(n, count * width):
-        out[rows] = log_mean_probabilities(samples.log_probabilities(rows))
-    return ClassScores(out, are_logits=True)
+    n, n_samples, n_classes = samples.values.shape
+    values: Array = np.empty((n, n_classes))
+    for rows in row_blocks(n, n_samples * n_classes):
+        values[rows] = log_mean_probabilities(samples.log_probabilities(rows))
+    return ClassScores(values, are_logits=True)

@@ -1,11 +1,10 @@
-"""Softmax work in float64 and in log space, by blocks of rows, for the arrays of any library.
+"""Softmax in float64 and in log space, in blocks of rows, for arrays of any library.
 
-Everything here keeps what a plain softmax rounds away: the top class's logarithm is
-``-log1p(sum of the others)``, so it stays apart from 0 as long as the others do not vanish.
+The log-probability of the top class is computed as ``-log1p(sum of the others)``, so it is exact
+even if a plain softmax would round the probability to 1.
 
-Written against the array API and called with its namespace `xp`, so that an array is worked on
-where it lies and, in libraries that differentiate, gradients flow. NumPy blocks are overwritten
-where that saves a pass; a function that does so says it.
+The functions use the array API with its namespace `xp`, so each array library processes its own
+arrays and gradients propagate. Functions that overwrite NumPy arrays mention it.
 """
 
 from collections.abc import Iterator
@@ -16,85 +15,84 @@ import numpy as np
 from abstain._foundation.arrays import move_to_library_of
 from abstain.typing import AnyArray
 
-#: Entries held in float64 at a time on the host: 1 MiB, so a block and what is made of it stay in
-#: the cache of one processor, and no memory is asked for anew at each step.
+#: Number of float64 entries in a block on the host (1 MiB), so that a block and its temporary
+#: arrays fit into the cache of one core.
 BLOCK_ENTRIES = 1 << 17
-#: On a device every step of a block costs a launch: 128 MiB make it small beside the work.
+#: Number of entries in a block on a device (128 MiB), so that the cost of kernel launches is small.
 DEVICE_BLOCK_ENTRIES = 1 << 24
 
 
-def row_blocks(n: int, width: int, *, on_device: bool = False) -> Iterator[slice]:
-    """Cut n rows of `width` entries into slices of about a block's entries."""
-    step = max(1, (DEVICE_BLOCK_ENTRIES if on_device else BLOCK_ENTRIES) // max(1, width))
+def row_blocks(n: int, n_columns: int, *, on_device: bool = False) -> Iterator[slice]:
+    """Yield slices of rows with about the number of entries of a block."""
+    step = max(1, (DEVICE_BLOCK_ENTRIES if on_device else BLOCK_ENTRIES) // max(1, n_columns))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
 
-def widest(xp: Any, x: AnyArray) -> Any:
-    """Return float64, or float32 where the library or the device of `x` has no float64."""
-    # Only PyTorch's devices differ in what they can hold; JAX decides for the whole process.
+def widest_float_dtype(xp: Any, x: AnyArray) -> Any:
+    """Return float64, or float32 if the library or the device of `x` has no float64."""
+    # The dtypes depend on the device in PyTorch only. JAX has one setting for the process.
     device = getattr(x, "device", None) if xp.__name__.endswith("torch") else None
-    known = xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
-    return known.get("float64", xp.float32)
+    dtypes = xp.__array_namespace_info__().dtypes(device=device, kind="real floating")
+    return dtypes.get("float64", xp.float32)
 
 
 def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
     """Return a float64 array whose softmax over the last axis is the class probability.
 
-    Logits are that already; probabilities become their logarithms (0 becomes -inf), whose
-    softmax divides each row by its sum and so removes the rounding of the storage. The array
-    is new in NumPy.
+    Logits are converted to float64. Probabilities are replaced by their logarithms (0 by -inf),
+    whose softmax divides each row by its sum. For NumPy, the result is a new array.
     """
     if xp is not np:
-        wide = xp.astype(values, widest(xp, values))
-        return wide if are_logits else log(xp, wide)
-    out = values.astype(np.float64)
+        floats = xp.astype(values, widest_float_dtype(xp, values))
+        return floats if are_logits else safe_log(xp, floats)
+    scores = values.astype(np.float64)
     if are_logits:
-        return out
+        return scores
     with np.errstate(divide="ignore"):
-        return np.log(out, out=out)
+        return np.log(scores, out=scores)
 
 
-def log(xp: Any, x: AnyArray) -> AnyArray:
-    """Return the logarithm; -inf at 0, where no gradient flows."""
-    # The logarithm of 0 is never taken: its infinite slope times 0 would be a gradient of NaN.
-    above = x > 0
-    return filled(xp, ~above, -np.inf, xp.log(filled(xp, ~above, 1.0, x)))
+def safe_log(xp: Any, x: AnyArray) -> AnyArray:
+    """Return the logarithm; -inf at 0, without a gradient."""
+    # log(0) is never evaluated, because its infinite derivative times 0 would be NaN.
+    is_positive = x > 0
+    return fill_where(xp, ~is_positive, -np.inf, xp.log(fill_where(xp, ~is_positive, 1.0, x)))
 
 
-def filled(xp: Any, mask: AnyArray, value: float, x: AnyArray) -> AnyArray:
-    """Return `x` with `value` where the mask is true."""
+def fill_where(xp: Any, mask: AnyArray, value: float, x: AnyArray) -> AnyArray:
+    """Return `x` with `value` where the mask is True."""
     if xp is np:
         return np.where(mask, value, x)
     return xp.where(mask, xp.full_like(x[..., :1], value), x)
 
 
-def entry(xp: Any, x: AnyArray, at: AnyArray) -> AnyArray:
-    """Return the entries of the last axis at the indices `at`, of size 1 on that axis."""
+def take_entry(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
+    """Return the entries of the last axis at the indices, which have size 1 on that axis."""
     if xp is np:
-        return x[_rows(x), at] if x.ndim == 2 else np.take_along_axis(x, at, axis=-1)
-    # A sum over one entry, so that ties send no gradient to any other.
-    return xp.sum(filled(xp, ~_marked(xp, x, at), 0.0, x), axis=-1, keepdims=True)
+        return x[_row_index(x), index] if x.ndim == 2 else np.take_along_axis(x, index, axis=-1)
+    # A sum over one entry, so that tied entries get no gradient.
+    return xp.sum(fill_where(xp, ~_is_at_index(xp, x, index), 0.0, x), axis=-1, keepdims=True)
 
 
-def without(xp: Any, x: AnyArray, at: AnyArray, value: float) -> AnyArray:
-    """Return `x` with `value` at the indices `at` of the last axis; NumPy overwrites `x`."""
+def replace_entry(xp: Any, x: AnyArray, index: AnyArray, value: float) -> AnyArray:
+    """Return `x` with `value` at the indices of the last axis; NumPy overwrites `x`."""
     if xp is np:
         if x.ndim == 2:
-            x[_rows(x), at] = value
+            x[_row_index(x), index] = value
         else:
-            np.put_along_axis(x, at, value, axis=-1)
+            np.put_along_axis(x, index, value, axis=-1)
         return x
-    return filled(xp, _marked(xp, x, at), value, x)
+    return fill_where(xp, _is_at_index(xp, x, index), value, x)
 
 
-def _rows(x: AnyArray) -> AnyArray:
-    """Return the rows of a table as an index: a tenth of what NumPy's functions of an axis take."""
+def _row_index(x: AnyArray) -> AnyArray:
+    """Return an index array of the rows; indexing is 10 times as fast as `np.take_along_axis`."""
     return np.arange(x.shape[0])[:, None]
 
 
-def _marked(xp: Any, x: AnyArray, at: AnyArray) -> AnyArray:
-    return xp.astype(move_to_library_of(np.arange(x.shape[-1]), "classes", x), at.dtype) == at
+def _is_at_index(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
+    return xp.astype(move_to_library_of(np.arange(x.shape[-1]), "classes", x), index.dtype) == index
 
 
 def log_softmax(scores: AnyArray, *, xp: Any = np) -> AnyArray:
@@ -103,14 +101,14 @@ def log_softmax(scores: AnyArray, *, xp: Any = np) -> AnyArray:
     Parameters
     ----------
     scores : array of shape (..., K)
-        Float64 log-scores; -inf marks probability 0, not all of a row may be -inf.
+        Float64 log-scores; -inf means probability 0. At least one entry of a row is finite.
     xp : namespace
         The array library of the scores.
 
     Returns
     -------
     array of shape (..., K)
-        Never above 0; -inf where the score is.
+        At most 0; -inf where the score is -inf.
 
     Examples
     --------
@@ -118,11 +116,11 @@ def log_softmax(scores: AnyArray, *, xp: Any = np) -> AnyArray:
     >>> float(log_softmax(np.array([[50.0, 0.0]]))[0, 0])
     -1.9287498479639178e-22
     """
-    top = xp.argmax(scores, axis=-1, keepdims=True)
-    shifted = scores - entry(xp, scores, top)
-    others = without(xp, xp.exp(shifted), top, 0.0)
-    shifted -= xp.log1p(xp.sum(others, axis=-1, keepdims=True))
-    return shifted
+    top_index = xp.argmax(scores, axis=-1, keepdims=True)
+    log_probabilities = scores - take_entry(xp, scores, top_index)
+    other_probabilities = replace_entry(xp, xp.exp(log_probabilities), top_index, 0.0)
+    log_probabilities -= xp.log1p(xp.sum(other_probabilities, axis=-1, keepdims=True))
+    return log_probabilities
 
 
 def log_mean_probabilities(log_probabilities: AnyArray, *, xp: Any = np) -> AnyArray:
@@ -138,7 +136,7 @@ def log_mean_probabilities(log_probabilities: AnyArray, *, xp: Any = np) -> AnyA
     Returns
     -------
     array of shape (rows, K)
-        -inf where every sample gives probability 0.
+        -inf where every sample has probability 0.
 
     Examples
     --------
@@ -148,6 +146,6 @@ def log_mean_probabilities(log_probabilities: AnyArray, *, xp: Any = np) -> AnyA
     [[0.7, 0.3]]
     """
     largest = xp.max(log_probabilities, axis=1, keepdims=True)
-    largest = filled(xp, largest == -np.inf, 0.0, largest)
+    largest = fill_where(xp, largest == -np.inf, 0.0, largest)
     mean = xp.mean(xp.exp(log_probabilities - largest), axis=1)
-    return log(xp, mean) + largest[:, 0, :]
+    return safe_log(xp, mean) + largest[:, 0, :]

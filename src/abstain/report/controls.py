@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from abstain.plots.style import dash, variable
+from abstain.plots.style import css_variable, dash_pattern
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Option:
 
 def line_option(index: int, name: str, *, is_selected: bool = True) -> Option:
     """Return the option for a score or a method, with the line style of the figures."""
-    pattern = " ".join(map(str, dash(index)))
-    return Option(str(index), name, variable(index), pattern, is_selected=is_selected)
+    pattern = " ".join(map(str, dash_pattern(index)))
+    return Option(str(index), name, css_variable(index), pattern, is_selected=is_selected)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Shift: from calibration data to the data where a rule is used, whose labels nobody knows.
+"""Distribution shift between the calibration data and the unlabeled data of the application.
 
-Density ratios, given or estimated, which the rules of `abstain.thresholds` take as `ratio=`; and
-estimates of the risk without labels, which promise nothing.
+The package has density ratios, known or estimated, for the argument `ratio=` of the rules in
+`abstain.thresholds`, and estimates of the risk without labels, which have no guarantee.
 """
 
 from abstain.shift.covariate import FittedRatios, fit_ratios

@@ -13,11 +13,11 @@ from abstain.shift.ratios import DensityRatios, density_ratios
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
 #: Chances are kept this far from 0 and 1, so that no ratio is infinite.
-_EDGE: Final = 1e-9
+_MIN_PROBABILITY: Final = 1e-9
 #: Knots of a curve: 4 to 6 came nearest on mixtures of two normal or beta laws, n = 500 and 4000.
 _KNOTS: Final = 5
 #: More columns than this have no curves.
-_MANY: Final = 50
+_MAX_SPLINE_COLUMNS: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +27,12 @@ class FittedRatios:
     Attributes
     ----------
     ratios : DensityRatios
-        Of the calibration samples: what `ratio=` of the rules takes.
+        Density ratios of the calibration samples, for the argument `ratio=` of the rules.
     auroc : float
-        How well the classifier tells deployed samples from calibration samples that it was not
-        fitted on: 0.5 where it finds no shift, 1 where the data sets do not overlap.
+        Cross-validated AUROC of the classifier between calibration and deployed samples: 0.5
+        without a detectable shift, 1 if the data sets do not overlap.
     folds : int
-        Into how many parts both data sets were cut.
+        Number of folds.
 
     Examples
     --------
@@ -60,47 +60,50 @@ def fit_ratios(
 ) -> FittedRatios:
     """Estimate density ratios by a classifier between calibration and deployed samples.
 
-    Answers: how much more often does each calibration sample come up where the rule is used?
+    Answers: how much more frequent is each calibration sample in the deployed data?
 
     Parameters
     ----------
     calibration : array of shape (n,) or (n, d)
         Numbers that describe the calibration samples: features, class scores, or a confidence.
     deployed : array of shape (m,) or (m, d)
-        The same of samples from where the rule is used, without labels.
+        The same numbers for unlabeled samples from the application.
     clip : float, optional
-        Cut ratios to this many times their mean, as `density_ratios` does.
+        Clip ratios at this multiple of their mean, as `density_ratios` does.
     classifier : scikit-learn classifier, optional
-        With `predict_proba`; by default logistic regression on splines of the ranks of each
-        column (on standardized columns where there are more than 50).
+        A classifier with `predict_proba`. By default, logistic regression on splines of the ranks
+        of each column (on standardized columns if there are more than 50).
     folds : int, default=5
-        Each sample's chance comes from a classifier fitted on the other folds.
+        Number of folds. The probability of each sample comes from a classifier that was fitted on
+        the other folds.
     rng : int, Generator or None, default=0
-        Of the folds.
+        Random number generator of the folds.
 
     Returns
     -------
     FittedRatios
-        The ratios and how well the two data sets are told apart.
+        The ratios, and the AUROC of the classifier.
 
     Raises
     ------
     ShapeError, DomainError
-        Not finite; other numbers of columns; fewer samples than folds.
+        If a value is not finite, the numbers of columns differ, or there are too few samples.
     InputError
-        Fewer than two folds; a classifier without `predict_proba`.
+        If there are fewer than two folds, or the classifier has no `predict_proba`.
 
     Notes
     -----
-    The ratio is (n / m) p / (1 - p), p the chance to be a deployed sample. A guarantee that rests
-    on it is a guarantee for the law that these ratios make of the calibration data: it is about
-    the deployed data only as far as the ratios are right, and as far as samples that look the same
-    here are wrong equally often there. Nothing here tests the latter. The loss must not be among
-    the numbers. The largest ratio of the law is not known, and the largest seen stands for it.
+    The ratio is (n / m) p / (1 - p), where p is the probability that a sample is a deployed one. A
+    guarantee with these ratios refers to the calibration distribution reweighted by the ratios. It
+    holds for the deployed data if the ratios are correct, and if samples with equal features have
+    the same error rate in both data sets. The latter is not tested. The features must not contain
+    the loss. The largest ratio of the distribution is not known and is replaced by the largest
+    observed ratio.
 
-    The proofs take ratios that were there before the calibration data. Here that of a sample comes
-    from the other folds, without any label: it held in what was measured (`docs/shift.md`), and is
-    not proven. For a proof fit the classifier on data of its own, and give the rule an array.
+    The proofs require ratios that are independent of the calibration data. Here, the ratio of a
+    sample is computed from the other folds, without labels. The guarantee held in simulations
+    (`docs/shift.md`), but is not proven. For a proven guarantee, fit the classifier on separate
+    data and pass the ratios as an array.
 
     Cost: that of fitting the classifier `folds` times.
 
@@ -116,93 +119,109 @@ def fit_ratios(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(0, 1, 4000)
     >>> found = fit_ratios(x, rng.normal(0.5, 1, 4000), rng=0)
-    >>> truth = np.exp(0.5 * x - 0.125)  # of two normal laws
+
     >>> bool(np.abs(found.ratios.values / found.ratios.values.mean() - truth).mean() < 0.1)
     True
     """
-    here, there = _columns(calibration, "calibration"), _columns(deployed, "deployed")
-    if here.shape[1] != there.shape[1]:
+    calibration_rows, deployed_rows = (
+        _check_features(calibration, "calibration"),
+        _check_features(deployed, "deployed"),
+    )
+    if calibration_rows.shape[1] != deployed_rows.shape[1]:
         raise ShapeError(
-            f"`deployed` must have the {here.shape[1]} columns of `calibration`; got "
-            f"{there.shape[1]}"
+            f"`deployed` must have the {calibration_rows.shape[1]} columns of `calibration`; got "
+            f"{deployed_rows.shape[1]}"
         )
-    parts = _fold_count(folds, min(len(here), len(there)))
-    x = np.concatenate([here, there])
-    is_new = np.arange(len(x)) >= len(here)
-    chance = _out_of_fold(x, is_new, _classifier(classifier, x.shape), parts, rng)
-    p = np.clip(chance[~is_new], _EDGE, 1 - _EDGE)
-    values = len(here) / len(there) * p / (1 - p)
+    n_folds = _check_folds(folds, min(len(calibration_rows), len(deployed_rows)))
+    x = np.concatenate([calibration_rows, deployed_rows])
+    is_deployed = np.arange(len(x)) >= len(calibration_rows)
+    deployed_probability = _cross_fitted_probability(
+        x, is_deployed, _check_classifier(classifier, x.shape), n_folds, rng
+    )
+    calibration_probability = np.clip(
+        deployed_probability[~is_deployed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY
+    )
+    values = (
+        len(calibration_rows)
+        / len(deployed_rows)
+        * calibration_probability
+        / (1 - calibration_probability)
+    )
     ratios = density_ratios(values, clip=clip, origin="classifier")
-    return FittedRatios(ratios, _auroc(chance, is_new), parts)
+    return FittedRatios(ratios, _auroc(deployed_probability, is_deployed), n_folds)
 
 
-def _columns(x: AnyArray, name: str) -> FloatArray:
+def _check_features(x: AnyArray, name: str) -> FloatArray:
     values = to_numpy(x, name)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0:
         raise ShapeError(f"`{name}` must have shape (n,) or (n, d); got shape {values.shape}")
     for column in values.T:
         checks.finite(checks.vector(column, name), name)
-    out: FloatArray = values.astype(np.float64)
-    return out
+    features: FloatArray = values.astype(np.float64)
+    return features
 
 
-def _fold_count(folds: int, least: int) -> int:
+def _check_folds(folds: int, n_smaller: int) -> int:
     count = checks.positive_int(folds, "folds")
     if count < 2:
         raise InputError(
-            "`folds` must be at least 2: ratios of the samples that were fitted on are too sure"
+            "`folds` must be at least 2: ratios of the fitting samples would be overconfident"
         )
-    if least < 2 * count:
+    if n_smaller < 2 * count:
         raise DomainError(
-            f"both data sets must have at least {2 * count} samples for {count} folds; got {least}"
+            f"both data sets must have at least {2 * count} samples for {count} folds; got "
+            f"{n_smaller}"
         )
     return count
 
 
-def _classifier(given: Any, shape: tuple[int, ...]) -> Any:
-    if given is None:
-        return _splines(*shape)
-    if not callable(getattr(given, "predict_proba", None)):
-        raise InputError(f"`classifier` must have predict_proba; got {type(given).__name__}")
-    return given
+def _check_classifier(classifier: Any, shape: tuple[int, ...]) -> Any:
+    if classifier is None:
+        return _default_classifier(*shape)
+    if not callable(getattr(classifier, "predict_proba", None)):
+        raise InputError(f"`classifier` must have predict_proba; got {type(classifier).__name__}")
+    return classifier
 
 
-def _splines(n: int, columns: int) -> Any:
-    """Return logistic regression on curves of each column: a log-ratio is seldom a straight line.
+def _default_classifier(n: int, columns: int) -> Any:
+    """Return logistic regression on splines of the ranks of each column.
 
-    Of ranks, so that no tail decides, and level beyond the outermost samples.
+    A log-ratio is rarely linear. Ranks limit the influence of the tails, and the splines are
+    constant outside the range of the samples.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer, SplineTransformer, StandardScaler
 
     regression = LogisticRegression(max_iter=1000)
-    if columns > _MANY:
+    if columns > _MAX_SPLINE_COLUMNS:
         return make_pipeline(StandardScaler(), regression)
     ranks = QuantileTransformer(n_quantiles=min(500, n // 2), random_state=0)
     return make_pipeline(ranks, SplineTransformer(n_knots=_KNOTS), regression)
 
 
-def _out_of_fold(x: FloatArray, is_new: BoolArray, model: Any, folds: int, rng: Rng) -> FloatArray:
-    """Return the chance of each row to be a deployed one, by models not fitted on it."""
+def _cross_fitted_probability(
+    x: FloatArray, is_deployed: BoolArray, model: Any, folds: int, rng: Rng
+) -> FloatArray:
+    """Return the cross-fitted probability that each row is a deployed sample."""
     from sklearn.base import clone
 
     random = named_generator(as_seed(rng), "folds")
     fold = np.empty(len(x), dtype=np.int64)
-    for own in (is_new, ~is_new):
-        fold[own] = random.permutation(np.arange(int(own.sum())) % folds)
-    chance = np.empty(len(x))
+    for members in (is_deployed, ~is_deployed):
+        fold[members] = random.permutation(np.arange(int(members.sum())) % folds)
+    probability = np.empty(len(x))
     for k in range(folds):
-        held = fold == k
-        fitted = clone(model).fit(x[~held], is_new[~held].astype(np.int64))
-        chance[held] = fitted.predict_proba(x[held])[:, 1]
-    return chance
+        is_held_out = fold == k
+        fitted = clone(model).fit(x[~is_held_out], is_deployed[~is_held_out].astype(np.int64))
+        probability[is_held_out] = fitted.predict_proba(x[is_held_out])[:, 1]
+    return probability
 
 
 def _auroc(score: FloatArray, positive: BoolArray) -> float:
-    """Return the chance that a positive has the higher score, ties counted half."""
+    """Compute the AUROC: the probability that a positive has a higher score; ties count half."""
     ordered = np.sort(score[~positive])
-    below = np.searchsorted(ordered, score[positive], side="left")
-    through = np.searchsorted(ordered, score[positive], side="right")
-    return float((below + through).mean() / (2 * ordered.size))
+    n_below = np.searchsorted(ordered, score[positive], side="left")
+    n_through = np.searchsorted(ordered, score[positive], side="right")
+    return float((n_below + n_through).mean() / (2 * ordered.size))

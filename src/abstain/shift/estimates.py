@@ -1,4 +1,4 @@
-"""What a rule gets wrong where no labels are known: estimates, which promise nothing."""
+"""Estimates of the selective risk of unlabeled data. They have no guarantee."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.scored import validate_samples_on_host
 from abstain.calibration import fit_isotonic
-from abstain.shift.ratios import DensityRatios, ratios_of
+from abstain.shift.ratios import DensityRatios, as_density_ratios
 from abstain.typing import AnyArray, Array, FloatArray
 
 _NAN = float("nan")
@@ -20,25 +20,25 @@ class UnlabeledRisk:
     Attributes
     ----------
     threshold : float or None
-        Samples of at least this confidence are answered; None for all.
+        Samples with at least this confidence are accepted; None for all.
     n, accepted : int
-        Samples without labels, and how many of them are answered.
+        Number of unlabeled samples, and number of accepted ones.
     coverage : float
-        The share of them that is answered.
+        Share of the unlabeled samples that is accepted.
     calibration_risk : float
-        Mean loss of the answered calibration samples: what no shift would leave it at.
+        Mean loss of the accepted calibration samples: the risk without a shift.
     mean_confidence : float
-        One minus the mean confidence of the answered, after isotonic calibration.
+        One minus the mean confidence of the accepted samples, after isotonic calibration.
     thresholded_confidence : float
-        The share of the answered below the confidence under which as many calibration samples lie
-        as are wrong (ATC).
+        Average thresholded confidence (ATC): share of the accepted samples below a threshold, which
+        is chosen such that this share of the calibration samples equals their error rate.
     reweighted : float
-        The mean loss of the answered calibration samples, each weighted with its density ratio;
-        NaN without ratios.
+        Mean loss of the accepted calibration samples, weighted by their density ratios; NaN without
+        ratios.
 
     Notes
     -----
-    Each is NaN where nothing is answered here, or in the calibration data.
+    The estimates are NaN if no unlabeled or no calibration sample is accepted.
 
     Examples
     --------
@@ -74,39 +74,40 @@ def unlabeled_risk(
 ) -> UnlabeledRisk:
     """Estimate the error rate of samples without labels, at a threshold or of all of them.
 
-    Answers: nobody has labeled anything here; how many of the answers are wrong, roughly?
+    Answers: approximately how many predictions are wrong, if there are no labels?
 
     Parameters
     ----------
     confidence, loss : array of shape (n,)
-        Of calibration samples: confidences, and 0 or 1, whether each is wrong.
+        Confidences and 0/1 losses of calibration samples.
     deployed : array of shape (m,)
-        Confidences of the samples without labels, from the same score.
+        Confidences of unlabeled samples, by the same score.
     threshold : float, optional
-        Only samples of at least this confidence are answered; by default all.
+        Only samples with at least this confidence are accepted; by default all.
     ratio : array of shape (n,) or DensityRatios, optional
         Density ratios of the calibration samples, for `reweighted`.
 
     Returns
     -------
     UnlabeledRisk
-        Three estimates of the selective risk. No interval: what they are off by is no chance, but
-        how far their assumption is from the shift (`docs/shift.md` has measured errors).
+        Three estimates of the selective risk. There are no intervals, because the errors are not
+        random: they depend on how well the assumptions match the shift (`docs/shift.md` has
+        measured errors).
 
     Raises
     ------
     ShapeError, DomainError
-        Bad values; losses other than 0 and 1.
+        If a value is invalid, or a loss is not 0 or 1.
 
     Notes
     -----
-    `mean_confidence` assumes that a confidence means the same here (calibration is kept),
-    `thresholded_confidence` is average thresholded confidence [1]_ among the answered: a share of
-    samples under a confidence is right where the shift moves confidences as it moves errors.
-    `reweighted` assumes what the ratios assume. None can see errors made with high confidence that
-    the calibration data do not have: samples of new classes, say. With ties the part of a tie group
-    that has to count in the calibration data counts here; the program of the paper takes a
-    threshold at a sample, so both agree without ties.
+    `mean_confidence` assumes that the calibration does not change. `thresholded_confidence` is the
+    average thresholded confidence [1]_ of the accepted samples; it assumes that the share of
+    samples below the threshold changes like the error rate. `reweighted` has the assumptions of the
+    ratios. No estimate detects errors with high confidence that do not occur in the calibration
+    data, for example samples of new classes. If the threshold is in a tie group, the same fraction
+    of it is used in both data sets. The program of the paper uses a threshold at a sample, which is
+    equal without ties.
 
     Cost: two sorts.
 
@@ -122,61 +123,77 @@ def unlabeled_risk(
     >>> rng = np.random.default_rng(0)
     >>> sure, less = rng.beta(4, 1, 5000), rng.beta(3, 1, 5000)
     >>> found = unlabeled_risk(sure, rng.random(5000) > sure, less, threshold=0.5)
-    >>> truth = 1 - less[less >= 0.5].mean()  # each is right as often as its confidence says
+
     >>> bool(abs(found.mean_confidence - truth) < 0.01), bool(found.calibration_risk < truth)
     (True, True)
     """
     s = validate_samples_on_host(confidence, loss)
     checks.binary_loss(s.loss, required_by="unlabeled_risk")
-    new = checks.confidence(deployed, "deployed")
-    at = None if threshold is None else checks.number(threshold, "threshold")
-    inside, wrong = _reaches(s.confidence, at), s.loss.astype(np.float64)
-    answered = _reaches(new, at)
-    known = bool(inside.any() and answered.any())
-    weights = None if ratio is None else ratios_of(ratio, wrong.size).values[inside]
-    own, bad, here = s.confidence[inside], wrong[inside], new[answered]
+    deployed_confidence = checks.confidence(deployed, "deployed")
+    threshold_value = None if threshold is None else checks.number(threshold, "threshold")
+    is_accepted, float_loss = (
+        _accepted_mask(s.confidence, threshold_value),
+        s.loss.astype(np.float64),
+    )
+    is_deployed_accepted = _accepted_mask(deployed_confidence, threshold_value)
+    is_defined = bool(is_accepted.any() and is_deployed_accepted.any())
+    weights = (
+        None if ratio is None else as_density_ratios(ratio, float_loss.size).values[is_accepted]
+    )
+    accepted_confidence, accepted_loss, deployed_accepted = (
+        s.confidence[is_accepted],
+        float_loss[is_accepted],
+        deployed_confidence[is_deployed_accepted],
+    )
     return UnlabeledRisk(
-        at,
-        int(new.size),
-        int(answered.sum()),
-        float(answered.mean()),
-        float(bad.mean()) if inside.any() else _NAN,
-        _mean_confidence(s.confidence, wrong, here) if known else _NAN,
-        _thresholded(own, float(bad.mean()), here) if known else _NAN,
-        _reweighted(bad, weights) if known else _NAN,
+        threshold_value,
+        int(deployed_confidence.size),
+        int(is_deployed_accepted.sum()),
+        float(is_deployed_accepted.mean()),
+        float(accepted_loss.mean()) if is_accepted.any() else _NAN,
+        _risk_from_mean_confidence(s.confidence, float_loss, deployed_accepted)
+        if is_defined
+        else _NAN,
+        _risk_from_thresholded_confidence(
+            accepted_confidence, float(accepted_loss.mean()), deployed_accepted
+        )
+        if is_defined
+        else _NAN,
+        _reweighted_risk(accepted_loss, weights) if is_defined else _NAN,
     )
 
 
-def _reaches(x: Array, threshold: float | None) -> Array:
+def _accepted_mask(x: Array, threshold: float | None) -> Array:
     if threshold is None:
         return np.ones(x.size, dtype=np.bool_)
     with np.errstate(over="ignore"):
-        out: Array = x >= np.asarray(threshold).astype(x.dtype)
-    return out
+        mask: Array = x >= np.asarray(threshold).astype(x.dtype)
+    return mask
 
 
-def _mean_confidence(confidence: Array, wrong: FloatArray, here: Array) -> float:
+def _risk_from_mean_confidence(confidence: Array, loss: FloatArray, deployed: Array) -> float:
     """Return one minus the mean of calibrated confidences.
 
-    With one kind of loss there is nothing to fit: the risk is that of the calibration data.
+    If all calibration losses are equal, nothing is fitted, and the risk is that loss.
     """
-    if wrong.min() == wrong.max():
-        return float(wrong[0])
-    return 1.0 - float(np.mean(fit_isotonic(confidence, wrong).apply(here)))
+    if loss.min() == loss.max():
+        return float(loss[0])
+    return 1.0 - float(np.mean(fit_isotonic(confidence, loss).apply(deployed)))
 
 
-def _thresholded(confidence: Array, risk: float, here: Array) -> float:
-    """Return the share of samples below the confidence under which a share `risk` lies."""
+def _risk_from_thresholded_confidence(confidence: Array, risk: float, deployed: Array) -> float:
+    """Return the share of samples below the `risk` quantile of the calibration confidences."""
     ordered = np.sort(confidence.astype(np.float64))
-    needed = risk * ordered.size
-    at = ordered[min(int(needed), ordered.size - 1)]
-    below, through = (np.searchsorted(ordered, at, side=side) for side in ("left", "right"))
-    part = (needed - below) / (through - below)
-    x = here.astype(np.float64)
-    return float((x < at).mean() + part * (x == at).mean())
+    n_failures = risk * ordered.size
+    atc_threshold = ordered[min(int(n_failures), ordered.size - 1)]
+    n_below = np.searchsorted(ordered, atc_threshold, side="left")
+    n_through = np.searchsorted(ordered, atc_threshold, side="right")
+    tie_fraction = (n_failures - n_below) / (n_through - n_below)
+    x = deployed.astype(np.float64)
+    return float((x < atc_threshold).mean() + tie_fraction * (x == atc_threshold).mean())
 
 
-def _reweighted(wrong: FloatArray, weights: FloatArray | None) -> float:
+def _reweighted_risk(loss: FloatArray, weights: FloatArray | None) -> float:
     if weights is None or not weights.any():
         return _NAN
-    return float(weights @ wrong / weights.sum())
+    return float(weights @ loss / weights.sum())

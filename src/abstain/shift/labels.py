@@ -1,4 +1,4 @@
-"""Label shift: how often each class comes up, from the classes that were predicted."""
+"""Label shift: estimates of class frequencies from predicted classes."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,30 +16,31 @@ from abstain.errors import DomainError, InputError
 from abstain.shift.ratios import DensityRatios
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
-#: A matrix is refused when it may be singular at this level.
-_LEVEL: Final = 0.95
-#: How often a label shift is doubted that is one: the chance that any class is named.
-_DOUBT: Final = 0.05
+#: Quantile of the random changes of the confusion matrix, below which it is taken as singular.
+_NOISE_QUANTILE: Final = 0.95
+#: Significance level of the test for a negative ratio, over all classes.
+_DOUBT_LEVEL: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class LabelShift:
-    """How often each class comes up where a rule is used, by how often in the calibration data.
+    """Frequency of each class in the deployed data, divided by that in the calibration data.
 
     Attributes
     ----------
     classes : tuple
-        The names of the classes.
+        Names of the classes.
     ratio : ndarray of shape (K,)
         q(y) / p(y) of each class; not negative.
     standard_error : ndarray of shape (K,)
-        Of each, by resampling both data sets.
+        Standard error of each ratio, from resamples of both data sets.
     raw, raw_error : ndarray of shape (K,)
-        The solution before negative ratios were set to 0, and its standard error.
+        Solution before negative ratios are set to 0, and its standard error.
     least_singular : float
-        The smallest singular value of the confusion matrix: the smaller, the less is known.
+        Smallest singular value of the confusion matrix. The smaller it is, the less accurate are
+        the ratios.
     noise : float
-        What chance moves the matrix by, in the spectral norm (95 % quantile of the resamples).
+        95% quantile of the change of the confusion matrix by resampling, in the spectral norm.
 
     Examples
     --------
@@ -59,28 +60,30 @@ class LabelShift:
 
     @property
     def doubtful(self) -> tuple[Hashable, ...]:
-        """Classes whose ratio came out far below 0: more changed than how often they come up."""
-        # One in twenty over all classes: every class that is not there is below 0 half the time.
-        far = self.raw < special.ndtri(_DOUBT / len(self.classes)) * self.raw_error
-        return tuple(name for name, there in zip(self.classes, far, strict=True) if there)
+        """Classes with a significantly negative ratio, which contradicts a label shift."""
+        # Corrected for the number of classes, because an absent class has a negative raw ratio with
+        # probability 1/2.
+        is_far_below = self.raw < special.ndtri(_DOUBT_LEVEL / len(self.classes)) * self.raw_error
+        pairs = zip(self.classes, is_far_below, strict=True)
+        return tuple(name for name, is_doubtful in pairs if is_doubtful)
 
     def ratios(self, labels: AnyArray) -> DensityRatios:
-        """Return the ratio of each calibration sample, that of its class.
+        """Return the density ratio of each calibration sample: the ratio of its class.
 
         Parameters
         ----------
         labels : array of shape (n,)
-            The true classes of the calibration samples.
+            True classes of the calibration samples.
 
         Returns
         -------
         DensityRatios
-            What `ratio=` of the rules takes.
+            Density ratios for the argument `ratio=` of the rules.
 
         Raises
         ------
         DomainError
-            A class that was not there; none of a class that comes up.
+            If a class is unknown, or all ratios are 0.
 
         Examples
         --------
@@ -89,7 +92,7 @@ class LabelShift:
         >>> found.ratios([1, 0, 1]).values.round(3).tolist()
         [1.5, 0.5, 1.5]
         """
-        codes = _codes(labels, "labels", {name: i for i, name in enumerate(self.classes)})
+        codes = _class_codes(labels, "labels", {name: i for i, name in enumerate(self.classes)})
         error = float(self.standard_error.max())
         values = read_only(self.ratio[codes])
         return DensityRatios(
@@ -105,20 +108,21 @@ def label_shift(
     resamples: int = 200,
     rng: Rng = 0,
 ) -> LabelShift:
-    """Estimate how often each class comes up, from predicted classes alone (BBSE).
+    """Estimate the frequency of each class from predicted classes (BBSE).
 
-    Answers: there are no labels where the model is used; which classes come up more often there?
+    Answers: which classes are more frequent in the application, where there are no labels?
 
     Parameters
     ----------
     labels, prediction : array of shape (n,)
         True and predicted classes of the calibration samples, by name.
     deployed : array of shape (m,)
-        Predicted classes of the samples without labels.
+        Predicted classes of the unlabeled samples.
     resamples : int, default=200
-        Of both data sets, at least 2, for the standard errors and for what the matrix is worth.
+        Number of resamples of both data sets, at least 2, for the standard errors and the test of
+        the confusion matrix.
     rng : int, Generator or None, default=0
-        Of the resamples.
+        Random number generator of the resamples.
 
     Returns
     -------
@@ -128,21 +132,21 @@ def label_shift(
     Raises
     ------
     ShapeError
-        Lengths that differ, nothing there.
+        If lengths differ or an array is empty.
     DomainError
-        A class that is predicted and has no calibration sample; a confusion matrix that chance
-        does not tell from a singular one.
+        If a predicted class has no calibration sample, or the confusion matrix is not significantly
+        different from a singular matrix.
 
     Notes
     -----
-    Solves C w = mu with C the shares of (predicted class, true class) among the calibration
-    samples, mu the shares of the predicted classes among the others [1]_. That is right where the
-    classes come up more or less often and each class looks as before (label shift); a covariate
-    shift needs `fit_ratios`. Ratios below 0 are set to 0.
+    The method solves C w = mu [1]_. C contains the shares of (predicted class, true class) among
+    the calibration samples, and mu the shares of the predicted classes among the unlabeled samples.
+    It is valid if only the class frequencies change and each class keeps its distribution (label
+    shift). For a covariate shift, use `fit_ratios`. Negative ratios are set to 0.
 
-    By the inequality of Weyl no singular value of a matrix moves by more than the spectral norm of
-    what it is changed by. So C is refused where its smallest one is within what resampling changes
-    it by. The paper bounds the error by the inverse of that value, and refuses nothing.
+    By Weyl's inequality, a singular value changes at most by the spectral norm of the change of the
+    matrix. A DomainError is therefore raised if the smallest singular value of C is not above the
+    change by resampling. The paper bounds the error by the inverse of that value, without a test.
 
     Cost: one pass, and K^3 for each resample.
 
@@ -156,94 +160,110 @@ def label_shift(
     >>> import numpy as np
     >>> from abstain.shift import label_shift
     >>> labels = np.repeat(["cat", "dog"], 500)
-    >>> prediction = np.where(np.arange(1000) % 10 == 0, "dog", labels)  # a tenth of the cats
+
     >>> found = label_shift(labels, prediction, np.repeat(["cat", "dog"], [225, 775]), rng=0)
     >>> found.classes, found.ratio.round(3).tolist()
     (('cat', 'dog'), [0.5, 1.5])
     """
-    names = tuple(_named(labels, "labels")[0])
-    code = {name: i for i, name in enumerate(names)}
-    y, seen = _codes(labels, "labels", code), _codes(prediction, "prediction", code)
-    new = _codes(deployed, "deployed", code)
-    if seen.size != y.size:
-        checks.vector(seen, "prediction", length=y.size, reference="labels")
-    size = len(names)
-    whole = _matrix(seen, y, size)
-    shares = np.bincount(new, minlength=size) / new.size
+    classes = tuple(_encode_classes(labels, "labels")[0])
+    code = {name: i for i, name in enumerate(classes)}
+    y, predicted = (
+        _class_codes(labels, "labels", code),
+        _class_codes(prediction, "prediction", code),
+    )
+    deployed_codes = _class_codes(deployed, "deployed", code)
+    if predicted.size != y.size:
+        checks.vector(predicted, "prediction", length=y.size, reference="labels")
+    n_classes = len(classes)
+    matrix = _confusion_matrix(predicted, y, n_classes)
+    shares = np.bincount(deployed_codes, minlength=n_classes) / deployed_codes.size
     random = named_generator(as_seed(rng), "label shift")
-    solved, moved = [], []
-    count = checks.positive_int(resamples, "resamples")
-    if count < 2:
-        raise InputError("`resamples` must be at least 2: one has no spread")
-    for _ in range(count):
+    solutions, matrix_changes = [], []
+    n_resamples = checks.positive_int(resamples, "resamples")
+    if n_resamples < 2:
+        raise InputError("`resamples` must be at least 2 for a standard error")
+    for _ in range(n_resamples):
         rows = random.integers(y.size, size=y.size)
-        own = _matrix(seen[rows], y[rows], size)
-        moved.append(float(np.linalg.norm(own - whole, 2)))
-        other = random.multinomial(new.size, shares) / new.size
-        solved.append(np.linalg.lstsq(own, other, rcond=None)[0])
-    least, noise = float(np.linalg.svd(whole)[1][-1]), float(np.quantile(moved, _LEVEL))
-    _refuse_singular(whole, names, least, noise, y.size)
-    raw = np.linalg.solve(whole, shares)
-    spread = [read_only(np.std(x, axis=0, ddof=1)) for x in (np.maximum(solved, 0.0), solved)]
+        resampled_matrix = _confusion_matrix(predicted[rows], y[rows], n_classes)
+        matrix_changes.append(float(np.linalg.norm(resampled_matrix - matrix, 2)))
+        resampled_shares = random.multinomial(deployed_codes.size, shares) / deployed_codes.size
+        solutions.append(np.linalg.lstsq(resampled_matrix, resampled_shares, rcond=None)[0])
+    smallest, noise = (
+        float(np.linalg.svd(matrix)[1][-1]),
+        float(np.quantile(matrix_changes, _NOISE_QUANTILE)),
+    )
+    _reject_singular_matrix(matrix, classes, smallest, noise, y.size)
+    raw = np.linalg.solve(matrix, shares)
+    standard_errors = [
+        read_only(np.std(x, axis=0, ddof=1)) for x in (np.maximum(solutions, 0.0), solutions)
+    ]
     return LabelShift(
-        names, read_only(np.maximum(raw, 0.0)), spread[0], read_only(raw), spread[1], least, noise
+        classes,
+        read_only(np.maximum(raw, 0.0)),
+        standard_errors[0],
+        read_only(raw),
+        standard_errors[1],
+        smallest,
+        noise,
     )
 
 
-def _matrix(prediction: IntArray, labels: IntArray, size: int) -> FloatArray:
+def _confusion_matrix(prediction: IntArray, labels: IntArray, size: int) -> FloatArray:
     counts = np.bincount(prediction * size + labels, minlength=size * size)
-    out: FloatArray = counts.reshape(size, size) / labels.size
-    return out
+    matrix: FloatArray = counts.reshape(size, size) / labels.size
+    return matrix
 
 
-def _named(x: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
-    """Return the distinct classes and the place of each sample among them."""
+def _encode_classes(x: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
+    """Return the distinct classes, and the index of the class of each sample."""
     values: Array = to_numpy(x, name)
     if values.ndim != 1 or values.size == 0:
         checks.vector(np.zeros(values.shape), name)
-    missing = np.array([own is None or _is_nan(own) for own in values.tolist()])
-    checks.reject_entries(name, "must name a class for every sample", values, missing)
+    is_missing = np.array([value is None or _is_nan(value) for value in values.tolist()])
+    checks.reject_entries(name, "must name a class for every sample", values, is_missing)
     return encode_names(values, name)
 
 
-def _is_nan(own: object) -> bool:
-    return isinstance(own, float) and isnan(own)
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and isnan(value)
 
 
-def _codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
-    found, place = _named(x, name)
-    for own in found:
-        if own not in code:
-            _refuse_unknown(own, name, code)
-    out: IntArray = np.array([code[own] for own in found], dtype=np.int64)[place]
-    return out
+def _class_codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
+    classes, class_index = _encode_classes(x, name)
+    for class_name in classes:
+        if class_name not in code:
+            _reject_unknown_class(class_name, name, code)
+    class_codes = np.array([code[class_name] for class_name in classes], dtype=np.int64)
+    codes: IntArray = class_codes[class_index]
+    return codes
 
 
-def _refuse_unknown(own: Hashable, name: str, code: dict[Hashable, int]) -> None:
-    rule = f"`{name}` must hold classes that have a calibration sample; got {own!r}"
-    alike = [known for known in code if str(known) == str(own)]
-    if alike:
-        types = f"{type(own).__name__}, where the labels hold {type(alike[0]).__name__}"
-        msg = f"{rule} of type {types} {alike[0]!r}: give both as one type"
+def _reject_unknown_class(value: Hashable, name: str, code: dict[Hashable, int]) -> None:
+    rule = f"`{name}` must hold classes that have a calibration sample; got {value!r}"
+    same_text = [class_name for class_name in code if str(class_name) == str(value)]
+    if same_text:
+        types = f"{type(value).__name__}, where the labels hold {type(same_text[0]).__name__}"
+        msg = f"{rule} of type {types} {same_text[0]!r}: use one type for both"
     else:
         msg = (
-            f"{rule}, of which none is labeled. How often it comes up cannot be told: label some, "
-            "or leave its samples out"
+            f"{rule}, which has no labeled sample. Its frequency cannot be estimated: label some "
+            "of its samples, or remove them"
         )
     raise DomainError(msg)
 
 
-def _refuse_singular(
-    matrix: FloatArray, names: tuple[Hashable, ...], least: float, noise: float, n: int
+def _reject_singular_matrix(
+    matrix: FloatArray, names: tuple[Hashable, ...], smallest: float, noise: float, n: int
 ) -> None:
-    """Refuse a confusion matrix that says too little of a mixture of classes."""
-    if least > noise:
+    """Raise a DomainError if the confusion matrix may be singular."""
+    if smallest > noise:
         return
     direction = np.abs(np.linalg.svd(matrix)[2][-1])
-    worst = [names[i] for i in np.argsort(-direction)[:2]]
+    uncertain_classes = [names[i] for i in np.argsort(-direction)[:2]]
+    class_list = " and ".join(map(repr, uncertain_classes))
     raise DomainError(
-        f"the confusion matrix of {n} samples does not tell the classes apart well enough: its "
-        f"smallest singular value is {least:.3g}, and chance alone moves it by {noise:.3g}. "
-        f"Least is known of {' and '.join(map(repr, worst))}: label more samples, merge classes, "
-        "or use a model that confuses them less"
+        f"the confusion matrix of {n} samples may be singular: its smallest singular value is "
+        f"{smallest:.3g}, and resampling changes it by up to {noise:.3g}. The least certain "
+        f"classes are {class_list}: label more samples, merge "
+        "classes, or use a model that confuses them less"
     )

@@ -1,4 +1,4 @@
-"""`DensityRatios`: how much more often each calibration sample comes up where a rule is used."""
+"""`DensityRatios`: density of the deployed data divided by that of the calibration data."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -11,45 +11,45 @@ from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import DomainError, InputError
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
-#: Where ratios come from, and how that is said.
+#: Origin of the ratios, and the phrases for it.
 Origin = Literal["given", "classifier", "labels"]
-_SAID: Final = {
+_ORIGIN_PHRASES: Final = {
     "given": "by the density ratios given",
     "classifier": "by density ratios that a classifier estimated",
     "labels": "by class ratios estimated from predicted classes",
 }
 
-#: The part of the samples, the heaviest, of which is said how much they carry.
-_TOP: Final = 0.01
+#: Share of the samples with the largest ratios whose share of the weight is reported.
+_TOP_SHARE: Final = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class DensityRatios:
-    """How much more often each calibration sample comes up where a rule is used.
+    """Density ratios (importance weights) of the calibration samples.
 
-    Importance weights: dQ/dP at each sample, P the law of the calibration data and Q that of the
-    data where the rule is used. No frequencies: a ratio of 3 is one sample, not three.
+    The ratio of a sample is dQ/dP, with the distribution P of the calibration data and Q of the
+    deployed data. Ratios are not frequency weights: a sample with ratio 3 is one sample, not three.
 
     Attributes
     ----------
     values : ndarray of shape (n,)
         Finite, not negative, not all zero; only their proportions matter.
     largest : float
-        What no ratio exceeds, of samples that were not seen too. At least the largest value.
+        Upper bound of all ratios, also of samples that were not observed.
     origin : {"given", "classifier", "labels"}
-        Whether somebody knows them, a classifier told the two data sets apart, or the classes that
-        were predicted say how often each class comes up.
+        Whether the ratios are known, estimated by a classifier between the two data sets, or
+        estimated from predicted classes.
     bounded : bool
         Whether `largest` is known; otherwise it is the largest of the values.
     cut : float
-        The share of the weight that clipping cut off, in [0, 1).
+        Share of the weight that clipping removed, in [0, 1).
     standard_error : float or None
-        Of a ratio, where it is estimated with one: the largest over the classes.
+        Largest standard error of an estimated ratio over the classes, if available.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        Values that are no such ratios, or above `largest`; an origin that is none.
+        If the values are not valid ratios or above `largest`, or the origin is unknown.
 
     Examples
     --------
@@ -67,12 +67,12 @@ class DensityRatios:
     standard_error: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would void a guarantee without a word."""
-        checks.one_of(self.origin, "origin", tuple(_SAID))
-        values = _validated(self.values)
-        top = checks.positive(self.largest, "largest")
-        if top < values.max():
-            _refuse_above(values, top)
+        """Validate the ratios and their upper bound."""
+        checks.one_of(self.origin, "origin", tuple(_ORIGIN_PHRASES))
+        values = _check_ratio(self.values)
+        largest = checks.positive(self.largest, "largest")
+        if largest < values.max():
+            _reject_above(values, largest)
         object.__setattr__(self, "values", read_only(values))
 
     @property
@@ -82,39 +82,41 @@ class DensityRatios:
 
     @property
     def effective_size(self) -> float:
-        """How many equal samples are worth as much: (sum of ratios)^2 / sum of squared ratios."""
+        """Effective sample size: (sum of ratios)^2 / sum of squared ratios."""
         scaled = self.values / self.values.max()
         return float(scaled.sum() ** 2 / (scaled @ scaled))
 
     @property
     def expected_draws(self) -> float:
-        """How many samples `draw` keeps on average: the sum of the ratios by the largest."""
+        """Expected number of samples that `draw` keeps: sum of the ratios / `largest`."""
         return float((self.values / self.largest).sum())
 
     @property
     def top_share(self) -> float:
-        """The share of the weight that the heaviest 1 % of the samples carry (at least one)."""
-        count = max(1, int(_TOP * self.n))
+        """Share of the weight of the 1% of the samples with the largest ratios (at least one)."""
+        count = max(1, int(_TOP_SHARE * self.n))
         return float(np.sort(self.values)[-count:].sum() / self.values.sum())
 
     @property
     def heaviest(self) -> int:
-        """The index of the sample with the largest ratio; the first of several."""
+        """Index of the sample with the largest ratio; the first one of equals."""
         return int(np.argmax(self.values))
 
     def draw(self, rng: Rng = None) -> BoolArray:
-        """Draw a sample of the law where the rule is used: keep each with its ratio by the largest.
+        """Sample from the deployed distribution by rejection sampling.
+
+        A sample is kept with probability ratio / `largest`.
 
         Parameters
         ----------
         rng : int, Generator or None
-            Of the draw.
+            Random number generator.
 
         Returns
         -------
         ndarray of shape (n,)
-            Booleans. The samples kept are independent draws from Q where the ratios are exact and
-            none exceeds `largest`.
+            Booleans. The kept samples are independent draws from Q if the ratios are exact and none
+            exceeds `largest`.
 
         Examples
         --------
@@ -122,13 +124,13 @@ class DensityRatios:
         >>> density_ratios([1.0, 0.0, 1.0], largest=1.0).draw(0).tolist()
         [True, False, True]
         """
-        # A stream of its own: a seed that drew the data too must not draw the same numbers again.
-        own = named_generator(as_seed(rng), "density ratios")
-        out: BoolArray = own.random(self.n) * self.largest < self.values
-        return out
+        # A separate stream, independent of data that were generated with the same seed.
+        generator = named_generator(as_seed(rng), "density ratios")
+        is_accepted: BoolArray = generator.random(self.n) * self.largest < self.values
+        return is_accepted
 
     def rows(self, selection: AnyArray) -> "DensityRatios":
-        """Return the ratios of some of the samples; what no ratio exceeds stays the same.
+        """Select the ratios of some samples; the upper bound does not change.
 
         Parameters
         ----------
@@ -138,12 +140,12 @@ class DensityRatios:
         Returns
         -------
         DensityRatios
-            Of these samples.
+            The ratios of these samples.
 
         Raises
         ------
         ShapeError, DomainError
-            No samples; all of them with a ratio of 0.
+            If there are no samples, or all ratios are 0.
 
         Examples
         --------
@@ -154,26 +156,26 @@ class DensityRatios:
         return replace(self, values=self.values[np.asarray(selection)])
 
     def __str__(self) -> str:
-        """Say what they are worth, and which are extreme."""
-        mean, at = float(self.values.mean()), self.heaviest
-        said = (
-            f"{self.n} samples are worth {self.effective_size:.0f} {_SAID[self.origin]}. The "
-            f"heaviest, sample {at}, counts {self.values[at] / mean:.3g} times the mean; the "
-            f"heaviest 1 % carry {100 * self.top_share:.3g} % of the weight; "
+        """Describe the effective size and the largest ratios."""
+        mean, heaviest = float(self.values.mean()), self.heaviest
+        text = (
+            f"{self.n} samples are worth {self.effective_size:.0f} {_ORIGIN_PHRASES[self.origin]}. "
+            f"The heaviest, sample {heaviest}, counts {self.values[heaviest] / mean:.3g} times the "
+            f"mean; the heaviest 1 % carry {100 * self.top_share:.3g} % of the weight; "
         )
         if self.bounded:
-            said += f"no ratio is above {self.largest / mean:.3g} times the mean"
+            text += f"no ratio is above {self.largest / mean:.3g} times the mean"
         else:
-            said += "the largest ratio seen stands for the largest there is"
+            text += "the largest ratio seen stands for the largest there is"
         if self.standard_error is not None:
-            said += f"; their standard errors are at most {self.standard_error:.2g}"
-        return said + (f"; {100 * self.cut:.2g} % of the weight was cut off" if self.cut else "")
+            text += f"; their standard errors are at most {self.standard_error:.2g}"
+        return text + (f"; {100 * self.cut:.2g} % of the weight was cut off" if self.cut else "")
 
     @property
     def target(self) -> str:
-        """Whom a promise that rests on them is about, in words."""
-        said = f"data like the calibration data reweighted {_SAID[self.origin]}"
-        return said + (", as far as these were not cut off" if self.cut else "")
+        """Description of the population to which a guarantee with these ratios refers."""
+        text = f"data like the calibration data reweighted {_ORIGIN_PHRASES[self.origin]}"
+        return text + (", as far as these were not cut off" if self.cut else "")
 
 
 def density_ratios(
@@ -183,41 +185,41 @@ def density_ratios(
     clip: float | None = None,
     origin: Origin = "given",
 ) -> DensityRatios:
-    """Take density ratios of calibration samples, to guarantee a rule where it will be used.
+    """Validate density ratios of calibration samples, for guarantees on deployed data.
 
-    Answers: what are these samples worth, once each counts as often as it comes up there?
+    Answers: how many independent samples are equivalent to the reweighted calibration data?
 
     Parameters
     ----------
     ratio : array of shape (n,)
-        Density of the data where the rule is used, by that of the calibration data, at each
-        calibration sample; up to a constant. Not negative, not all zero.
+        Density of the deployed data divided by that of the calibration data, at each calibration
+        sample; up to a constant factor. Not negative, not all zero.
     largest : float, optional
-        What no ratio exceeds, in the same unit. A guarantee needs it; by default the largest of
-        `ratio`, which is a guess.
+        Upper bound of all ratios, in the same unit, which a guarantee requires. By default the
+        largest of `ratio`, which is an estimate.
     clip : float, optional
-        Cut ratios above so many times their mean. The promise is then about another law: the
-        generalized risk where the rule is used may be more by the share that was cut off, as far
-        as the samples tell (`cut`).
+        Clip ratios at this multiple of their mean. The guarantee then refers to another
+        distribution: the generalized risk on the deployed data can be larger by the share of the
+        weight that clipping removed, which `cut` estimates.
     origin : {"given", "classifier", "labels"}, default="given"
-        How the ratios were had, for the promise in words.
+        Origin of the ratios, for the description of the guarantee.
 
     Returns
     -------
     DensityRatios
-        What `ratio=` of the rules takes.
+        Density ratios for the argument `ratio=` of the rules.
 
     Raises
     ------
     InputError, ShapeError, DomainError
-        Not a finite vector; negative or all zero; `largest` below the largest ratio; `clip` not
-        above 1; `largest` and `clip` together.
+        If `ratio` is not a finite vector, is negative or all zero, `largest` is below the largest
+        ratio, `clip` is not above 1, or `largest` and `clip` are both passed.
 
     Notes
     -----
-    Rejection sampling keeps a sample with the chance ratio / largest, and what is kept is drawn
-    from the law where the rule is used [1]_. So one ratio of 100 costs as much as 99 % of the
-    samples: `expected_draws` says what is left.
+    Rejection sampling keeps a sample with probability ratio / largest, and the kept samples follow
+    the deployed distribution [1]_. With a largest ratio of 100 and a mean ratio of 1, it removes
+    99% of the samples; `expected_draws` is the expected number of kept samples.
 
     References
     ----------
@@ -231,54 +233,54 @@ def density_ratios(
     >>> ratios.values.tolist(), round(ratios.cut, 2)
     ([0.2, 0.4, 0.4, 5.0], 0.4)
     """
-    values = _validated(ratio)
+    values = _check_ratio(ratio)
     if clip is not None:
         if largest is not None:
-            raise InputError("give `largest` or `clip`: what is clipped has a largest ratio")
-        return _clipped(values, clip, origin)
-    top = float(values.max())
+            raise InputError("pass `largest` or `clip`: clipped ratios have an upper bound")
+        return _clip_ratios(values, clip, origin)
+    max_ratio = float(values.max())
     if largest is None:
-        return DensityRatios(values, top, origin)
+        return DensityRatios(values, max_ratio, origin)
     return DensityRatios(values, checks.positive(largest, "largest"), origin, bounded=True)
 
 
-def _refuse_above(values: FloatArray, bound: float) -> None:
-    at = int(np.argmax(values))
+def _reject_above(values: FloatArray, bound: float) -> None:
+    index = int(np.argmax(values))
     raise DomainError(
-        f"`largest` must be at least every ratio; got {bound!r}, and {values[at]:g} at index {at}. "
-        "Raise it (--max-ratio), or cut the ratios with `clip` (--clip)"
+        f"`largest` must be at least every ratio; got {bound!r}, and {values[index]:g} at index "
+        f"{index}. Increase it (--max-ratio), or clip the ratios with `clip` (--clip)"
     )
 
 
-def _validated(ratio: AnyArray) -> FloatArray:
+def _check_ratio(ratio: AnyArray) -> FloatArray:
     values = checks.finite(checks.vector(ratio, "ratio"), "ratio").astype(np.float64)
     checks.reject_entries("ratio", "must not be negative", values, values < 0)
     checks.finite_sum(values, "ratio")
     if not values.any():
-        raise DomainError("`ratio` must not be zero everywhere: no sample is like the data to come")
+        raise DomainError("`ratio` must not be zero everywhere: no sample is from deployed data")
     return values
 
 
-def _clipped(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
-    times = checks.number(clip, "clip")
-    if times <= 1:
-        raise DomainError(f"`clip` must be above 1, a multiple of the mean ratio; got {times!r}")
-    bound = times * float(values.mean())
-    kept = np.minimum(values, bound)
-    cut = max(1.0 - float(kept.sum() / values.sum()), 0.0)
-    # Where nothing reaches the bound, it would only make the largest ratio larger than it is.
+def _clip_ratios(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
+    multiple = checks.number(clip, "clip")
+    if multiple <= 1:
+        raise DomainError(f"`clip` must be above 1, a multiple of the mean ratio; got {multiple!r}")
+    bound = multiple * float(values.mean())
+    clipped = np.minimum(values, bound)
+    cut_share = max(1.0 - float(clipped.sum() / values.sum()), 0.0)
+    # If no ratio reaches the bound, the largest ratio is the tighter bound.
     largest = min(bound, float(values.max()))
-    return DensityRatios(kept, largest, origin, bounded=largest == bound, cut=cut)
+    return DensityRatios(clipped, largest, origin, bounded=largest == bound, cut=cut_share)
 
 
-def ratios_of(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
-    """Return ratios of n samples, validated where they are a bare array."""
-    own = getattr(ratio, "ratios", None)
-    if isinstance(own, DensityRatios):
+def as_density_ratios(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
+    """Return density ratios of n samples; an array is validated."""
+    attribute = getattr(ratio, "ratios", None)
+    if isinstance(attribute, DensityRatios):
         raise InputError(
-            f"`ratio` must be ratios, not the {type(ratio).__name__} around them: pass its .ratios"
+            f"`ratio` must be density ratios, not a {type(ratio).__name__}: pass its .ratios"
         )
-    found = ratio if isinstance(ratio, DensityRatios) else density_ratios(ratio)
-    if found.n != n:
-        checks.vector(found.values, "ratio", length=n, reference="confidence")
-    return found
+    ratios = ratio if isinstance(ratio, DensityRatios) else density_ratios(ratio)
+    if ratios.n != n:
+        checks.vector(ratios.values, "ratio", length=n, reference="confidence")
+    return ratios

@@ -43,7 +43,7 @@ _VERSION = 1
 #: The entry of an archive with the JSON fields.
 _JSON_ENTRY = "plain.json"
 READERS.update(dict.fromkeys((KIND, KIND_WITH_PARTS), DecisionRule.from_json))
-READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
+READERS.update(dict.fromkeys(Calibration.classes_by_kind, calibration_from_json))
 
 
 def _register_reader(module: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:

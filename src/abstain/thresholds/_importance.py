@@ -14,7 +14,7 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
-from abstain.shift.ratios import ratios_of
+from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds._choice import RuleTarget
 from abstain.typing import AnyArray, BoolArray, FloatArray, Rng
 
@@ -28,7 +28,7 @@ def sample_by_ratio(
     """Return a sample of the target population; the data themselves without ratios."""
     if ratio is None:
         return s, aim
-    ratios = ratios_of(ratio, s.confidence.size)
+    ratios = as_density_ratios(ratio, s.confidence.size)
     is_kept = ratios.draw(rng)
     population = f"{ratios.target} ({int(is_kept.sum())} of {ratios.n} samples drawn)"
     return Scored(s.confidence[is_kept], s.loss[is_kept]), aim._replace(population=population)
@@ -40,7 +40,7 @@ def weight_by_ratio(
     """Return all samples with their ratios as weights; the data themselves without ratios."""
     if ratio is None:
         return s, aim
-    ratios = ratios_of(ratio, s.confidence.size)
+    ratios = as_density_ratios(ratio, s.confidence.size)
     is_positive = ratios.values > 0
     population = f"{ratios.target} ({ratios.n} samples worth {ratios.effective_size:.0f})"
     samples = Scored(s.confidence[is_positive], s.loss[is_positive], ratios.values[is_positive])

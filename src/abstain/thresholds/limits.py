@@ -13,7 +13,7 @@ from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import tie_group_index
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.shift import DensityRatios
-from abstain.shift.ratios import ratios_of
+from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import RuleTarget
 from abstain.thresholds._importance import refuted_by_betting, weight_by_ratio
@@ -326,7 +326,7 @@ def _apply_ratios(
     base_target = RuleTarget(METHOD, 0.0)
     if ratio is None:
         return s, masks, base_target
-    ratios = ratios_of(ratio, s.n_rows)
+    ratios = as_density_ratios(ratio, s.n_rows)
     weighted, base_target = weight_by_ratio(s, base_target, ratios)
     positive_masks = {name: mask[ratios.values > 0] for name, mask in masks.items()}
     for name, mask in positive_masks.items():

@@ -8,7 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.shift import DensityRatios
-from abstain.shift.ratios import ratios_of
+from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.entry import RULES
 from abstain.thresholds.group_names import encode_groups
@@ -123,7 +123,7 @@ def fit_groups(
     values = checks.confidence(confidence)
     names, codes = encode_groups(group, values.size)
     losses = None if loss is None else checks.loss(loss, length=values.size)
-    ratios = None if ratio is None else ratios_of(ratio, values.size)
+    ratios = None if ratio is None else as_density_ratios(ratio, values.size)
     used = np.arange(values.size) if ratios is None else np.flatnonzero(ratios.values)
     codes = codes[used]
     used_codes, sizes = np.unique(codes, return_counts=True)

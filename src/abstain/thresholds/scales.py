@@ -60,7 +60,7 @@ def values_on_scale(
     `scale` is the scale that the caller names. A score from a column of the data has no other.
     """
     check_scale(confidence, scale)
-    if confidence.own:
+    if confidence.is_user_column:
         return confidence.values, scale
     if confidence.scale == rule_scale:
         return confidence.values, "score"
@@ -99,7 +99,7 @@ def check_score_name(rule_score: str, name: str) -> None:
 
 def check_scale(confidence: ConfidenceScore, scale: str | None) -> None:
     """Raise InputError if `scale` contradicts the scale of a computed score."""
-    if scale is not None and not confidence.own and scale != confidence.scale:
+    if scale is not None and not confidence.is_user_column and scale != confidence.scale:
         raise InputError(
             f"the score {confidence.name!r} is computed, and its scale is {confidence.scale!r}; "
             f"got {scale!r}. Drop `scale` (--scale)"

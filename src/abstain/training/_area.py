@@ -1,4 +1,4 @@
-"""From one step's confidences and losses to the rank-weighted mean loss, by hard or soft ranks."""
+"""The rank-weighted mean loss of one step, with hard or soft ranks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,29 +12,28 @@ from torch.autograd.function import once_differentiable
 from abstain._foundation import checks
 from abstain._foundation.device import validate_weight_like
 from abstain.errors import InputError, ShapeError
-from abstain.training._processes import Batch, gathered
-from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups, on_host
-from abstain.training.heads import wide_type, widest_type
+from abstain.training._processes import Batch, gather_batch
+from abstain.training._weights import Weighting, as_host_array, mean_over_ties, tie_group_weights
+from abstain.training.heads import at_least_float32_type, widest_type
 
-#: A spread below this share of the largest confidence is the rounding of equal numbers.
+#: A standard deviation below this share of the largest confidence is rounding of equal numbers.
 ROUNDING = 1e-6
 
-#: Pairs looked at together: on the host few enough to stay near the processor, on a device
-#: enough to keep it busy.
-PAIRS, DEVICE_PAIRS = 1 << 18, 1 << 24
+#: Number of pairs in a block: on the CPU few enough for the cache, on a device enough to use it.
+MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
-def temperature_of(soft: Any) -> float | None:
-    """Validate the temperature; None is for hard ranks."""
+def check_temperature(soft: Any) -> float | None:
+    """Validate the temperature; None for hard ranks."""
     if isinstance(soft, bool):
-        # It would count as a temperature of 1, ten times a usual one.
+        # True would be a temperature of 1, ten times the usual one.
         raise InputError(
             f"`soft` must be a temperature, such as 0.1, or None for hard ranks; got {soft!r}"
         )
     return None if soft is None else checks.positive(soft, "soft")
 
 
-def spread(population: Tensor) -> Tensor:
+def standard_deviation(population: Tensor) -> Tensor:
     """Return the standard deviation of the confidences, without a gradient; 1 if all are equal."""
     values = population.detach()
     deviation = values.std(unbiased=False)
@@ -49,21 +48,22 @@ def soft_ranks(
 ) -> Tensor:
     """Return 1/2 + sum over j of sigmoid((c_i - c_j) / temperature), shape (n,).
 
-    j runs over the batch and over `recent`. From 1 to the number of all of them; tied samples get
-    the mean of their ranks. The pairs are computed in `precision`.
+    j runs over the batch and over `recent`. Ranks lie between 1 and the number of confidences. Tied
+    samples get the mean of their ranks. The pairs are computed in `precision`.
     """
-    # Centered in the wide precision, so that the narrow one keeps the differences.
+    # Subtract the mean in the wide precision, so that the narrow one represents the differences.
     center = confidence.detach().mean()
     scaled = ((confidence - center) / temperature).to(precision)
-    against = scaled
+    population = scaled
     if recent is not None:
-        against = torch.cat((scaled, ((recent - center) / temperature).to(precision)))
-    below: Tensor = _Below.apply(scaled, against)  # type: ignore[no-untyped-call]
-    return 0.5 + below.to(confidence.dtype)
+        scaled_recent = ((recent - center) / temperature).to(precision)
+        population = torch.cat((scaled, scaled_recent))
+    n_below: Tensor = _SoftCount.apply(scaled, population)  # type: ignore[no-untyped-call]
+    return 0.5 + n_below.to(confidence.dtype)
 
 
-class _Below(torch.autograd.Function):
-    """For each x the sum over y of sigmoid(x - y), in blocks of rows; no table of pairs is kept."""
+class _SoftCount(torch.autograd.Function):
+    """The sum over y of sigmoid(x - y) for each x, in blocks of rows to limit the memory."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
@@ -74,14 +74,14 @@ class _Below(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         x, y = ctx.saved_tensors
-        to_x, to_y = torch.empty_like(x), torch.zeros_like(y)
+        gradient_x, gradient_y = torch.empty_like(x), torch.zeros_like(y)
         for rows in _blocks(x, y):
             s = _sigmoids(x[rows], y)
-            # The slope of the sigmoid is s (1 - s).
-            pull = s.addcmul_(s, s, value=-1.0).mul_(gradient[rows, None])
-            to_x[rows] = pull.sum(dim=1)
-            to_y -= pull.sum(dim=0)
-        return to_x, to_y
+            # The derivative of the sigmoid is s (1 - s).
+            pair_gradient = s.addcmul_(s, s, value=-1.0).mul_(gradient[rows, None])
+            gradient_x[rows] = pair_gradient.sum(dim=1)
+            gradient_y -= pair_gradient.sum(dim=0)
+        return gradient_x, gradient_y
 
 
 def _sigmoids(x: Tensor, y: Tensor) -> Tensor:
@@ -89,25 +89,25 @@ def _sigmoids(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
-    pairs = PAIRS if x.device.type == "cpu" else DEVICE_PAIRS
-    step = max(1, pairs // y.shape[0])
+    max_pairs = MAX_PAIRS if x.device.type == "cpu" else MAX_DEVICE_PAIRS
+    step = max(1, max_pairs // y.shape[0])
     return (slice(start, start + step) for start in range(0, x.shape[0], step))
 
 
-def refuse_backward(value: Tensor, source: Tensor) -> Tensor:
-    """Return a value whose backward pass says why it has no gradient.
+def with_gradient_error(value: Tensor, source: Tensor) -> Tensor:
+    """Return a value whose backward pass raises an error that explains the missing gradient.
 
-    Only where a gradient is asked of `source` and none goes through `value`: evaluating stays
-    possible, and torch's own words would not name what to change.
+    The value is unchanged if it has a gradient, or if `source` needs none. Evaluation without a
+    gradient remains possible, and the error of torch would not name the option to change.
     """
     if value.requires_grad or not (torch.is_grad_enabled() and source.requires_grad):
         return value
-    refused: Tensor = _Refused.apply(value, source)  # type: ignore[no-untyped-call]
-    return refused
+    out: Tensor = _RaiseInBackward.apply(value, source)  # type: ignore[no-untyped-call]
+    return out
 
 
-class _Refused(torch.autograd.Function):
-    """The value as it is; an error in the place of its gradient."""
+class _RaiseInBackward(torch.autograd.Function):
+    """The identity, with an error instead of a gradient."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, source: Tensor) -> Tensor:  # noqa: ARG004
@@ -116,19 +116,19 @@ class _Refused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:  # noqa: ARG004
         raise InputError(
-            "the loss has no gradient: hard ranks have none, and the losses that they weight (the "
-            "0/1 loss has none) gave none; give `soft`, such as soft=0.1, or another `base`"
+            "the loss has no gradient: hard ranks have none, and neither have the losses that they "
+            "weight (such as the 0/1 loss); pass `soft`, such as soft=0.1, or another `base`"
         )
 
 
-#: What a place holds that no confidence has taken yet; finite confidences alone come in.
+#: Value of an unused entry of the queue; stored confidences are finite.
 EMPTY = float("inf")
 
 
 class RecentConfidences(torch.nn.Module):
-    """The last confidences seen in training: first in, first out."""
+    """A queue of the last confidences in training: first in, first out."""
 
-    #: The newest last; infinity where none is yet. A buffer, so it is part of the state dict.
+    #: The newest confidence last, infinity in unused entries. A buffer, part of the state dict.
     values: Tensor
 
     def __init__(self, size: int) -> None:
@@ -136,34 +136,35 @@ class RecentConfidences(torch.nn.Module):
         self.register_buffer("values", torch.full((size,), EMPTY, dtype=torch.float64))
         self._filled = 0
 
-    def known(self, like: Tensor) -> Tensor | None:
-        """Return the confidences kept, with the device and precision of `like`; None if none."""
+    def stored(self, like: Tensor) -> Tensor | None:
+        """Return the stored confidences, with the device and precision of `like`; None if none."""
         if self.values.device != like.device:
-            # A loss is seldom moved by hand, so the queue follows what it is fed.
+            # A loss is rarely moved to a device explicitly, so the queue follows its input.
             self.values = self.values.to(like)
         if self._filled == 0:
             return None
         return self.values[self.values.shape[0] - self._filled :].to(like.dtype)
 
     def add(self, confidence: Tensor) -> None:
-        """Append the confidences of a batch; a batch with NaN or infinity is left out."""
+        """Append the confidences of a batch; a batch with NaN or infinity is ignored."""
         size = self.values.shape[0]
         new = confidence.detach().to(self.values)[-size:]
-        moved = torch.cat((self.values[new.shape[0] :], new))
-        usable = torch.isfinite(confidence.detach()).all()
+        shifted = torch.cat((self.values[new.shape[0] :], new))
+        is_finite = torch.isfinite(confidence.detach()).all()
         if self._filled == size and self.values.device.type != "cpu":
-            self.values = torch.where(usable, moved, self.values)
-        elif bool(usable):
-            # Of a device the host has to know only until the queue is full.
-            self.values = moved
+            # A full queue needs no number on the host, so the device is not waited for.
+            self.values = torch.where(is_finite, shifted, self.values)
+        elif bool(is_finite):
+            self.values = shifted
             self._filled = min(size, self._filled + int(new.shape[0]))
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:  # noqa: FBT002
-        """Follow the module to a device, but keep the digits where the module drops them."""
-        kept = self.values
+        """Move the queue to the device of the module, but keep its precision."""
+        values = self.values
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        place = self.values.device
-        self.values = kept.to(place, widest_type(place)) if place.type != "meta" else self.values
+        device = self.values.device
+        if device.type != "meta":
+            self.values = values.to(device, widest_type(device))
         return self
 
     def _load_from_state_dict(
@@ -173,27 +174,27 @@ class RecentConfidences(torch.nn.Module):
         self._filled = int(torch.isfinite(self.values).sum())
 
     def extra_repr(self) -> str:
-        """Say how long the queue is."""
+        """Return the size of the queue."""
         return f"size={self.values.shape[0]}, filled={self._filled}"
 
 
 @dataclass(frozen=True)
-class Area:
-    """What is weighted, and how."""
+class RankWeightedMean:
+    """Computes the mean loss of a batch, weighted by the rank of the confidence."""
 
     weighting: Weighting
-    #: The temperature of soft ranks as a share of the spread; None for hard ranks.
+    #: Temperature of soft ranks, relative to the standard deviation; None for hard ranks.
     soft: float | None = None
 
     def value(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
-        """Return the mean over the batch of weight x loss, without axes."""
-        share: Tensor = self.weights(batch, recent, precision) * batch.loss
-        mean = share.mean()
+        """Return the mean over the batch of weight x loss, a scalar."""
+        weighted_loss: Tensor = self.weights(batch, recent, precision) * batch.loss
+        mean = weighted_loss.mean()
         if batch.weight is not None:
-            mean = (share * batch.weight).sum() / batch.weight.sum()
-        out = mean + _nothing_or_nan(batch.confidence)
+            mean = (weighted_loss * batch.weight).sum() / batch.weight.sum()
+        out = mean + _nan_if_not_finite(batch.confidence)
         if batch.processes > 1:
-            # The gradients of the processes will be averaged, and their sum is wanted.
+            # The gradients are averaged over the processes later, but their sum is required.
             out = out.detach() + batch.processes * (out - out.detach())
         return out.to(precision)
 
@@ -203,39 +204,41 @@ class Area:
         n = confidence.shape[0]
         population = confidence if recent is None else torch.cat((confidence, recent))
         if self.soft is not None:
-            temperature = self.soft * spread(population)
+            temperature = self.soft * standard_deviation(population)
             ranks = soft_ranks(confidence, recent, temperature, precision)
             return self.weighting.at_real_ranks(ranks, population.shape[0])
-        if batch.weight is not None or not self.weighting.by_rank:
-            return by_tie_groups(population, batch.weight, self.weighting.phi)[:n]
+        if batch.weight is not None or not self.weighting.depends_on_rank_only:
+            return tie_group_weights(population, batch.weight, self.weighting.phi)[:n]
         values = self.weighting.at_whole_ranks(population.shape[0], population)
-        return averaged_over_ties(confidence, population, values)
+        return mean_over_ties(confidence, population, values)
 
-    def refuse_weight(self, *, ranked_among_others: bool) -> None:
-        """Say where sample weights have no meaning by the kernel."""
-        reasons = {
+    def check_no_weight(self, *, has_recent: bool) -> None:
+        """Raise InputError if the options do not allow sample weights."""
+        unsupported = {
             "soft ranks": self.soft is not None,
-            "`weights` of your own": self.weighting.named is None,
-            "ranks among recent confidences, which have no weights": ranked_among_others,
+            "a function as `weights`": self.weighting.entry is None,
+            "ranks among recent confidences, which have no weights": has_recent,
         }
-        for what, found in reasons.items():
-            if found:
+        for option, is_used in unsupported.items():
+            if is_used:
                 raise InputError(
-                    f"`weight` does not go with {what}; multiply the loss by it instead"
+                    f"`weight` is not supported with {option}; multiply the loss by it instead"
                 )
 
 
-def _nothing_or_nan(confidence: Tensor) -> Tensor | float:
-    """Return 0, or NaN where a confidence is no finite number: among these there are no ranks."""
-    values = on_host(confidence)
+def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
+    """Return 0, or NaN if a confidence is not finite: its rank is undefined."""
+    values = as_host_array(confidence)
     if values is None:
-        # 0 x NaN makes the whole NaN, and a device is not waited for.
+        # 0 x NaN is NaN. This does not wait for a device.
         return (0.0 * confidence.detach()).sum()
     return 0.0 if np.isfinite(values).all() else float("nan")
 
 
-def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[Batch, torch.dtype]:
-    """Check one step's vectors; return them in the widest precision, and the result's precision."""
+def build_batch(
+    confidence: Any, loss: Any, weight: Any, *, gather: bool
+) -> tuple[Batch, torch.dtype]:
+    """Validate the vectors of a step; return the batch and the type of the result."""
     for name, x in (("confidence", confidence), ("loss", loss)):
         if not isinstance(x, Tensor):
             raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
@@ -243,12 +246,14 @@ def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[
             raise ShapeError(
                 f"`{name}` must have one number for each sample, shape (n,); got {tuple(x.shape)}"
             )
-    _same_length("loss", loss, confidence)
+    _check_same_length("loss", loss, confidence)
     if loss.device != confidence.device:
-        where = f"`confidence` is on {confidence.device} and `loss` on {loss.device}"
-        raise InputError(f"`confidence` and `loss` must be on one device; {where}")
-    own = loss if loss.dtype.is_floating_point else confidence
-    precision = wide_type(own.dtype)
+        raise InputError(
+            "`confidence` and `loss` must be on one device; `confidence` is on "
+            f"{confidence.device} and `loss` on {loss.device}"
+        )
+    source = loss if loss.dtype.is_floating_point else confidence
+    precision = at_least_float32_type(source.dtype)
     if not (gather or confidence.shape[0]):
         raise ShapeError(
             "the batch is empty; at least one sample is needed. Skip a batch without samples."
@@ -256,15 +261,15 @@ def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[
     work = widest_type(confidence.device)
     batch = Batch(confidence.to(work).contiguous(), loss.to(work))
     if weight is not None:
-        _same_length("weight", weight, confidence)
-        batch = replace(batch, weight=_weights_of(weight, batch.confidence))
-    batch = gathered(batch) if gather else batch
+        _check_same_length("weight", weight, confidence)
+        batch = replace(batch, weight=_check_weight(weight, batch.confidence))
+    batch = gather_batch(batch) if gather else batch
     if batch.confidence.shape[0] == 0:
         raise ShapeError("the batches of all processes are empty; at least one sample is needed")
     return batch, precision
 
 
-def _same_length(name: str, x: Any, confidence: Tensor) -> None:
+def _check_same_length(name: str, x: Any, confidence: Tensor) -> None:
     if tuple(x.shape) != tuple(confidence.shape):
         raise ShapeError(
             f"`{name}` must have one entry for each of the {confidence.shape[0]} samples; got "
@@ -272,7 +277,7 @@ def _same_length(name: str, x: Any, confidence: Tensor) -> None:
         )
 
 
-def _weights_of(weight: Any, confidence: Tensor) -> Tensor:
+def _check_weight(weight: Any, confidence: Tensor) -> Tensor:
     if confidence.shape[0] == 0:
         return torch.zeros_like(confidence)
     return torch.as_tensor(validate_weight_like(weight, confidence)).to(confidence)

@@ -1,4 +1,4 @@
-"""What is made of logits (n, K): the loss of each sample, and its confidence."""
+"""Losses and confidences of samples, computed from logits (n, K)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,30 +13,30 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import kernels
 from abstain.confidence.entry import ScoreNeed
-from abstain.confidence.registry import find
+from abstain.confidence.registry import find_score
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
-from abstain.training.heads import wide
+from abstain.training.heads import at_least_float32
 
-#: From logits (n, K) and labels to losses (n,).
+#: Function from logits (n, K) and labels to losses (n,).
 BaseLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    return functional.cross_entropy(wide(logits), labels, reduction="none")
+    return functional.cross_entropy(at_least_float32(logits), labels, reduction="none")
 
 
 def _zero_one(logits: Tensor, labels: Tensor) -> Tensor:
-    return wide((logits.argmax(dim=1) != labels).to(logits.dtype))
+    return at_least_float32((logits.argmax(dim=1) != labels).to(logits.dtype))
 
 
 def _brier(logits: Tensor, labels: Tensor) -> Tensor:
-    logs = functional.log_softmax(wide(logits), dim=1)
-    at = labels[:, None]
-    # 1 - p of the label from its logarithm: exact when p is nearly 1.
-    missing = torch.expm1(logs.gather(1, at))[:, 0]
-    others = logs.exp().scatter(1, at, 0.0)
-    return missing**2 + (others**2).sum(dim=1)
+    logs = functional.log_softmax(at_least_float32(logits), dim=1)
+    label_column = labels[:, None]
+    # p - 1 for the label, computed from its logarithm: accurate if p is almost 1.
+    label_error = torch.expm1(logs.gather(1, label_column))[:, 0]
+    other_probabilities = logs.exp().scatter(1, label_column, 0.0)
+    return label_error**2 + (other_probabilities**2).sum(dim=1)
 
 
 BASE_LOSSES: dict[str, BaseLoss] = {
@@ -47,34 +47,34 @@ BASE_LOSSES: dict[str, BaseLoss] = {
 
 
 def base_loss(base: Any) -> BaseLoss:
-    """Return the function that a name stands for, with its checks, or one of the caller."""
+    """Return the loss function with this name, or the caller's function."""
     if isinstance(base, str):
         if base not in BASE_LOSSES:
-            known = ", ".join(map(repr, BASE_LOSSES))
+            names = ", ".join(map(repr, BASE_LOSSES))
             raise UnknownNameError(
-                f"`base` must be one of {known} or a function of (logits, labels); got {base!r}."
+                f"`base` must be one of {names} or a function of (logits, labels); got {base!r}."
                 f"{suggest(base, BASE_LOSSES)}"
             )
-        return partial(_named, base)
+        return partial(_named_loss, base)
     if not callable(base):
         raise InputError(
             f"`base` must be the name of a loss or a function of (logits, labels); got {base!r}"
         )
-    own: BaseLoss = base
-    return own
+    function: BaseLoss = base
+    return function
 
 
-def _named(base: str, logits: Tensor, labels: Tensor) -> Tensor:
-    return BASE_LOSSES[base](logits, _class_codes(labels, logits))
+def _named_loss(base: str, logits: Tensor, labels: Tensor) -> Tensor:
+    return BASE_LOSSES[base](logits, _check_labels(labels, logits))
 
 
-def _class_codes(labels: Tensor, logits: Tensor) -> Tensor:
-    """Check labels; their values only on the host, since a device would have to be waited for."""
+def _check_labels(labels: Tensor, logits: Tensor) -> Tensor:
+    """Validate labels; their values only on the CPU, because a check would wait for a device."""
     rows, classes = logits.shape
     if labels.shape != (rows,):
         raise ShapeError(
             f"`labels` must have one entry for each of the {rows} rows of `logits`; got shape "
-            f"{tuple(labels.shape)}. Class probabilities as targets need a `base` of your own."
+            f"{tuple(labels.shape)}. For class probabilities as targets, pass a function as `base`."
         )
     if labels.dtype.is_floating_point or labels.dtype in {torch.bool, torch.complex64}:
         raise DomainError(
@@ -82,63 +82,66 @@ def _class_codes(labels: Tensor, logits: Tensor) -> Tensor:
         )
     if labels.device.type == "cpu" and rows > 0:
         codes = to_numpy(labels, "labels")
-        # Two numbers, not an array of answers: a small batch is checked at every step.
+        # The minimum and the maximum are faster than an array of comparisons, at every step.
         if codes.min() < 0 or codes.max() >= classes:
             rule = f"must be class codes from 0 to {classes - 1}"
-            hint = "Rows to ignore are left out first: loss(logits[keep], labels[keep])."
+            hint = "Leave out rows to ignore first: loss(logits[keep], labels[keep])."
             checks.reject_entries(
                 "labels", rule, codes, (codes < 0) | (codes >= classes), hint=hint
             )
     return labels.long()
 
 
-#: From logits (n, K) to confidences (n,).
-OwnScore: TypeAlias = Callable[[Tensor], Tensor]
+#: Function from logits (n, K) to confidences (n,).
+ScoreFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 
-def score_of_logits(score: Any) -> OwnScore:
-    """Return the function from logits to confidences that a name stands for, or check an own."""
+def score_of_logits(score: Any) -> ScoreFunction:
+    """Return the confidence function of the score with this name, or the caller's function."""
     if not isinstance(score, str):
         if not callable(score):
             raise InputError(
                 f"`score` must be the name of a score or a function of logits; got {score!r}"
             )
-        own: OwnScore = score
-        return own
-    # The catalogue knows near names, refuses temperatures where there are none, and says what
-    # must be fitted first.
-    entry = find(score)
+        function: ScoreFunction = score
+        return function
+    # `find_score` suggests similar names, and rejects temperatures and scores that need fitting.
+    entry = find_score(score)
     if entry.kernel is None:
-        why = "; ".join(sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS}))
+        requirements = sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS})
         raise UnknownNameError(
-            f"`score` must be one that logits of shape (n, K) allow; {score!r} {why}"
+            f"`score` must be a score of logits of shape (n, K); {score!r} "
+            f"{'; '.join(requirements)}"
         )
     temperature = float(score.partition("@T=")[2] or 1.0)
-    return partial(_computed, entry.kernel, temperature, entry.times_temperature)
+    return partial(_compute_score, entry.kernel, temperature, entry.is_multiplied_by_temperature)
 
 
-# The functions of `abstain.confidence` would refuse NaN, for which they wait for the device, and a
-# training loss passes NaN on: hence the kernel itself.
-def _computed(kernel: kernels.Kernel, temperature: float, times: bool, logits: Tensor) -> Tensor:
+# The kernel is called directly. The functions of `abstain.confidence` reject NaN, which requires to
+# wait for a device, and a training loss returns NaN instead.
+def _compute_score(
+    kernel: kernels.Kernel, temperature: float, times_temperature: bool, logits: Tensor
+) -> Tensor:
     if logits.shape[0] == 0:
-        # No rows, but where others gather, the graph that leads to them.
+        # An empty result that keeps the autograd graph, because other processes may have samples.
         return logits.sum(dim=1)
-    recorded = logits.requires_grad and torch.is_grad_enabled()
-    out = (_where_it_lies if recorded or logits.device.type != "cpu" else _in_numpy)(
-        kernel, temperature, logits
-    )
-    return temperature * out if times else out
+    needs_gradient = logits.requires_grad and torch.is_grad_enabled()
+    if needs_gradient or logits.device.type != "cpu":
+        out = _compute_in_torch(kernel, temperature, logits)
+    else:
+        out = _compute_in_numpy(kernel, temperature, logits)
+    return temperature * out if times_temperature else out
 
 
-def _where_it_lies(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
+def _compute_in_torch(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
     scores = ClassScores(logits, are_logits=True)
-    out: Tensor = kernels.by_rows(kernel, scores, temperature=temperature)
+    out: Tensor = kernels.apply_by_rows(kernel, scores, temperature=temperature)
     return out
 
 
-def _in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
-    """Do the same four times faster: NumPy writes over its own steps."""
+def _compute_in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
+    """Compute the score four times faster: NumPy reuses the memory of intermediate results."""
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
-    # NaN passes through, as in PyTorch.
+    # NaN is propagated, as in PyTorch.
     with np.errstate(all="ignore"):
-        return torch.as_tensor(kernels.by_rows(kernel, scores, temperature=temperature))
+        return torch.as_tensor(kernels.apply_by_rows(kernel, scores, temperature=temperature))

@@ -1,9 +1,9 @@
-"""What processes that train together share; alone, a process agrees with itself.
+"""Data exchange between processes that train together (`torch.distributed`).
 
-Of the batches of all processes as one, every process computes the objective of all samples, of
-which only its own carry a gradient; those of the others are numbers. The sum over the processes of
-their gradients is then the gradient of the whole, also where a sample moves the rank of a sample
-elsewhere, and nothing has to be sent back.
+Every process computes the objective of the samples of all processes. Only its own samples have a
+gradient; the others are constants. The sum of the gradients over the processes is then the gradient
+of the common objective, also if a sample changes the rank of a sample of another process. No
+gradients need to be sent back.
 """
 
 from dataclasses import dataclass
@@ -15,69 +15,73 @@ from torch import distributed as dist
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The samples of one step, in the widest precision, and how many processes they come from.
+    """The samples of one step, in the widest precision.
 
-    The gradient flows to the samples of this process.
+    The gradient flows to the samples of this process only.
     """
 
     confidence: Tensor
     loss: Tensor
     weight: Tensor | None = None
+    #: Number of processes that the samples come from.
     processes: int = 1
 
 
-def several_processes() -> bool:
-    """Tell whether there are others to gather from."""
+def has_several_processes() -> bool:
+    """Return True if there are other processes."""
     return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
 
 
-def gathered(own: Batch) -> Batch:
-    """Return the samples of all processes in the order of the processes, own ones with gradient."""
-    rank, n = dist.get_rank(), own.confidence.shape[0]
-    heard = _heard([n, own.weight is not None], own.confidence.device)
-    sizes, weighted = [size for size, _ in heard], any(has for _, has in heard)
-    columns = [own.confidence, own.loss]
-    if weighted:
-        ones = torch.ones_like(own.confidence)
-        columns.append(ones if own.weight is None else own.weight.to(ones))
-    parts = _gathered(torch.stack([column.detach() for column in columns]), sizes)
-    whole = [
-        torch.cat([column if k == rank else part[row] for k, part in enumerate(parts)])
+def gather_batch(batch: Batch) -> Batch:
+    """Return the samples of all processes, in the order of the processes."""
+    rank, n_samples = dist.get_rank(), batch.confidence.shape[0]
+    headers = _gather_integers([n_samples, batch.weight is not None], batch.confidence.device)
+    sizes = [size for size, _ in headers]
+    has_weights = any(has_weight for _, has_weight in headers)
+    columns = [batch.confidence, batch.loss]
+    if has_weights:
+        ones = torch.ones_like(batch.confidence)
+        columns.append(ones if batch.weight is None else batch.weight.to(ones))
+    tables = _gather_tables(torch.stack([column.detach() for column in columns]), sizes)
+    # The samples of this process keep their gradient.
+    gathered = [
+        torch.cat([column if k == rank else table[row] for k, table in enumerate(tables)])
         for row, column in enumerate(columns)
     ]
-    return Batch(whole[0], whole[1], whole[2] if weighted else None, len(parts))
+    weight = gathered[2] if has_weights else None
+    return Batch(gathered[0], gathered[1], weight, len(tables))
 
 
 def mean_over_processes(x: Tensor) -> Tensor:
-    """Return the mean of a tensor over processes; no gradient flows through it."""
-    if not several_processes():
+    """Return the mean of a tensor over the processes, without a gradient."""
+    if not has_several_processes():
         return x.detach()
     total = x.detach().clone()
     dist.all_reduce(total)
     return total / dist.get_world_size()
 
 
-def from_all_processes(x: Tensor) -> Tensor:
-    """Join vectors, of any lengths, in the order of the processes; without gradients."""
-    if not several_processes():
+def gather_vectors(x: Tensor) -> Tensor:
+    """Concatenate the vectors of all processes, of any lengths; without gradients."""
+    if not has_several_processes():
         return x.detach()
-    sizes = [n for (n,) in _heard([len(x)], x.device)]
-    return torch.cat([part[0] for part in _gathered(x.detach()[None], sizes)])
+    sizes = [n for (n,) in _gather_integers([len(x)], x.device)]
+    return torch.cat([table[0] for table in _gather_tables(x.detach()[None], sizes)])
 
 
-def _heard(numbers: list[int], device: torch.device) -> list[list[int]]:
-    """Return a few numbers of every process."""
-    told = torch.tensor(numbers, device=device)
-    heard = [torch.empty_like(told) for _ in range(dist.get_world_size())]
-    dist.all_gather(heard, told)
-    found: list[list[int]] = torch.stack(heard).tolist()
-    return found
+def _gather_integers(numbers: list[int], device: torch.device) -> list[list[int]]:
+    """Return a few integers of every process."""
+    sent = torch.tensor(numbers, device=device)
+    received = [torch.empty_like(sent) for _ in range(dist.get_world_size())]
+    dist.all_gather(received, sent)
+    integers: list[list[int]] = torch.stack(received).tolist()
+    return integers
 
 
-def _gathered(own: Tensor, sizes: list[int]) -> list[Tensor]:
-    """Return the rows (k, n) of every process, where each has an n of its own."""
-    sent = own.new_zeros((len(own), max(sizes)))
-    sent[:, : own.shape[1]] = own
-    parts = [torch.empty_like(sent) for _ in sizes]
-    dist.all_gather(parts, sent)
-    return [part[:, :size] for part, size in zip(parts, sizes, strict=True)]
+def _gather_tables(table: Tensor, sizes: list[int]) -> list[Tensor]:
+    """Return the table (k, n) of every process; `sizes` are their numbers of columns n."""
+    padded = table.new_zeros((len(table), max(sizes)))
+    padded[:, : table.shape[1]] = table
+    received = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(received, padded)
+    return [padded_table[:, :size] for padded_table, size in zip(received, sizes, strict=True)]

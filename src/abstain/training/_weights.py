@@ -1,13 +1,13 @@
-"""From the ranks of confidences to weights: the kernel's, those with a name, and the caller's own.
+"""Weights of samples from the ranks of their confidences: named weights, and custom functions.
 
-Hard ranks have no gradient, and there are two ways to the same number. Where a weight depends on
-the rank alone, the kernel's weights at the ranks 1 to n are looked up and averaged over ties: on
-the host by NumPy, whose steps on a small batch take a fifth of PyTorch's; on a device by a sort and
-two searches, so that it never has to wait for the host. Sample weights, and areas with a vertex at
-each distinct confidence only, need the tie groups themselves.
+Hard ranks have no gradient, and there are two ways to compute their weights. If a weight depends
+only on the rank, the weights at the ranks 1 to n are read from a table and averaged over ties. On
+the CPU this is done in NumPy, which takes a fifth of the time of PyTorch for a small batch. On a
+device it takes a sort and two searches, without waiting for the host. Sample weights, and areas
+that have a vertex only at distinct confidences, need the tie groups.
 
-At whole ranks every number here is computed by `metrics.rank_weights`. A soft rank is no whole
-number; `smooth` is the same function of real ranks, which the tests hold against the kernel.
+`metrics.rank_weights` computes the weights at whole ranks. A soft rank is not whole: `smooth` is
+the same function for real ranks, and tests compare both.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ from abstain.metrics.rank_weights import (
 from abstain.typing import BoolArray, FloatArray
 
 
-def on_host(x: Tensor) -> FloatArray | None:
-    """View what lies on the host as NumPy; None on a device, and inside of `torch.func`."""
+def as_host_array(x: Tensor) -> FloatArray | None:
+    """Return a NumPy view of a CPU tensor; None on a device, and inside of `torch.func`."""
     if x.device.type != "cpu":
         return None
     try:
@@ -48,122 +48,124 @@ def on_host(x: Tensor) -> FloatArray | None:
     return values
 
 
-def averaged_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Tensor:
-    """Return the mean of `values` over the ranks that each confidence occupies.
+def mean_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Tensor:
+    """Return the mean of `values` over the ranks of each confidence.
 
-    `values` (m,) belong to the ascending ranks of the m confidences of the population, of which
-    each `confidence` is one.
+    `values` (m,) belong to the ascending ranks of the m confidences of the population. Each
+    `confidence` is in the population.
     """
-    own, others, table = on_host(confidence), on_host(population), on_host(values)
-    if own is not None and others is not None and table is not None:
-        return torch.from_numpy(_averaged_on_host(own, others, table))
+    arrays = [as_host_array(x) for x in (confidence, population, values)]
+    host_confidence, host_population, host_values = arrays
+    if host_confidence is not None and host_population is not None and host_values is not None:
+        return torch.from_numpy(_mean_on_host(host_confidence, host_population, host_values))
     ordered = torch.sort(population).values
-    below = torch.searchsorted(ordered, confidence)
-    through = torch.searchsorted(ordered, confidence, right=True)
-    count = through - below
+    start = torch.searchsorted(ordered, confidence)
+    end = torch.searchsorted(ordered, confidence, right=True)
+    count = end - start
     sums = torch.cat((values.new_zeros(1), torch.cumsum(values, 0)))
-    mean = (sums[through] - sums[below]) / count
-    # A difference of long sums is rounded; a sample alone keeps its own weight to the last digit.
-    return torch.where(count == 1, values[below.clamp(max=values.shape[0] - 1)], mean)
+    mean = (sums[end] - sums[start]) / count
+    # The difference of long sums has a rounding error. A sample without ties gets its exact weight.
+    return torch.where(count == 1, values[start.clamp(max=values.shape[0] - 1)], mean)
 
 
-def _averaged_on_host(
-    confidence: FloatArray, population: FloatArray, values: FloatArray
-) -> FloatArray:
-    """Do the same by one sort, in which a batch among others is looked up."""
-    alone = confidence.size == population.size
-    order = np.argsort(confidence) if alone else None
+def _mean_on_host(confidence: FloatArray, population: FloatArray, values: FloatArray) -> FloatArray:
+    """Compute `mean_over_ties` with one sort; a batch within a larger population is looked up."""
+    is_whole_population = confidence.size == population.size
+    order = np.argsort(confidence) if is_whole_population else None
     ordered = np.sort(population) if order is None else confidence[order]
-    tied = ordered[1:] == ordered[:-1]
-    means = _joined(values, tied) if tied.any() else values
+    is_tied_with_next = ordered[1:] == ordered[:-1]
+    means = _mean_of_groups(values, is_tied_with_next) if is_tied_with_next.any() else values
     if order is None:
         out = means[np.searchsorted(ordered, confidence)]
     else:
         out = np.empty_like(means)
         out[order] = means
-    # NaN lies behind all numbers, and has no rank.
+    # NaN is sorted after all numbers. Its rank is undefined.
     if np.isnan(ordered[-1]):
         out[np.isnan(confidence)] = np.nan
     return out
 
 
-def _joined(values: FloatArray, tied: BoolArray) -> FloatArray:
-    """Give values that stand at one confidence their mean; `tied` says which join the next."""
-    ends = np.append(np.flatnonzero(~tied), values.size - 1) + 1
+def _mean_of_groups(values: FloatArray, is_tied_with_next: BoolArray) -> FloatArray:
+    """Replace the values of each tie group by their mean."""
+    ends = np.append(np.flatnonzero(~is_tied_with_next), values.size - 1) + 1
     count = np.diff(ends, prepend=0)
     sums = np.append(0.0, np.cumsum(values))[ends]
     means = np.diff(sums, prepend=0.0) / count
-    alone = count == 1
-    # A difference of long sums is rounded; a sample alone keeps its own weight to the last digit.
-    means[alone] = values[ends[alone] - 1]
+    is_single = count == 1
+    # The difference of long sums has a rounding error. A sample without ties gets its exact weight.
+    means[is_single] = values[ends[is_single] - 1]
     return np.repeat(means, count)
 
 
-def by_tie_groups(confidence: Tensor, weight: Tensor | None, phi: RankWeight) -> Tensor:
-    """Return the kernel's weight of each sample's tie group; 0 for a sample of weight 0."""
-    # The kernel works in float64: what has none is served by the host.
-    place = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
-    c: Any = confidence.to(place)
-    w: Any = None if weight is None else weight.to(place, torch.float64)
-    own, others = on_host(c), None if w is None else on_host(w)
-    if own is not None and (others is None) == (w is None) and np.isfinite(own).all():
-        tied = group_ties(own, np.zeros_like(own), others)
-        at = tie_group_index(tied, own, others)
-        found = np.where(at < 0, 0.0, np.asarray(phi(tied))[np.maximum(at, 0)])
-        return torch.from_numpy(found).to(confidence)
-    none: Any = torch.zeros_like(c)
-    groups = group_ties(c, none, w)
-    home = torch.as_tensor(tie_group_index(groups, c, w))
-    of_group = torch.as_tensor(phi(groups))
-    each = torch.where(home < 0, 0.0, of_group[home.clamp(min=0)])
-    return each.to(confidence)
+def tie_group_weights(confidence: Tensor, weight: Tensor | None, phi: RankWeight) -> Tensor:
+    """Return the weight of each sample's tie group; 0 for a sample with weight 0."""
+    # The weights are computed in float64, which Apple's devices do not have.
+    device = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
+    c: Any = confidence.to(device)
+    w: Any = None if weight is None else weight.to(device, torch.float64)
+    host_confidence = as_host_array(c)
+    host_weight = None if w is None else as_host_array(w)
+    is_weight_on_host = w is None or host_weight is not None
+    if host_confidence is not None and is_weight_on_host and np.isfinite(host_confidence).all():
+        host_groups = group_ties(host_confidence, np.zeros_like(host_confidence), host_weight)
+        index = tie_group_index(host_groups, host_confidence, host_weight)
+        # The index of a sample with weight 0 is -1.
+        group_weights = np.asarray(phi(host_groups))[np.maximum(index, 0)]
+        return torch.from_numpy(np.where(index < 0, 0.0, group_weights)).to(confidence)
+    no_loss: Any = torch.zeros_like(c)
+    groups = group_ties(c, no_loss, w)
+    group_index = torch.as_tensor(tie_group_index(groups, c, w))
+    weights = torch.as_tensor(phi(groups))
+    sample_weights = torch.where(group_index < 0, 0.0, weights[group_index.clamp(min=0)])
+    return sample_weights.to(confidence)
 
 
-#: From real ranks, the number of samples and the coverage interval to weights.
-Smooth: TypeAlias = Callable[[Tensor, int, tuple[float, float]], Tensor]
+#: Function from real ranks, the number of samples and the coverage interval to weights.
+SmoothWeight: TypeAlias = Callable[[Tensor, int, tuple[float, float]], Tensor]
 
 
 @dataclass(frozen=True)
 class RankWeights:
-    """One way to weight losses by the rank of their confidence.
+    """A named weight of losses by the rank of their confidence.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name in scripts.
     title : str
-        The name people read.
+        Name in reports.
     metric : str
-        The metric that the objective is on a batch, as a call.
+        The metric whose value the objective has on a batch, as a call.
     kernel : callable
-        From the coverage interval to the weight function of `metrics.rank_weights`.
+        Function from the coverage interval to the weight function of `metrics.rank_weights`.
     smooth : callable
-        From ranks (real numbers), n and the coverage interval to weights; equal to the kernel at
+        Function from real ranks, n and the coverage interval to weights, equal to the kernel at
         whole ranks.
     source : str
-        Where it is defined.
-    partial : bool
+        Reference.
+    is_partial : bool
         Whether it is an area between two coverages.
     averages_ties : bool
-        Whether tied samples share the mean of the weights at their ranks.
+        Whether tied samples get the mean of the weights at their ranks.
     """
 
     name: str
     title: str
     metric: str
     kernel: Callable[[tuple[float, float]], RankWeight]
-    smooth: Smooth
+    smooth: SmoothWeight
     source: str
-    partial: bool = False
+    is_partial: bool = False
     averages_ties: bool = True
 
 
 @lru_cache(maxsize=64)
-def at_whole_ranks(
+def weights_at_whole_ranks(
     name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
 ) -> Tensor:
-    """Keep the weights where they are used: batches of one size need them once."""
-    # A batch without gradients may be the first of its size; the next one needs a plain tensor.
+    """Return the weights at the ranks 1 to n; cached, because batches have few different sizes."""
+    # The first batch of a size may be evaluated in inference mode, and the next one in training.
     with torch.inference_mode(mode=False):
         return torch.tensor(_by_kernel(name, between, n), device=device, dtype=dtype)
 
@@ -182,33 +184,34 @@ def _harmonic(r: Tensor, n: int, _: tuple[float, float]) -> Tensor:
 
 
 def _ramp(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Integrate over the interval how much of the sample is accepted.
+    """Integrate the accepted share of the sample over the coverage interval.
 
-    A sample of rank r is accepted while n c goes from n - r to n - r + 1, so it counts with
-    clip(n c - (n - r), 0, 1) at coverage c.
+    A sample of rank r is accepted while n c increases from n - r to n - r + 1: its accepted share
+    at coverage c is clip(n c - (n - r), 0, 1).
     """
     low, high = between
     return (_accepted(n * high - (n - r)) - _accepted(n * low - (n - r))) / n
 
 
 def _accepted(x: Tensor) -> Tensor:
-    """Integral of clip(t, 0, 1) from 0 to x."""
+    """Return the integral of clip(t, 0, 1) from 0 to x."""
     return torch.where(x < 1.0, x.clamp(min=0.0, max=1.0) ** 2 / 2.0, x - 0.5)
 
 
 def _interpolated(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
-    """Join the kernel's partial AURC weights at whole ranks by straight lines."""
-    table = at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
-    # NaN has no place; it comes back through the fraction.
-    below = r.detach().nan_to_num(1.0).clamp(1, max(1, n - 1)).floor()
-    at = below.long()
-    above = (at + 1).clamp(max=n)
-    return table[at - 1] + (r - below) * (table[above - 1] - table[at - 1])
+    """Interpolate the partial AURC weights at whole ranks linearly."""
+    table = weights_at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
+    # NaN has no index. The fraction r - lower makes the result NaN.
+    lower = r.detach().nan_to_num(1.0).clamp(1, max(1, n - 1)).floor()
+    lower_rank = lower.long()
+    upper_rank = (lower_rank + 1).clamp(max=n)
+    lower_weight, upper_weight = table[lower_rank - 1], table[upper_rank - 1]
+    return lower_weight + (r - lower) * (upper_weight - lower_weight)
 
 
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
 
-#: Every named weighting, in the order the documentation shows them.
+#: All named weights, in the order of the documentation.
 RANK_WEIGHTS: Catalogue[RankWeights] = Catalogue("rank weights", list_command="list rank-weights")
 
 for _entry in (
@@ -251,7 +254,7 @@ for _entry in (
         lambda between: rank_weight_from_vertices(partial_trapezoid_weights(*between)),
         _interpolated,
         "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
-        partial=True,
+        is_partial=True,
         averages_ties=False,
     ),
     RankWeights(
@@ -261,101 +264,100 @@ for _entry in (
         lambda between: rank_weight_from_vertices(partial_generalized_weights(*between)),
         _ramp,
         "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032",
-        partial=True,
+        is_partial=True,
     ),
 ):
     RANK_WEIGHTS.add(_entry)
 
 
-#: From ascending ranks (1 is the least confident) and the number of samples to weights.
-OwnWeights: TypeAlias = Callable[[Tensor, int], Tensor]
+#: Function from ascending ranks (1 is the least confident) and the number of samples to weights.
+WeightFunction: TypeAlias = Callable[[Tensor, int], Tensor]
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """What was asked for, validated: a name in the catalogue, or a function of the caller."""
+    """Validated weights: a name in the catalogue, or the caller's function."""
 
-    asked: str | OwnWeights
+    weights: str | WeightFunction
     #: The coverage interval.
     between: tuple[float, float] = (0.0, 1.0)
 
     @property
-    def named(self) -> RankWeights | None:
-        """The catalogue's entry; None for a function of the caller."""
-        return RANK_WEIGHTS[self.asked] if isinstance(self.asked, str) else None
+    def entry(self) -> RankWeights | None:
+        """The catalogue entry; None for the caller's function."""
+        return RANK_WEIGHTS[self.weights] if isinstance(self.weights, str) else None
 
     @property
-    def by_rank(self) -> bool:
-        """Whether the weight of a sample depends on nothing but the ranks that it occupies."""
-        return self.named is None or self.named.averages_ties
+    def depends_on_rank_only(self) -> bool:
+        """Whether the weight of a sample depends only on its ranks."""
+        return self.entry is None or self.entry.averages_ties
 
     @property
     def phi(self) -> RankWeight:
-        """The kernel's weight function over tie groups."""
-        return RANK_WEIGHTS[str(self.asked)].kernel(self.between)
+        """The weight function of tie groups."""
+        return RANK_WEIGHTS[str(self.weights)].kernel(self.between)
 
     def at_whole_ranks(self, n: int, like: Tensor) -> Tensor:
         """Return the weights at the ranks 1 to n, with the precision and device of `like`."""
-        if isinstance(self.asked, str):
-            return at_whole_ranks(self.asked, self.between, n, like.device, like.dtype)
+        if isinstance(self.weights, str):
+            return weights_at_whole_ranks(self.weights, self.between, n, like.device, like.dtype)
         ranks = torch.arange(1, n + 1, device=like.device, dtype=like.dtype)
-        return _checked(self.asked(ranks, n), ranks).detach()
+        return _check_weights(self.weights(ranks, n), ranks).detach()
 
     def at_real_ranks(self, ranks: Tensor, n: int) -> Tensor:
-        """Return the weights at soft ranks; gradients flow back to these."""
-        if isinstance(self.asked, str):
-            return RANK_WEIGHTS[self.asked].smooth(ranks, n, self.between)
-        return _checked(self.asked(ranks, n), ranks)
+        """Return the weights at soft ranks, with a gradient."""
+        if isinstance(self.weights, str):
+            return RANK_WEIGHTS[self.weights].smooth(ranks, n, self.between)
+        return _check_weights(self.weights(ranks, n), ranks)
 
 
-def _checked(out: Any, ranks: Tensor) -> Tensor:
-    """Check what the caller's function returned."""
-    if isinstance(out, Tensor) and out.shape == ranks.shape:
-        return out.to(ranks)
-    found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+def _check_weights(weights: Any, ranks: Tensor) -> Tensor:
+    """Validate the result of the caller's function."""
+    if isinstance(weights, Tensor) and weights.shape == ranks.shape:
+        return weights.to(ranks)
+    received = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
     raise InputError(
         "`weights` must return one weight for each rank, a tensor of shape "
-        f"{tuple(ranks.shape)}; got {found}"
+        f"{tuple(ranks.shape)}; got {received}"
     )
 
 
-def weighting(weights: str | OwnWeights, between: tuple[float, float] | None) -> Weighting:
-    """Validate a choice of weights and the coverage interval that goes with it."""
+def check_weighting(
+    weights: str | WeightFunction, between: tuple[float, float] | None
+) -> Weighting:
+    """Validate the weights and the coverage interval."""
     if not isinstance(weights, str):
-        return _of_the_caller(weights, between)
+        if not callable(weights):
+            raise InputError(
+                f"`weights` must be a name or a function of (ranks, n); got {weights!r}"
+            )
+        _check_no_interval(between, "a function")
+        return Weighting(weights)
     if weights not in RANK_WEIGHTS:
-        known = ", ".join(map(repr, RANK_WEIGHTS))
+        names = ", ".join(map(repr, RANK_WEIGHTS))
         raise UnknownNameError(
-            f"`weights` must be one of {known} or a function of (ranks, n); got {weights!r}."
+            f"`weights` must be one of {names} or a function of (ranks, n); got {weights!r}."
             f"{suggest(weights, RANK_WEIGHTS)}"
         )
-    entry = RANK_WEIGHTS[weights]
-    if not entry.partial:
-        _refuse(between, repr(weights))
+    if not RANK_WEIGHTS[weights].is_partial:
+        _check_no_interval(between, repr(weights))
         return Weighting(weights)
     if between is None:
         raise MissingInputError(
-            f"{weights!r} needs the coverages that matter: pass `between=(low, high)`, "
-            "such as (0.5, 1.0)"
+            f"{weights!r} needs a coverage interval: pass `between=(low, high)`, such as (0.5, 1.0)"
         )
-    return Weighting(weights, _interval(between))
+    return Weighting(weights, _check_interval(between))
 
 
-def _of_the_caller(weights: Any, between: tuple[float, float] | None) -> Weighting:
-    if not callable(weights):
-        raise InputError(f"`weights` must be a name or a function of (ranks, n); got {weights!r}")
-    _refuse(between, "a function of your own")
-    return Weighting(weights)
-
-
-def _refuse(between: object, what: str) -> None:
+def _check_no_interval(between: object, weights: str) -> None:
     if between is not None:
         raise InputError(
-            f"`between` goes with 'partial-aurc' and 'partial-augrc', not with {what}; drop it"
+            "`between` is only supported with 'partial-aurc' and 'partial-augrc', not with "
+            f"{weights}; drop it"
         )
 
 
-def _interval(between: Any) -> tuple[float, float]:
+def _check_interval(between: Any) -> tuple[float, float]:
     try:
         low, high = between
     except (TypeError, ValueError):

@@ -9,7 +9,14 @@ from torch.nn import functional
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.training._processes import mean_over_processes
-from abstain.training.heads import Output, needed, selection, stack, wide, widest
+from abstain.training.heads import (
+    Output,
+    at_least_float32,
+    fully_connected,
+    required_field,
+    selection_branch,
+    to_widest_type,
+)
 from abstain.training.kind import ObjectiveKind
 from abstain.training.network import CLASSIFIER, Phase
 from abstain.training.objective import Objective, cross_entropy
@@ -36,7 +43,7 @@ class _Branched(Objective):
         torch.Tensor of shape (n,)
             Float64; higher is more trusted.
         """
-        return widest(needed(output, "confidence"))
+        return to_widest_type(required_field(output, "confidence"))
 
 
 class ConfidNet(_Branched):
@@ -129,14 +136,14 @@ class ConfidNet(_Branched):
         return (*stages, last)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
-        return {"confidence": stack(width, self.hidden, _BRANCH_LAYERS)}
+        return {"confidence": fully_connected(width, self.hidden, _BRANCH_LAYERS)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         if self.phase.name == "classifier":
             return cross_entropy(output, labels)
-        logits = wide(output.logits).detach()
+        logits = at_least_float32(output.logits).detach()
         target = functional.softmax(logits, dim=1).gather(1, labels[:, None])[:, 0]
-        square = (wide(needed(output, "confidence")).sigmoid() - target) ** 2
+        square = (at_least_float32(required_field(output, "confidence")).sigmoid() - target) ** 2
         if self.failure_weight != 1.0:
             wrong = logits.argmax(dim=1) != labels
             square = square.where(~wrong, self.failure_weight * square)
@@ -252,8 +259,8 @@ class DeVries(_Branched):
         return {"confidence": nn.Linear(width, 1)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        confidence = wide(needed(output, "confidence"))
-        log_p = functional.log_softmax(wide(output.logits), dim=1)
+        confidence = at_least_float32(required_field(output, "confidence"))
+        log_p = functional.log_softmax(at_least_float32(output.logits), dim=1)
         plain = log_p.gather(1, labels[:, None])[:, 0]
         log_c = functional.logsigmoid(confidence)
         hinted = torch.logaddexp(log_c + plain, functional.logsigmoid(-confidence))
@@ -345,16 +352,18 @@ class SelectiveNet(_Branched):
         return (Phase("train", ("backbone", "classifier", "confidence", "auxiliary")),)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
-        return {"confidence": selection(width), "auxiliary": nn.Linear(width, classes)}
+        return {"confidence": selection_branch(width), "auxiliary": nn.Linear(width, classes)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        selection = wide(needed(output, "confidence"))
-        losses = functional.cross_entropy(wide(output.logits), labels, reduction="none")
+        selection = at_least_float32(required_field(output, "confidence"))
+        losses = functional.cross_entropy(at_least_float32(output.logits), labels, reduction="none")
         # g over its sum, in log space: a batch that selects nothing has a risk all the same.
         share = functional.softmax(functional.logsigmoid(selection), dim=0)
         risk = (share * losses).sum()
         missing = (self.coverage - selection.sigmoid().mean()).clamp(min=0.0)
-        auxiliary = functional.cross_entropy(wide(needed(output, "auxiliary")), labels)
+        auxiliary = functional.cross_entropy(
+            at_least_float32(required_field(output, "auxiliary")), labels
+        )
         selective = risk + self.penalty * missing**2
         return self.alpha * selective + (1.0 - self.alpha) * auxiliary
 

@@ -6,12 +6,12 @@ from torch import Tensor
 
 from abstain._foundation import checks
 from abstain.confidence.registry import BASELINE
-from abstain.training._logits import BaseLoss, OwnScore, score_of_logits
-from abstain.training._weights import OwnWeights
-from abstain.training.heads import Output, checked_output, widest
+from abstain.training._logits import BaseLoss, ScoreFunction, score_of_logits
+from abstain.training._weights import WeightFunction
+from abstain.training.heads import Output, check_output, to_widest_type
 from abstain.training.kind import ObjectiveKind
 from abstain.training.network import CLASSIFIER
-from abstain.training.objective import Objective, WarmedUp, cross_entropy
+from abstain.training.objective import Objective, ObjectiveWithWarmUp, cross_entropy
 from abstain.training.rank_weighted import RankWeightedLoss
 from abstain.typing import Rng
 
@@ -60,13 +60,13 @@ class CrossEntropy(Objective):
         torch.Tensor of shape (n,)
             Float64; higher is more trusted.
         """
-        return score_of_logits(BASELINE)(checked_output(output).logits)
+        return score_of_logits(BASELINE)(check_output(output).logits)
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         return cross_entropy(output, labels)
 
 
-class RankWeighted(WarmedUp):
+class RankWeighted(ObjectiveWithWarmUp):
     """An area under a risk-coverage curve, by weighting each loss by its confidence rank.
 
     `RankWeightedLoss` with the interface of the other objectives: a plain classifier, trusted by
@@ -113,13 +113,13 @@ class RankWeighted(WarmedUp):
     0.0556
     """
 
-    main = ("rank", CLASSIFIER)
+    main_phase = ("rank", CLASSIFIER)
 
     def __init__(
         self,
         *,
-        weights: str | OwnWeights = "aurc",
-        score: str | OwnScore = BASELINE,
+        weights: str | WeightFunction = "aurc",
+        score: str | ScoreFunction = BASELINE,
         base: str | BaseLoss = "cross-entropy",
         between: tuple[float, float] | None = None,
         soft: float | None = None,
@@ -146,9 +146,9 @@ class RankWeighted(WarmedUp):
         torch.Tensor of shape (n,)
             Float64 for scores by name; higher is more trusted.
         """
-        return widest(self._score(checked_output(output).logits))
+        return to_widest_type(self._score(check_output(output).logits))
 
-    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+    def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         loss: Tensor = self.loss(output.logits, labels)
         return loss
 
@@ -202,8 +202,8 @@ class Joint(RankWeighted):
         self,
         *,
         strength: float = 10.0,
-        weights: str | OwnWeights = "augrc",
-        score: str | OwnScore = BASELINE,
+        weights: str | WeightFunction = "augrc",
+        score: str | ScoreFunction = BASELINE,
         between: tuple[float, float] | None = None,
         soft: float = 0.1,
         queue: int = 0,
@@ -220,8 +220,8 @@ class Joint(RankWeighted):
         )
         self.strength = checks.positive(strength, "strength")
 
-    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
-        area = super()._own_loss(output, labels, index)
+    def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        area = super()._loss_after_warm_up(output, labels, index)
         return cross_entropy(output, labels) + self.strength * area
 
 

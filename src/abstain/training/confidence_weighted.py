@@ -10,14 +10,14 @@ from abstain._foundation import checks
 from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError
 from abstain.training._logits import score_of_logits
-from abstain.training.heads import Output, checked_output, wide
+from abstain.training.heads import Output, at_least_float32, check_output
 from abstain.training.kind import ObjectiveKind
 from abstain.training.network import CLASSIFIER
-from abstain.training.objective import WarmedUp, cross_entropy
+from abstain.training.objective import ObjectiveWithWarmUp, cross_entropy
 from abstain.typing import Rng
 
 
-class ConfidenceWeighted(WarmedUp):
+class ConfidenceWeighted(ObjectiveWithWarmUp):
     r"""One minus the CWSA of a batch, beside cross-entropy: a plain classifier.
 
     A right answer whose softmax response c reaches the threshold tau earns (c - tau)/(1 - tau), a
@@ -70,7 +70,7 @@ class ConfidenceWeighted(WarmedUp):
     The CWSA of the three is (0.8 - 0.4 + 0.6)/3.
     """
 
-    main = ("weigh", CLASSIFIER)
+    main_phase = ("weigh", CLASSIFIER)
 
     def __init__(
         self,
@@ -103,10 +103,10 @@ class ConfidenceWeighted(WarmedUp):
         torch.Tensor of shape (n,)
             Float64; higher is more trusted.
         """
-        return score_of_logits(BASELINE)(checked_output(output).logits)
+        return score_of_logits(BASELINE)(check_output(output).logits)
 
-    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        logs = functional.log_softmax(wide(output.logits), dim=1)
+    def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        logs = functional.log_softmax(at_least_float32(output.logits), dim=1)
         response, answer = logs.max(dim=1)
         sign = torch.where(answer == labels, 1.0, -1.0).to(response)
         weight = (response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)

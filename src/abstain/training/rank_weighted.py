@@ -10,15 +10,15 @@ from abstain._foundation import checks
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, ShapeError
 from abstain.training._area import (
-    Area,
+    RankWeightedMean,
     RecentConfidences,
-    batch_of,
-    refuse_backward,
-    temperature_of,
+    build_batch,
+    check_temperature,
+    with_gradient_error,
 )
-from abstain.training._logits import BaseLoss, OwnScore, base_loss, score_of_logits
-from abstain.training._processes import several_processes
-from abstain.training._weights import OwnWeights, weighting
+from abstain.training._logits import BaseLoss, ScoreFunction, base_loss, score_of_logits
+from abstain.training._processes import has_several_processes
+from abstain.training._weights import WeightFunction, check_weighting
 
 #: The most confidences in a queue; it is sorted at each step.
 _LARGEST_QUEUE = 10_000_000
@@ -39,7 +39,7 @@ def rank_weighted_loss(
     confidence: Tensor,
     loss: Tensor,
     *,
-    weights: str | OwnWeights = "aurc",
+    weights: str | WeightFunction = "aurc",
     between: tuple[float, float] | None = None,
     soft: float | None = None,
     recent: Tensor | None = None,
@@ -123,15 +123,17 @@ def rank_weighted_loss(
     >>> (confidence.grad > 0).tolist()
     [False, True, False, True]
     """
-    area = Area(weighting(weights, between), temperature_of(soft))
+    area = RankWeightedMean(check_weighting(weights, between), check_temperature(soft))
     if recent is not None:
         _check_recent(recent)
     if weight is not None:
-        area.refuse_weight(ranked_among_others=recent is not None)
-    batch, precision = batch_of(confidence, loss, weight, gather=gather and several_processes())
+        area.check_no_weight(has_recent=recent is not None)
+    batch, precision = build_batch(
+        confidence, loss, weight, gather=gather and has_several_processes()
+    )
     others = recent.detach().to(batch.confidence) if recent is not None and len(recent) else None
     out: Tensor = _uncompiled(area.value, batch, others, precision)
-    return refuse_backward(out, confidence)
+    return with_gradient_error(out, confidence)
 
 
 class RankWeightedLoss(torch.nn.Module):
@@ -207,9 +209,9 @@ class RankWeightedLoss(torch.nn.Module):
 
     def __init__(
         self,
-        weights: str | OwnWeights = "aurc",
+        weights: str | WeightFunction = "aurc",
         *,
-        score: str | OwnScore = BASELINE,
+        score: str | ScoreFunction = BASELINE,
         base: str | BaseLoss = "cross-entropy",
         between: tuple[float, float] | None = None,
         soft: float | None = None,
@@ -217,7 +219,7 @@ class RankWeightedLoss(torch.nn.Module):
         gather: Literal["auto", False] = "auto",
     ) -> None:
         super().__init__()
-        self._area = Area(weighting(weights, between), temperature_of(soft))
+        self._area = RankWeightedMean(check_weighting(weights, between), check_temperature(soft))
         self._score, self._base = score_of_logits(score), base_loss(base)
         size = _queue_size(queue)
         self.recent = RecentConfidences(size) if size else None
@@ -256,18 +258,18 @@ class RankWeightedLoss(torch.nn.Module):
     def _value(self, logits: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
         _check_logits(logits)
         if weight is not None:
-            self._area.refuse_weight(ranked_among_others=self.recent is not None)
+            self._area.check_no_weight(has_recent=self.recent is not None)
         # Hard ranks have no gradient, so the score need not be recorded.
         with torch.set_grad_enabled(self._area.soft is not None and torch.is_grad_enabled()):
             confidence = self._score(logits)
         loss = self._base(logits, labels)
-        together = self._gather and self.training and several_processes()
-        batch, precision = batch_of(confidence, loss, weight, gather=together)
-        recent = None if self.recent is None else self.recent.known(batch.confidence)
+        together = self._gather and self.training and has_several_processes()
+        batch, precision = build_batch(confidence, loss, weight, gather=together)
+        recent = None if self.recent is None else self.recent.stored(batch.confidence)
         value = self._area.value(batch, recent, precision)
         if self.recent is not None and self.training:
             self.recent.add(batch.confidence)
-        return refuse_backward(value, logits)
+        return with_gradient_error(value, logits)
 
     def extra_repr(self) -> str:
         """Return what was asked for, as a text.

@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from abstain.cli.console import console, moving, say
+from abstain.cli.console import console, interactive_stderr, print_text
 
 #: Note for data sets without a published SHA-256, by the available check.
 _WEAKER_CHECKS = {
@@ -42,7 +42,9 @@ def fetch_data(
 
     err = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=err, disable=moving() is None) as bar:
+    with Progress(
+        *columns, TimeRemainingColumn(), console=err, disable=interactive_stderr() is None
+    ) as bar:
         tasks: dict[str, TaskID] = {}
 
         def update_progress(file: str, done: int, total: int) -> None:
@@ -53,7 +55,7 @@ def fetch_data(
         data_folder = fetch(name, folder, mirror=mirror, keep=keep, progress=update_progress)
     if weaker_check := _WEAKER_CHECKS.get(SOURCES[name].checked):
         err.print(f"Note: {weaker_check}", soft_wrap=True)
-    say(f"The data set is in {data_folder}")
+    print_text(f"The data set is in {data_folder}")
 
 
 @data.command(name="list")

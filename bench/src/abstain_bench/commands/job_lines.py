@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
 
-from abstain.cli.console import time_said
+from abstain.cli.console import format_duration
 from abstain.plots.formatting import escape_control_characters
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LINE_INTERVAL: Final = 30.0
 def progress_text(step: "JobProgress") -> str:
     """Describe the progress of a job and the remaining time."""
     remaining = (
-        f", about {time_said(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
+        f", about {format_duration(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
     )
     return f"{step.description}{remaining}"
 

@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.scored import Scored
 from abstain.curves import thin
-from abstain.curves.risk_coverage import curve_of
+from abstain.curves.risk_coverage import curve_from_groups
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
 from abstain.metrics.calibration import compute_ece
@@ -38,7 +38,7 @@ EXTREMES: Final = 8
 def curve_points(s: Scored, run: Run) -> CurvePoints:
     """Return the curve of selective and generalized risk, thinned."""
     # `thin` keeps what is high or low in each step of coverage, which may be two more.
-    curve = thin(curve_of(s.groups, "selective"), vertices=POINTS - 2)
+    curve = thin(curve_from_groups(s.groups, "selective"), vertices=POINTS - 2)
     coverage, risk = np.asarray(curve.coverage), np.asarray(curve.risk)
     return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
 
@@ -46,7 +46,7 @@ def curve_points(s: Scored, run: Run) -> CurvePoints:
 def mean_curve(cases: Sequence[Scored], run: Run) -> CurvePoints:
     """Return the mean of several curves at the same coverages: its area is the mean of theirs."""
     coverage = np.arange(1, POINTS + 1) / POINTS
-    curves = [curve_of(s.groups, "selective") for s in cases]
+    curves = [curve_from_groups(s.groups, "selective") for s in cases]
     # Flat below the first vertex, as the area has it.
     each = [np.interp(coverage, np.asarray(c.coverage), np.asarray(c.risk)) for c in curves]
     risk = np.mean(each, axis=0)

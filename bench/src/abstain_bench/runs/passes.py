@@ -9,7 +9,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from abstain.errors import InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.training import Network, Objective
-from abstain.training.heads import Output, wide
+from abstain.training.heads import Output, at_least_float32
 from abstain.typing import AnyArray, Array
 from abstain_bench._torch import accelerators, torch
 from abstain_bench.networks.backbone import Backbone
@@ -164,12 +164,12 @@ def _seed_dropout(device: Any, seed: int) -> None:
 
 def _pass_outputs(objective: Objective, output: Output, *, with_features: bool) -> dict[str, Array]:
     """Copy the outputs of a pass to the host."""
-    tensors = {"logits": wide(objective.class_logits(output))}
+    tensors = {"logits": at_least_float32(objective.class_logits(output))}
     if with_features:
-        tensors["features"] = wide(output.features)
+        tensors["features"] = at_least_float32(output.features)
     # Without a confidence branch, the confidence is a function of the logits.
     if output.confidence is not None or output.abstention is not None:
-        tensors["confidence"] = wide(objective.confidence(output))
+        tensors["confidence"] = at_least_float32(objective.confidence(output))
     return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
 
 

@@ -220,7 +220,7 @@ class Worker(Trainer):
         self, training_job: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
     ) -> Network:
         """Make the network of a training job; initial weights are loaded unless it is trained."""
-        spec, n_classes = training_job.spec, task.task_images.train.count
+        spec, n_classes = training_job.spec, task.task_images.train.n_classes
         options = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
         if "weights" in spec and not trained:
             options["weights"] = self.weights
@@ -376,7 +376,7 @@ def _stage_shares_and_length(training_job: Job) -> tuple[dict[str, float], int]:
     """Return the shares of the stages of a training, as options, and the total length."""
     spec = training_job.spec
     length, stage_lengths = Recipe(**spec["recipe"]).length, spec.get("stages", {})
-    return OBJECTIVES[spec["objective"]].staged(length, stage_lengths)
+    return OBJECTIVES[spec["objective"]].shares_of_stages(length, stage_lengths)
 
 
 def _to_numpy(tensor: Any) -> Any:

@@ -216,7 +216,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
             "Difference of the two forms relative to the AURC",
             "AURC_p, the definition",
             "(AURC_a - AURC_p) / AURC_p",
-            difference=True,
+            is_relative_difference=True,
         ),
     }
 

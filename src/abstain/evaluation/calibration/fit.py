@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.calibration import Calibration, fit_binning, fit_isotonic, fit_platt
-from abstain.calibration.temperature import temperature_of
+from abstain.calibration.temperature import fit_temperature_of_scores
 from abstain.confidence import ConfidenceScore, FittedScore, ScoreState
 from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
@@ -164,7 +164,7 @@ def _fit_temperature(score: str | ScoreState, predictions: Predictions) -> Any:
         "`subset`."
     )
     checks.reject_entries("labels", "must name a class", codes, codes < 0, hint=hint)
-    return temperature_of(scores, codes, predictions.weight)
+    return fit_temperature_of_scores(scores, codes, predictions.weight)
 
 
 def _finite_limits(log_odds: FloatArray) -> tuple[tuple[float, float] | None, str]:

@@ -213,7 +213,7 @@ def _direction(name: str, aligned: AlignedStages) -> Iterator[Note]:
         if stage.loss is None:
             continue
         samples = Scored(stage.score.values, stage.loss)
-        warning = direction_warning(samples, is_column=stage.score.own)
+        warning = direction_warning(samples, is_column=stage.score.is_user_column)
         if warning:
             yield Note.warning("direction", f"{name}, {stage.name}: {warning}")
 

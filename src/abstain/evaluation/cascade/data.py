@@ -168,7 +168,7 @@ def _score_stage(name: str, source: Any, request: StageRequest) -> StageScores:
                     f"its predictions must have no `{field}`; drop it"
                 )
         score = compute_confidence(source, request.score(name), where=name)
-        score = set_scale(score, request.scale) if score.own else score
+        score = set_scale(score, request.scale) if score.is_user_column else score
         labels = None if source.labels is None else to_numpy(source.labels, "labels")
         losses = per_sample_loss(source, request.loss)
         return StageScores(name, score, losses, _sample_ids(source), labels)
@@ -183,7 +183,7 @@ def _score_stage(name: str, source: Any, request: StageRequest) -> StageScores:
         confidence, loss = source, None
     values = checks.confidence(confidence, f"confidence of {name!r}")
     is_probability = bool(values.min() >= 0 and values.max() <= 1)
-    score = ConfidenceScore("", values, values if is_probability else None, own=True)
+    score = ConfidenceScore("", values, values if is_probability else None, is_user_column=True)
     bare_loss: Array | None = None if loss is None else to_numpy(loss, "loss")
     return StageScores(name, set_scale(score, request.scale), bare_loss)
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from abstain._foundation.measurement import MetricValue
-from abstain.curves.bands import band_of
+from abstain.curves.bands import compute_band
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.runs import ScoredRun
 from abstain.evaluation.comparison.tables import MEAN, Estimate, MethodBand, NonInferiorityRow
@@ -196,12 +196,12 @@ def _bootstrap_interval_of_mean(method_values: MethodValues, i: int, plan: Plan)
 # ------------------------------------------------------------------- bands and non-inferiority
 def method_bands(run: ScoredRun, plan: Plan) -> Iterator[MethodBand]:
     """Yield the risk-coverage curves of the methods of one run, with their bands."""
-    compute_band = partial(
-        band_of, kind="selective", level=plan.level, cluster=run.cluster, rng=plan.seed
+    band_with_options = partial(
+        compute_band, kind="selective", level=plan.level, cluster=run.cluster, rng=plan.seed
     )
     for method, s in run.scored.items():
         # A copy contains only the samples, without the cached inputs of other metrics.
-        yield MethodBand(run.data, method, partial(compute_band, replace(s)))
+        yield MethodBand(run.data, method, partial(band_with_options, replace(s)))
 
 
 def non_inferiorities(method_values: MethodValues, plan: Plan) -> Iterator[NonInferiorityRow]:

@@ -6,7 +6,7 @@ from typing import Any
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
-from abstain.curves.risk_coverage import Kind, curve_of
+from abstain.curves.risk_coverage import Kind, curve_from_groups
 from abstain.errors import InputError
 from abstain.evaluation.inputs import check_split_columns
 from abstain.evaluation.notes import reading_notes
@@ -143,7 +143,7 @@ def check_rule(
         # A rule with several thresholds is not a point of one curve.
         if calibration_data.s is not None and not rule.per:
             kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
-            curve = curve_of(calibration_data.s.groups, kind)
+            curve = curve_from_groups(calibration_data.s.groups, kind)
     estimates = estimate_risks(rule, data_sets, calibration_data)
     notes_of_rule = [
         *rule_notes(rule, data_sets, checks, calibration_data),

@@ -53,7 +53,7 @@ class RuleData:
     @property
     def is_column(self) -> bool | None:
         """Whether the confidences are a column of the data; None if unknown."""
-        return None if self.score is None else self.score.own
+        return None if self.score is None else self.score.is_user_column
 
     @property
     def is_in_log_odds(self) -> bool:

@@ -262,7 +262,7 @@ class SplitCounts:
             before = known.get(score.name)
             if before is None:
                 other = score.probability is not None and score.probability is not score.values
-                before = empty_score_counts(chance=other, own=score.own)
+                before = empty_score_counts(chance=other, own=score.is_user_column)
             before = before.on_disk(question) if graded else before
             known[score.name] = before.updated(p, score, losses, at)
         unknown = None

@@ -1,4 +1,4 @@
-"""What a selective classifier says of samples, and the label that stands for no answer."""
+"""The predictions of a selective classifier, and the label of abstentions."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,18 +10,18 @@ from abstain.typing import Array, BoolArray
 
 
 class SelectivePrediction(NamedTuple):
-    """Predicted classes, which of them to act on, and how far each is trusted.
+    """Predicted classes, with their acceptance and confidence.
 
     Unpacks as ``prediction, accepted, confidence``.
 
     Attributes
     ----------
     prediction : ndarray of shape (n,)
-        The class predicted for every sample, also for those that are not accepted.
+        Predicted class of each sample, including rejected samples.
     accepted : ndarray of shape (n,)
         Whether the decision rule accepts the prediction.
     confidence : ndarray of shape (n,)
-        On the scale of the rule's threshold; higher is more trusted.
+        Confidence on the scale of the rule's threshold; higher is more trusted.
 
     Examples
     --------
@@ -39,70 +39,70 @@ class SelectivePrediction(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Share of the samples that is accepted, in [0, 1]."""
+        """Share of accepted samples, in [0, 1]."""
         return float(np.mean(self.accepted))
 
 
-#: The default for classes that are strings.
-WORD = "abstain"
+#: Default label of abstentions if the classes are strings.
+DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
-    """Return the label of abstentions: the caller's, or one that is safe with these classes.
+    """Return the label of abstentions; raise an error if it is a class or has another type.
 
-    For "auto" the word "abstain" among strings, else -1; where -1 is a class, one below the
-    smallest class. Refused where it is a class, or of another kind than the classes.
+    "auto" is "abstain" if the classes are strings, otherwise -1. If -1 is a class, it is one less
+    than the smallest class.
     """
-    known = classes.tolist()
-    words = all(isinstance(name, str) for name in known)
+    class_names = classes.tolist()
+    are_texts = all(isinstance(name, str) for name in class_names)
     if isinstance(label, str) and label == "auto":
-        return _free_word(known) if words else _free_number(known)
-    _refuse_other_kind(label, classes, words=words)
-    if label in known:
+        return _unused_text(class_names) if are_texts else _unused_integer(class_names)
+    _check_label_type(label, classes, are_texts=are_texts)
+    if label in class_names:
         raise InputError(
-            f"`abstain_label` must not be one of the classes; got {label!r}. An abstention could "
-            "not be told from that prediction."
+            f"`abstain_label` must not be one of the classes; got {label!r}. Abstentions would be "
+            "indistinguishable from predictions of this class."
         )
     return label
 
 
-def _free_word(known: list[Any]) -> str:
-    word = WORD
-    while word in known:
-        word = f"({word})"
-    return word
+def _unused_text(class_names: list[Any]) -> str:
+    label = DEFAULT_LABEL
+    while label in class_names:
+        label = f"({label})"
+    return label
 
 
-def _free_number(known: list[Any]) -> int:
-    return int(np.floor(min(known))) - 1 if -1 in known else -1
+def _unused_integer(class_names: list[Any]) -> int:
+    return int(np.floor(min(class_names))) - 1 if -1 in class_names else -1
 
 
-def _refuse_other_kind(label: Any, classes: Array, *, words: bool) -> None:
-    """Refuse what would turn the classes into something else when put among them."""
-    if words:
-        fits, kind = isinstance(label, str), "a string"
+def _check_label_type(label: Any, classes: Array, *, are_texts: bool) -> None:
+    """Raise an error for a label that would change the type of the classes."""
+    if are_texts:
+        is_valid, kind = isinstance(label, str), "a string"
     elif classes.dtype.kind in "iub":
-        fits, kind = isinstance(label, Integral), "an integer"
+        is_valid, kind = isinstance(label, Integral), "an integer"
     elif classes.dtype.kind == "f":
-        fits = isinstance(label, int | float | np.number) and bool(np.isfinite(label))
+        is_valid = isinstance(label, int | float | np.number) and bool(np.isfinite(label))
         kind = "a finite number"
     else:
-        fits, kind = label is not None, "a value"
-    if not fits:
+        is_valid, kind = label is not None, "a value"
+    if not is_valid:
         raise InputError(f"`abstain_label` must be {kind}, as the classes are; got {label!r}")
 
 
-def put(prediction: Array, accepted: Array, label: Any) -> Array:
-    """Return the predictions with the label where nothing is accepted.
+def replace_rejected(prediction: Array, accepted: Array, label: Any) -> Array:
+    """Return the predictions, with the label for rejected samples.
 
-    The kind of the result does not depend on whether anything is rejected.
+    The type of the result does not depend on the number of rejected samples.
     """
     if prediction.dtype.kind == "O":
-        out = prediction.copy()
+        answers = prediction.copy()
     else:
-        # Booleans become the integers 0 and 1: an abstention is neither.
-        kind = np.promote_types(prediction.dtype, np.min_scalar_type(label))
-        whole = prediction.dtype.kind != "f" and kind.kind == "f"
-        out = prediction.astype(np.int64 if whole else kind)
-    out[~np.asarray(accepted)] = label
-    return out
+        # Booleans become the integers 0 and 1, because the label is neither of them.
+        dtype = np.promote_types(prediction.dtype, np.min_scalar_type(label))
+        was_integer = prediction.dtype.kind != "f" and dtype.kind == "f"
+        answers = prediction.astype(np.int64 if was_integer else dtype)
+    answers[~np.asarray(accepted)] = label
+    return answers

@@ -1,4 +1,4 @@
-"""How far to trust each prediction of a fitted scikit-learn classifier."""
+"""Compute confidences of the predictions of a fitted scikit-learn classifier."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from abstain.typing import AnyArray, Array
 
 _METHODS = ("predict_proba", "decision_function")
 _RESPONSES = ("auto", *_METHODS)
-_ONE = Grouping()
+_NO_GROUPS = Grouping()
 
 
 #: A name in `abstain.confidence.SCORES`, a fitted score, or (estimator, X) -> confidence (n,).
@@ -25,79 +25,83 @@ ScoreLike = str | ScoreState | Callable[[Any, Any], AnyArray]
 
 @dataclass(frozen=True)
 class Scoring:
-    """From a fitted classifier and samples to confidences."""
+    """Computes confidences of samples with a fitted classifier."""
 
     score: ScoreLike
-    #: "predict_proba" or "decision_function", from which it is computed; "auto" is the first that
-    #: the score can use and the classifier has.
+    #: The method of the classifier, "predict_proba" or "decision_function"; "auto" is the first
+    #: one that the classifier has and the score supports.
     response_method: str = "auto"
-    #: What says which threshold a sample is held to, where a rule has several.
-    grouping: Grouping = _ONE
+    #: The groups of samples, if a rule has a threshold for each group.
+    grouping: Grouping = _NO_GROUPS
 
     def __post_init__(self) -> None:
-        """Refuse what is no score before anything is fitted."""
+        """Raise an error for an invalid score, before the classifier is fitted."""
         checks.one_of(self.response_method, "response_method", _RESPONSES)
         if isinstance(self.score, str):
-            _refuse_unfitted(self.score)
-            confidence.find(self.score)
-        elif not (self._fitted or callable(self.score)):
+            _check_is_not_fitted_score(self.score)
+            confidence.find_score(self.score)
+        elif not (self._is_fitted_score or callable(self.score)):
             raise InputError(
                 "`score` must be a name of `abstain.confidence.SCORES`, a fitted score or a "
                 f"callable (estimator, X) -> confidence; got {self.score!r}"
             )
 
     @property
-    def _fitted(self) -> bool:
+    def _is_fitted_score(self) -> bool:
         return isinstance(self.score, ScoreState) and not isinstance(self.score, type)
 
     @property
     def name(self) -> str:
-        """The name of the score."""
+        """Name of the score."""
         if isinstance(self.score, str):
-            return confidence.find(self.score).name
+            return confidence.find_score(self.score).name
         state: Any = self.score
-        named = str(state.name if self._fitted else getattr(state, "__name__", ""))
+        named = str(state.name if self._is_fitted_score else getattr(state, "__name__", ""))
         return "" if named.startswith("<") else named  # a lambda has no name
 
-    def of(self, estimator: Any, X: Any, said: Predictions | None = None) -> ConfidenceScore:
-        """Return the confidences of samples under a fitted classifier.
+    def score_samples(
+        self, estimator: Any, X: Any, predictions: Predictions | None = None
+    ) -> ConfidenceScore:
+        """Return the confidences of samples.
 
-        `said` are the outputs of `method_of` for these samples, where the caller has them already.
+        `predictions` are the class scores of these samples, if the caller has computed them.
         """
-        if callable(self.score) and not self._fitted:
+        if callable(self.score) and not self._is_fitted_score:
             values = np.asarray(checks.confidence(self.score(estimator, X)))
-            self._refuse_length(values, X)
-            return ConfidenceScore(self.name, values, own=True)
-        if self._fitted:
-            return self._of_state(estimator, X)
+            self._check_length(values, X)
+            return ConfidenceScore(self.name, values, is_user_column=True)
+        if self._is_fitted_score:
+            return self._score_with_fitted(estimator, X)
         named: Any = self.score
-        if said is None:
-            said = outputs(estimator, X, self.method_of(estimator))
-        return confidence.score(named, said)
+        if predictions is None:
+            predictions = class_score_predictions(estimator, X, self.select_method(estimator))
+        return confidence.score(named, predictions)
 
-    def _of_state(self, estimator: Any, X: Any) -> ConfidenceScore:
-        """Score by a fitted state, which finds out by itself what it lacks."""
+    def _score_with_fitted(self, estimator: Any, X: Any) -> ConfidenceScore:
+        """Score samples with a fitted score, which raises an error if an input is missing."""
         state: Any = self.score
-        first: MissingInputError | None = None
-        for predictions in self._outputs(estimator, X):
+        first_error: MissingInputError | None = None
+        for predictions in self._iter_outputs(estimator, X):
             try:
                 return confidence.score(state, predictions)
             except MissingInputError as error:
-                first = first or error
-        raise first or MissingInputError(_nothing(self.name, estimator))
+                first_error = first_error or error
+        raise first_error or MissingInputError(_missing_method_message(self.name, estimator))
 
-    def _outputs(self, estimator: Any, X: Any) -> Iterator[Predictions]:
-        """Yield what the classifier says in each way it can, then with the rows as features."""
-        ways = _METHODS if self.response_method == "auto" else (self.response_method,)
-        found = [outputs(estimator, X, way) for way in ways if hasattr(estimator, way)]
-        yield from found
+    def _iter_outputs(self, estimator: Any, X: Any) -> Iterator[Predictions]:
+        """Yield the class scores of each available method, then the same with X as features."""
+        methods = _METHODS if self.response_method == "auto" else (self.response_method,)
+        all_outputs = [
+            class_score_predictions(estimator, X, way) for way in methods if hasattr(estimator, way)
+        ]
+        yield from all_outputs
         features = _features(X)
         if features is None:
             return
-        for said in found:
-            yield replace(said, features=features, unlabeled=True)
+        for predictions in all_outputs:
+            yield replace(predictions, features=features, unlabeled=True)
 
-    def _refuse_length(self, values: Array, X: Any) -> None:
+    def _check_length(self, values: Array, X: Any) -> None:
         from sklearn.utils.validation import _num_samples
 
         if values.size != _num_samples(X):
@@ -106,47 +110,47 @@ class Scoring:
                 f"got {values.size}"
             )
 
-    def method_of(self, estimator: Any) -> str:
-        """Return the method of the classifier that the confidence is computed from."""
+    def select_method(self, estimator: Any) -> str:
+        """Return the method of the classifier from which the confidence is computed."""
         if self.response_method != "auto":
-            wanted: tuple[str, ...] = (self.response_method,)
+            candidates: tuple[str, ...] = (self.response_method,)
         elif isinstance(self.score, str) and self._needs_logits(self.score):
-            wanted = ("decision_function",)
+            candidates = ("decision_function",)
         else:
-            wanted = _METHODS
-        found = [method for method in wanted if hasattr(estimator, method)]
-        if not found:
-            raise MissingInputError(_nothing(self.name, estimator, wanted))
-        return found[0]
+            candidates = _METHODS
+        available = [method for method in candidates if hasattr(estimator, method)]
+        if not available:
+            raise MissingInputError(_missing_method_message(self.name, estimator, candidates))
+        return available[0]
 
     @staticmethod
     def _needs_logits(name: str) -> bool:
-        return ScoreNeed.LOGITS in confidence.find(name).needs
+        return ScoreNeed.LOGITS in confidence.find_score(name).needs
 
 
-def _refuse_unfitted(name: str) -> None:
+def _check_is_not_fitted_score(name: str) -> None:
     if name in confidence.FITTED and name not in confidence.SCORES:
         raise UnknownNameError(
-            f"the score {name!r} must be fitted first, on other samples than the rule is set on: "
-            f"score=abstain.confidence.fit({name!r}, predictions)"
+            f"the score {name!r} must be fitted first, on samples that are not used to choose the "
+            f"rule: score=abstain.confidence.fit({name!r}, predictions)"
         )
 
 
-def outputs(estimator: Any, X: Any, method: str) -> Predictions:
+def class_score_predictions(estimator: Any, X: Any, method: str) -> Predictions:
     """Return the class scores of samples without labels; classes are the codes 0 to K - 1."""
-    scores: dict[str, Any] = class_scores_by(estimator, X, method)
+    scores: dict[str, Any] = class_scores(estimator, X, method)
     return Predictions(**scores, unlabeled=True)
 
 
-def class_scores_by(estimator: Any, X: Any, method: str) -> dict[str, Array]:
+def class_scores(estimator: Any, X: Any, method: str) -> dict[str, Array]:
     """Return "probabilities" or "logits" of shape (n, K) by that name."""
     values = np.asarray(getattr(estimator, method)(X))
     if method == "predict_proba":
-        # A classifier that knows one class is sure of it: the other class has probability 0.
-        alone = values.ndim == 2 and values.shape[1] == 1
-        return {"probabilities": np.c_[values, np.zeros_like(values)] if alone else values}
+        # If the classifier was fitted on one class, a second class gets the probability 0.
+        has_one_class = values.ndim == 2 and values.shape[1] == 1
+        return {"probabilities": np.c_[values, np.zeros_like(values)] if has_one_class else values}
     if values.ndim == 1:
-        # One number for two classes: their difference, shared so that neither is preferred.
+        # For two classes, the number is the difference of their logits.
         values = np.stack([-values / 2, values / 2], axis=1)
     classes = len(estimator.classes_)
     if values.shape[1] != classes:
@@ -157,15 +161,15 @@ def class_scores_by(estimator: Any, X: Any, method: str) -> dict[str, Array]:
     return {"logits": values}
 
 
-def _nothing(score: str, estimator: Any, wanted: tuple[str, ...] = _METHODS) -> str:
+def _missing_method_message(score: str, estimator: Any, methods: tuple[str, ...] = _METHODS) -> str:
     return (
-        f"the score {score!r} needs {' or '.join(wanted)}, which {type(estimator).__name__} does "
+        f"the score {score!r} needs {' or '.join(methods)}, which {type(estimator).__name__} does "
         "not have. Give a callable (estimator, X) -> confidence as `score`, or another classifier."
     )
 
 
 def _features(X: Any) -> Array | None:
-    """Return the rows of X as features; None where they are no finite numbers."""
+    """Return X as features; None if an entry is not a finite number."""
     dense = X.toarray() if hasattr(X, "toarray") else X
     try:
         features = np.asarray(dense, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a selective classifier shares with the one inside it: outputs, tags, parameters of fit."""
+"""Delegate outputs, tags and parameters of `fit` to the classifier inside a selective one."""
 
 from collections.abc import Callable, Mapping
 from inspect import isfunction
@@ -16,17 +16,17 @@ from abstain.errors import InputError
 from abstain.typing import AnyArray, Array
 
 
-class MethodBesideParameter:
-    """A method whose name is a parameter's too.
+class MethodAndParameter:
+    """A method with the same name as a parameter.
 
-    scikit-learn calls ``estimator.score(X, y)`` and keeps a parameter named `score` in the
-    attribute of that name. Here reading the attribute gives the method, and setting it sets the
-    parameter, which `get_params` reads where it lies.
+    scikit-learn calls ``estimator.score(X, y)`` and stores a parameter `score` in the attribute
+    with this name. With this descriptor, reading the attribute returns the method, and setting it
+    sets the parameter, which `get_params` reads from the instance dictionary.
 
     Parameters
     ----------
     method : function
-        The method; the parameter has its name.
+        The method; its name is the name of the parameter.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -34,7 +34,7 @@ class MethodBesideParameter:
         self.__doc__ = method.__doc__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return the method, bound where there is an instance."""
+        """Return the method, bound if there is an instance."""
         return self._method if instance is None else MethodType(self._method, instance)
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -45,15 +45,15 @@ class MethodBesideParameter:
 _SWITCH = "`sklearn.set_config(enable_metadata_routing=True)`"
 
 
-class Routed(NamedTuple):
+class RoutedParameters(NamedTuple):
     """Parameters by receiver."""
 
     estimator: Mapping[str, Any]
     splitter: Mapping[str, Any]
 
 
-def router_of(owner: Any) -> MetadataRouter:
-    """Return who may receive the parameters of `fit`, and what `score` asked for itself."""
+def make_router(owner: Any) -> MetadataRouter:
+    """Return the receivers of the parameters of `fit`, and the metadata requested by `score`."""
     to_fit = MethodMapping().add(caller="fit", callee="fit")
     to_split = MethodMapping().add(caller="fit", callee="split")
     router = MetadataRouter(owner=owner).add_self_request(owner)
@@ -61,21 +61,22 @@ def router_of(owner: Any) -> MetadataRouter:
     return router.add(splitter=owner.cv, method_mapping=to_split)
 
 
-def routed(owner: Any, params: Mapping[str, Any]) -> Routed:
-    """Send the parameters of `fit` to those that asked for them.
+def route(owner: Any, params: Mapping[str, Any]) -> RoutedParameters:
+    """Route the parameters of `fit` to the classifier and the splitter.
 
-    Without metadata routing only `sample_weight` is known, and goes to the classifier.
+    Without metadata routing, only `sample_weight` is supported; the classifier receives it.
     """
-    given = {name: value for name, value in params.items() if value is not None}
-    if not given:
-        return Routed({}, {})
+    passed = {name: value for name, value in params.items() if value is not None}
+    if not passed:
+        return RoutedParameters({}, {})
     if get_config()["enable_metadata_routing"]:
-        found = process_routing(owner, "fit", **given)
-        return Routed(found.estimator.fit, found.splitter.split)
-    unknown = sorted(set(given) - {"sample_weight"})
+        routes = process_routing(owner, "fit", **passed)
+        return RoutedParameters(routes.estimator.fit, routes.splitter.split)
+    unknown = sorted(set(passed) - {"sample_weight"})
     if unknown:
         raise InputError(
-            f"`fit` takes {unknown[0]!r} only with metadata routing: {_SWITCH}{_by_hand(unknown)}"
+            f"`fit` takes {unknown[0]!r} only with metadata routing: "
+            f"{_SWITCH}{_groups_hint(unknown)}"
         )
     if not has_fit_parameter(owner.estimator, "sample_weight"):
         name = type(owner.estimator).__name__
@@ -83,16 +84,16 @@ def routed(owner: Any, params: Mapping[str, Any]) -> Routed:
             f"{name}.fit takes no `sample_weight`. Drop it; or, if {name} passes it on to another "
             f"estimator, use metadata routing: {_SWITCH}"
         )
-    return Routed(given, {})
+    return RoutedParameters(passed, {})
 
 
-def _by_hand(names: list[str]) -> str:
+def _groups_hint(names: list[str]) -> str:
     return "; or pass cv=list(splitter.split(X, y, groups))" if names[0] == "groups" else ""
 
 
 def _delegates(method: str) -> Callable[[Any], bool]:
     def has(self: Any) -> bool:
-        # Raises the AttributeError that says which estimator lacks it.
+        # Raises an AttributeError that names the estimator without this method.
         getattr(getattr(self, "estimator_", self.estimator), method)
         return True
 
@@ -100,17 +101,17 @@ def _delegates(method: str) -> Callable[[Any], bool]:
 
 
 class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier around another one, which stays in sight: outputs, tags, routing."""
+    """A classifier that wraps another one and has its outputs, tags and routing."""
 
     estimator: Any
     cv: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Keep `score` a method beside its parameter where a subclass defines its own."""
+        """Make a `score` method of a subclass compatible with the parameter `score`."""
         super().__init_subclass__(**kwargs)
         own = vars(cls).get("score")
         if isfunction(own):
-            cls.score = MethodBesideParameter(own)  # type: ignore[method-assign]
+            cls.score = MethodAndParameter(own)  # type: ignore[method-assign]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT002  scikit-learn's
         """Return the parameters by name, with those of the classifier if `deep`."""
@@ -135,12 +136,12 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.decision_function(X))
 
-    @MethodBesideParameter
+    @MethodAndParameter
     def score(self, X: Any, y: Any, sample_weight: AnyArray | None = None) -> float:
-        """Return the share of samples that are answered and right; abstentions count as mistakes.
+        """Return the share of samples with a correct answer; abstentions count as failures.
 
-        It is ``accuracy_score(y, self.predict(X))``, so it never rises with abstaining. To choose
-        a classifier or a score by how well it knows its mistakes, use the scorers of this module.
+        This is ``accuracy_score(y, self.predict(X))``, so abstaining never increases it. To select
+        a classifier or a score by its failure detection, use the scorers of this module.
 
         Parameters
         ----------
@@ -159,11 +160,11 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return float(ClassifierMixin.score(self, X, y, sample_weight=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who may receive what: the classifier and the splitter, and `score` itself."""
-        return router_of(self)
+        """Return the routing of metadata to the classifier, the splitter and `score`."""
+        return make_router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the classifier; only one class for each sample is known here."""
+        """Return the tags of the classifier, without support for several labels per sample."""
         from sklearn.utils import get_tags
 
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)

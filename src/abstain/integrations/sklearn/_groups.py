@@ -1,4 +1,4 @@
-"""Which group each sample is of, where a rule has a threshold for each: known at prediction."""
+"""Groups of samples, for rules with a threshold for each group."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,47 +16,47 @@ from abstain.typing import Array
 
 @dataclass(frozen=True)
 class Grouping:
-    """From samples and what a classifier says of them to their groups."""
+    """Determines the groups of samples from their features and predictions."""
 
-    #: None, "prediction", a column of X by name or place, or a function of X.
+    #: None, "prediction", a column of X by name or index, or a function of X.
     per: Any = None
 
     def __post_init__(self) -> None:
-        """Refuse what names no groups before anything is fitted."""
-        known = self.per is None or isinstance(self.per, str | int) or callable(self.per)
-        if not known or isinstance(self.per, bool):
+        """Raise an error for invalid groups, before the classifier is fitted."""
+        is_valid = self.per is None or isinstance(self.per, str | int) or callable(self.per)
+        if not is_valid or isinstance(self.per, bool):
             raise InputError(
-                "`per` must be None, 'prediction', a column of X by name or place, or a callable "
+                "`per` must be None, 'prediction', a column of X by name or index, or a callable "
                 f"X -> groups; got {self.per!r}"
             )
 
     @classmethod
-    def of_rule(cls, per: Any, rule: Any) -> "Grouping":
-        """Return the groups that were named, or those of a finished rule for predicted classes."""
-        finished = isinstance(rule, DecisionRule) and rule.per == PREDICTION
-        return cls(PREDICTION if per is None and finished else per)
+    def from_rule(cls, per: Any, rule: Any) -> "Grouping":
+        """Return the groups of `per`; for a saved rule per prediction, the predicted classes."""
+        is_per_prediction = isinstance(rule, DecisionRule) and rule.per == PREDICTION
+        return cls(PREDICTION if per is None and is_per_prediction else per)
 
     @property
     def name(self) -> str:
-        """What the groups are, for people."""
+        """Name of the groups in reports."""
         if callable(self.per):
-            named = str(getattr(self.per, "__name__", ""))
-            return named if named.isidentifier() else "group"
+            name = str(getattr(self.per, "__name__", ""))
+            return name if name.isidentifier() else "group"
         return f"column {self.per}" if isinstance(self.per, int) else str(self.per)
 
-    def of(self, X: Any, prediction: Array) -> Array | None:
-        """Return the group of each sample as text; None where there are no groups."""
+    def group_samples(self, X: Any, prediction: Array) -> Array | None:
+        """Return the group of each sample as text; None without groups."""
         if self.per is None:
             return None
         if isinstance(self.per, str) and self.per == PREDICTION:
             return group_texts(np.asarray(prediction))
-        count = _num_samples(X)
-        found = np.asarray(self.per(X) if callable(self.per) else self._column(X))
-        if found.shape != (count,):
+        n_samples = _num_samples(X)
+        groups = np.asarray(self.per(X) if callable(self.per) else self._column(X))
+        if groups.shape != (n_samples,):
             raise ShapeError(
-                f"`per` must give one group for each of {count} samples; got {found.shape}"
+                f"`per` must give one group for each of {n_samples} samples; got {groups.shape}"
             )
-        return group_texts(found, "per")
+        return group_texts(groups, "per")
 
     def _column(self, X: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Confidences and losses of samples that the classifier was not fitted on."""
+"""Compute confidences and losses of held-out samples."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,39 +27,39 @@ Fold = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What rules are set on."""
+class HeldOutSamples:
+    """Held-out samples, on which rules are chosen."""
 
     confidence: ConfidenceScore
     #: Whether the prediction is wrong.
     loss: BoolArray
-    #: The group of each sample, where a rule has a threshold for each.
+    #: The group of each sample, if a rule has a threshold for each group.
     group: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
-    """The samples given to `fit`, as scikit-learn validated them."""
+class TrainingData:
+    """The samples passed to `fit`, after validation by scikit-learn."""
 
     X: Any
     y: Array
-    #: Of the classifier's own `fit`.
+    #: Parameters of the `fit` method of the classifier.
     params: Mapping[str, Any]
 
-    def fitted(self, estimator: Any, rows: IntArray | None = None) -> Any:
-        """Return a clone of the classifier, fitted on these rows (on all by default)."""
+    def fit(self, estimator: Any, rows: IntArray | None = None) -> Any:
+        """Return a clone of the classifier that is fitted on these rows (default: all)."""
         if rows is None:
             return clone(estimator).fit(self.X, self.y, **self.params)
         params = _check_method_params(self.X, self.params, indices=rows)
-        return clone(estimator).fit(self.rows(rows), self.y[rows], **params)
+        return clone(estimator).fit(self.select_rows(rows), self.y[rows], **params)
 
-    def rows(self, rows: IntArray) -> Any:
+    def select_rows(self, rows: IntArray) -> Any:
         """Return some of the samples."""
         return _safe_indexing(self.X, rows)
 
 
-def samples(X: Any, y: Any) -> tuple[Any, Array]:
-    """Validate that X and y have the same samples and y names one class for each."""
+def validate_samples(X: Any, y: Any) -> tuple[Any, Array]:
+    """Validate that X and y have the same number of samples and y contains classes."""
     if y is None:
         raise InputError("fit requires y to be passed, but the target y is None")
     X, y = indexable(X, y)
@@ -67,19 +67,19 @@ def samples(X: Any, y: Any) -> tuple[Any, Array]:
     return X, np.asarray(column_or_1d(y, warn=True))
 
 
-def refuse_params(params: Mapping[str, Any]) -> None:
-    """Refuse parameters of a `fit` that is not called."""
+def check_no_params(params: Mapping[str, Any]) -> None:
+    """Raise an error for parameters of `fit` if the classifier is not fitted."""
     for name in params:
         raise InputError(
-            f"`{name}` has nowhere to go with cv='prefit': the classifier is fitted already, and "
-            "the rule counts every sample once. Drop it."
+            f"`{name}` has no effect with cv='prefit': the classifier is not fitted again, and the "
+            "rule counts every sample once. Drop it."
         )
 
 
-def refuse_unfitted(estimator: Any, y: Array) -> Any:
-    """Return a classifier that is fitted, and on classes such as these."""
+def check_fitted(estimator: Any, y: Array) -> Any:
+    """Return the classifier; raise an error if it is not fitted or its classes do not occur."""
     check_is_fitted(estimator)
-    classes = classes_of(estimator)
+    classes = get_classes(estimator)
     if not set(classes.tolist()) & set(y.tolist()):
         raise InputError(
             f"`y` must hold classes of the fitted classifier ({classes[:6].tolist()}); "
@@ -88,8 +88,8 @@ def refuse_unfitted(estimator: Any, y: Array) -> Any:
     return estimator
 
 
-def classes_of(estimator: Any) -> Array:
-    """Return the classes that a fitted classifier knows."""
+def get_classes(estimator: Any) -> Array:
+    """Return the classes of a fitted classifier."""
     if not hasattr(estimator, "classes_"):
         raise InputError(
             "`estimator` must be a classifier, which has `classes_` once fitted; got "
@@ -98,76 +98,78 @@ def classes_of(estimator: Any) -> Array:
     return np.asarray(estimator.classes_)
 
 
-def held_out_by(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOut:
-    """Return confidences and losses of samples under a fitted classifier."""
-    classes_of(estimator)
-    said = np.asarray(estimator.predict(X))
-    loss = np.asarray(said != y, dtype=np.bool_)
-    return HeldOut(scoring.of(estimator, X), loss, scoring.grouping.of(X, said))
+def score_held_out(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOutSamples:
+    """Return confidences and losses of samples with a fitted classifier."""
+    get_classes(estimator)
+    prediction = np.asarray(estimator.predict(X))
+    loss = np.asarray(prediction != y, dtype=np.bool_)
+    return HeldOutSamples(
+        scoring.score_samples(estimator, X), loss, scoring.grouping.group_samples(X, prediction)
+    )
 
 
-def share_of(data: Training, cv: float, random_state: Any) -> Fold:
-    """Split a share of the samples off, stratified by class."""
+def split_off(data: TrainingData, cv: float, random_state: Any) -> Fold:
+    """Hold out a share of the samples, stratified by class."""
     splitter = StratifiedShuffleSplit(n_splits=1, test_size=cv, random_state=random_state)
     ((train, test),) = splitter.split(np.zeros((data.y.size, 1)), data.y)
     return train, test
 
 
 def is_share(cv: Any) -> bool:
-    """Tell whether `cv` is the share of samples to hold out."""
+    """Return whether `cv` is the share of held-out samples."""
     return isinstance(cv, Real) and not isinstance(cv, bool | int | np.integer)
 
 
-def cross_fitted(
+def cross_fit(
     estimator: Any,
-    data: Training,
+    data: TrainingData,
     folds: Iterable[Fold],
     scoring: Scoring,
     n_jobs: int | None,
-) -> HeldOut:
-    """Return confidences and losses of each sample under a classifier that did not see it."""
-    kept = list(folds)
-    _refuse_twice([test for _, test in kept], data.y.size)
+) -> HeldOutSamples:
+    """Return confidences and losses of each sample with a classifier fitted on other folds."""
+    fold_list = list(folds)
+    _check_held_out_once([test for _, test in fold_list], data.y.size)
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_of_fold)(estimator, data, fold, scoring) for fold in kept
+        delayed(_fit_fold)(estimator, data, fold, scoring) for fold in fold_list
     )
     values = np.concatenate([part.confidence.values for part in parts])
-    own = [part.confidence.probability for part in parts]
-    probability = None if any(p is None for p in own) else np.concatenate(own)
+    probabilities = [part.confidence.probability for part in parts]
+    probability = None if any(p is None for p in probabilities) else np.concatenate(probabilities)
     if all(part.confidence.scale == "probability" for part in parts):
         probability = values
     loss = np.concatenate([part.loss for part in parts])
     groups = [part.group for part in parts if part.group is not None]
     group = np.concatenate(groups) if groups else None
-    return HeldOut(ConfidenceScore(scoring.name, values, probability), loss, group)
+    return HeldOutSamples(ConfidenceScore(scoring.name, values, probability), loss, group)
 
 
-def folds_of(cv: Any, data: Training, params: Mapping[str, Any]) -> list[Fold]:
+def make_folds(cv: Any, data: TrainingData, params: Mapping[str, Any]) -> list[Fold]:
     """Return the folds of a cross-validation strategy."""
     splitter = check_cv(cv, y=data.y, classifier=True)
     return list(splitter.split(data.X, data.y, **params))
 
 
-def _of_fold(estimator: Any, data: Training, fold: Fold, scoring: Scoring) -> HeldOut:
+def _fit_fold(estimator: Any, data: TrainingData, fold: Fold, scoring: Scoring) -> HeldOutSamples:
     train, test = fold
-    fitted = data.fitted(estimator, train)
-    return held_out_by(fitted, data.rows(test), data.y[test], scoring)
+    fitted = data.fit(estimator, train)
+    return score_held_out(fitted, data.select_rows(test), data.y[test], scoring)
 
 
-def _refuse_twice(tests: list[IntArray], n: int) -> None:
-    """Refuse folds that hold a sample out twice: a rule takes every confidence for a new sample."""
+def _check_held_out_once(tests: list[IntArray], n: int) -> None:
+    """Raise an error if folds hold out a sample twice; rules require independent samples."""
     if not tests:
-        raise InputError("`cv` must hold something out; got no split")
+        raise InputError("`cv` must have at least one split; got none")
     rows = [np.flatnonzero(t) if np.asarray(t).dtype.kind == "b" else t for t in tests]
-    times = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
-    if times.max(initial=0) > 1:
+    n_held_out = np.bincount(np.concatenate(rows).astype(np.int64), minlength=n)
+    if n_held_out.max(initial=0) > 1:
         raise InputError(
-            f"`cv` must hold each sample out at most once; got sample {int(times.argmax())} "
-            f"{int(times.max())} times. Rules count every confidence as an independent sample: "
-            "use KFold or StratifiedKFold without repetition."
+            f"`cv` must hold each sample out at most once; got sample {int(n_held_out.argmax())} "
+            f"{int(n_held_out.max())} times. Rules require independent samples: use KFold "
+            "or StratifiedKFold without repetition."
         )
 
 
-def count(X: Any) -> int:
+def count_samples(X: Any) -> int:
     """Return the number of samples."""
     return int(_num_samples(X))

@@ -1,4 +1,4 @@
-"""From the `rule` that a user asked for to the `DecisionRule` it gives on held-out samples."""
+"""Choose the `DecisionRule` of a selective classifier on held-out samples."""
 
 import warnings
 from collections.abc import Mapping
@@ -11,109 +11,111 @@ from abstain import thresholds
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
 from abstain.integrations.sklearn._groups import Grouping
-from abstain.integrations.sklearn._held_out import HeldOut
+from abstain.integrations.sklearn._held_out import HeldOutSamples
 from abstain.thresholds import DecisionRule
 from abstain.typing import Array, BoolArray
 
 
 @dataclass(frozen=True)
-class WantedRule:
-    """A rule as it was asked for."""
+class RequestedRule:
+    """The rule requested by the parameters of a classifier."""
 
-    #: A name, a callable or a finished rule; None answers everything.
+    #: A name, a callable or a `DecisionRule`; None accepts everything.
     rule: Any
     #: Options of a named or callable rule.
     params: Any = None
-    #: What the groups are that have a threshold each.
+    #: Groups with separate thresholds.
     grouping: Grouping = Grouping()  # noqa: RUF009  frozen
-    #: Whether their promises hold together.
+    #: Whether the guarantees of the groups hold jointly.
     joint: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no rule before anything is fitted."""
+        """Raise an error for an invalid rule, before the classifier is fitted."""
         rule = self.rule
-        self._refuse_groups()
+        self._check_groups()
         if isinstance(rule, str):
-            known = thresholds.RULES[rule]  # refuses an unknown name
-            self._refuse_params()
-            _refuse_options(known, dict(self.params or {}))
+            entry = thresholds.RULES[rule]  # raises an error for an unknown name
+            self._check_params()
+            _check_rule_options(entry, dict(self.params or {}))
             return
         if not (rule is None or isinstance(rule, DecisionRule) or callable(rule)):
             raise InputError(
                 "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule or a "
                 f"callable (confidence, loss) -> DecisionRule; got {rule!r}"
             )
-        self._refuse_params()
+        self._check_params()
 
-    def _refuse_groups(self) -> None:
-        """Refuse groups where no threshold is chosen for each."""
+    def _check_groups(self) -> None:
+        """Raise an error for groups that the rule does not support."""
         per, rule = self.grouping.per, self.rule
         if self.joint and per is None:
             raise InputError(
-                "`joint` is about the groups of `per`, which is None; name them or drop it"
+                "`joint` has no effect without `per`; pass the groups as `per`, or drop `joint`"
             )
         if isinstance(rule, DecisionRule) and rule.per and per is None:
             raise InputError(
-                f"`rule` has a threshold for each {rule.per!r}: say with `per` where that is in X"
+                f"`rule` has a threshold for each {rule.per!r}; pass its column of X as `per`"
             )
         named = isinstance(rule, str) and thresholds.RULES[rule].needs_data
         finished = isinstance(rule, DecisionRule) and bool(rule.parts)
         if per is not None and not (named or finished):
             raise InputError(
-                "`per` needs a rule that is set on samples, such as rule='coverage', or one with "
-                f"parts; got rule={rule!r}"
+                "`per` requires a rule that is chosen on samples, such as rule='coverage', or a "
+                f"rule with thresholds for groups; got rule={rule!r}"
             )
 
-    def _refuse_params(self) -> None:
+    def _check_params(self) -> None:
         if self.params is None:
             return
         if not isinstance(self.params, Mapping):
             raise InputError(f"`rule_params` must map options to values; got {self.params!r}")
         if self.params and (self.rule is None or isinstance(self.rule, DecisionRule)):
-            what = "None" if self.rule is None else "a finished rule"
+            description = "None" if self.rule is None else "a DecisionRule"
             raise InputError(
-                f"`rule_params` are the options of a rule that is to be set, but `rule` is {what}: "
-                "name one, such as rule='sgr', or drop them"
+                f"`rule_params` have no effect because `rule` is {description}; pass the name of a "
+                "rule, such as rule='sgr', or drop them"
             )
 
     @property
-    def open(self) -> bool:
-        """Whether the rule is still to be set, on held-out samples."""
+    def needs_samples(self) -> bool:
+        """Whether the rule must be chosen on held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.RULES[self.rule].needs_data
         return not (self.rule is None or isinstance(self.rule, DecisionRule))
 
-    def settled(self, held: HeldOut | None, score: str) -> DecisionRule | None:
-        """Return the rule for the confidences of this score; None where all is answered."""
+    def resolve(self, held_out: HeldOutSamples | None, score: str) -> DecisionRule | None:
+        """Return the rule for the confidences of this score; None if everything is accepted."""
         if self.rule is None:
             return None
-        rule = self._finished(score) if held is None else self._set_on(held)
+        rule = self._rule_without_samples(score) if held_out is None else self._fit(held_out)
         if rule.reason:
-            _warn(rule)
-        open_scale = held is not None and rule.scale == "unknown"
-        scale = held.confidence.scale if held is not None and open_scale else None
+            _warn_unattainable(rule)
+        open_scale = held_out is not None and rule.scale == "unknown"
+        scale = held_out.confidence.scale if held_out is not None and open_scale else None
         return rule.for_score(rule.score or score, scale=scale)
 
-    def _finished(self, score: str) -> DecisionRule:
+    def _rule_without_samples(self, score: str) -> DecisionRule:
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, **dict(self.params or {}))
-        known: DecisionRule = self.rule
-        if known.score and score and known.score != score:
+        rule: DecisionRule = self.rule
+        if rule.score and score and rule.score != score:
             raise InputError(
-                f"`rule` is a threshold for the score {known.score!r}, but `score` is {score!r}; "
+                f"`rule` is a threshold for the score {rule.score!r}, but `score` is {score!r}; "
                 "the two have no common scale"
             )
-        return known
+        return rule
 
-    def _set_on(self, held: HeldOut) -> DecisionRule:
+    def _fit(self, held_out: HeldOutSamples) -> DecisionRule:
         options = dict(self.params or {})
-        values = held.confidence.values
-        if isinstance(self.rule, str) and held.group is not None:
+        values = held_out.confidence.values
+        if isinstance(self.rule, str) and held_out.group is not None:
             options |= {"per": self.grouping.name, "joint": self.joint}
-            return thresholds.fit_groups(self.rule, values, held.loss, held.group, **options)
+            return thresholds.fit_groups(
+                self.rule, values, held_out.loss, held_out.group, **options
+            )
         if isinstance(self.rule, str):
-            return thresholds.fit(self.rule, values, held.loss, **options)
-        rule = self.rule(values, held.loss, **options)
+            return thresholds.fit(self.rule, values, held_out.loss, **options)
+        rule = self.rule(values, held_out.loss, **options)
         if not isinstance(rule, DecisionRule):
             raise InputError(f"`rule` must return a DecisionRule; got {type(rule).__name__}")
         if rule.per:
@@ -121,10 +123,10 @@ class WantedRule:
         return rule
 
 
-def _refuse_options(rule: thresholds.Rule, given: dict[str, Any]) -> None:
-    """Refuse options that the rule does not have, and miss those that it needs."""
-    missing = [name for name in rule.required if name not in given]
-    unknown = [name for name in given if name not in rule.options]
+def _check_rule_options(rule: thresholds.Rule, params: dict[str, Any]) -> None:
+    """Raise an error for missing and unknown options of a rule."""
+    missing = [name for name in rule.required if name not in params]
+    unknown = [name for name in params if name not in rule.options]
     if not (missing or unknown):
         return
     takes = ", ".join(f"'{name}': ..." for name in rule.required)
@@ -132,21 +134,21 @@ def _refuse_options(rule: thresholds.Rule, given: dict[str, Any]) -> None:
     raise InputError(f"the rule {rule.name!r} takes rule_params={{{takes}}}; {what}")
 
 
-def _warn(rule: DecisionRule) -> None:
-    whom = "every sample is" if not rule.attainable else "the samples of these groups are"
-    msg = f"No threshold keeps what the rule promises, so {whom} rejected: {rule.reason}"
+def _warn_unattainable(rule: DecisionRule) -> None:
+    samples = "every sample is" if not rule.attainable else "the samples of these groups are"
+    msg = f"No threshold attains the target of the rule, so {samples} rejected: {rule.reason}"
     warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)
 
 
-def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
+def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """Return the confidences on the scale of a rule's threshold.
 
-    Some rules compare probabilities of being right, as does one whose scale says so; all others
-    take the score as it is.
+    Some rules require probabilities of a correct prediction, as do rules whose scale is
+    "probability". All other rules use the values of the score.
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
-    if not rule.uses_probability and (confidence.own or rule.scale != "probability"):
+    if not rule.uses_probability and (confidence.is_user_column or rule.scale != "probability"):
         return confidence.values
     if confidence.probability is None:
         own = thresholds.RULES[rule.method].title if rule.uses_probability else ""
@@ -158,11 +160,11 @@ def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     return confidence.probability
 
 
-def accepted_by(
+def accept(
     rule: DecisionRule, confidence: ConfidenceScore, group: Array | None = None
 ) -> BoolArray:
-    """Return which samples a rule accepts, of these groups."""
-    # Refuses a score that has no probabilities where the rule compares those.
-    values = scale_of(confidence, rule)
+    """Return a mask of the samples that a rule accepts."""
+    # Raises an error if the rule requires probabilities and the score has none.
+    values = confidence_on_rule_scale(confidence, rule)
     given: Any = values if rule.scale == "unknown" else confidence
     return np.asarray(rule.apply(given, group=group), dtype=np.bool_)

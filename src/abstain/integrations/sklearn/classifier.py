@@ -1,4 +1,4 @@
-"""A scikit-learn classifier that answers where it is sure enough and abstains elsewhere."""
+"""A scikit-learn classifier that abstains if its confidence is too low."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -10,86 +10,92 @@ from abstain.confidence import ConfidenceScore
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError
 from abstain.integrations.sklearn import _held_out as held_out
-from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, put
+from abstain.integrations.sklearn._answers import (
+    SelectivePrediction,
+    abstain_label_for,
+    replace_rejected,
+)
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
-from abstain.integrations.sklearn._delegation import DelegatingClassifier, routed
+from abstain.integrations.sklearn._delegation import DelegatingClassifier, route
 from abstain.integrations.sklearn._groups import Grouping
-from abstain.integrations.sklearn._rules import WantedRule, accepted_by, scale_of
+from abstain.integrations.sklearn._rules import RequestedRule, accept, confidence_on_rule_scale
 from abstain.typing import Array, BoolArray
 
 
 class SelectiveClassifier(DelegatingClassifier):
-    """A classifier that answers where it is sure enough and abstains elsewhere.
+    """A classifier that abstains if its confidence is too low.
 
     Parameters
     ----------
     estimator : classifier
-        Any scikit-learn classifier, pipelines included.
+        Any scikit-learn classifier or pipeline.
     score : str, fitted score or callable, default="msr"
-        The confidence: a name in `abstain.confidence.SCORES`, a fitted score (it gets the rows
-        of X as features if it needs some), or ``(estimator, X) -> confidence`` of shape (n,),
-        higher is more trusted.
+        The confidence: a name in `abstain.confidence.SCORES`, a fitted score, or a function
+        ``(estimator, X) -> confidence`` of shape (n,), where higher is more trusted. If a fitted
+        score requires features, the rows of X are used.
     rule : None, str, callable or DecisionRule, default=None
-        What is accepted. None answers everything, as the classifier alone does. A name in
-        `abstain.thresholds.RULES` or a callable ``(confidence, loss) -> DecisionRule`` is set
-        on held-out samples with 0/1 loss; a finished rule is used as it is.
+        The decision rule. None accepts everything. A name in `abstain.thresholds.RULES` or a
+        callable ``(confidence, loss) -> DecisionRule`` is applied to held-out samples with 0/1
+        loss. A `DecisionRule` is used without changes.
     rule_params : mapping, optional
         Options of the rule, such as ``{"max_risk": 0.05, "delta": 0.05}``.
     cv : None, int, splitter, iterable of splits, float or "prefit", default=None
-        Which samples the rule is set on. None or an int: every sample, held out once in that
-        many stratified folds (None: 5); then the classifier is fitted on all of them. A float:
-        that share is split off, stratified, and the classifier is fitted on the rest.
-        "prefit": the classifier is fitted already, and all samples go to the rule.
+        Held-out samples, on which the rule is chosen. None or an int: each sample is held out once
+        in this number of stratified folds (None: 5), and the classifier is then fitted on all
+        samples. A float: this share is held out, stratified by class, and the classifier is fitted
+        on the remaining samples. "prefit": the classifier is already fitted, and all samples are
+        held out.
     abstain_label : object, default="auto"
-        What `predict` returns for a rejected sample. "auto" is the word "abstain" where the
-        classes are strings, else -1 (where -1 is a class, one below the smallest class).
+        Output of `predict` for rejected samples. "auto" is "abstain" if the classes are strings,
+        otherwise -1 (or, if -1 is a class, one less than the smallest class).
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        What a named score is computed from. "auto" takes `decision_function`, read as logits,
-        for scores that need logits, else the first that the classifier has.
+        Method of the classifier from which a named score is computed. "auto" is
+        `decision_function`, interpreted as logits, for scores that require logits, otherwise the
+        first available method.
     n_jobs : int, optional
-        Folds fitted at the same time.
+        Number of folds that are fitted in parallel.
     random_state : int, RandomState instance or None, default=None
-        Of the split when `cv` is a float.
+        Random state of the split if `cv` is a float.
     per : None, "prediction", str, int or callable, default=None
-        Give each group a threshold of its own, with what the rule promises: each predicted class,
-        each value of a column of X by name or place, or of what ``X -> groups`` returns. For a
-        `rule` given by name; or where a finished rule with parts finds its groups.
+        Groups with separate thresholds and guarantees: the predicted classes, the values of a
+        column of X (name or index), or the output of a function ``X -> groups``. The rule must be
+        a name, or a `DecisionRule` with thresholds for these groups.
     joint : bool, default=False
-        With `per`: whether the promises to all groups hold together with probability 1 - delta, or
-        each by itself.
+        Whether the guarantees of all groups hold jointly with probability 1 - delta. By default,
+        each guarantee holds separately.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted classifier.
     decision_rule_ : DecisionRule or None
-        The rule in use, with its guarantee, threshold and calibration size; with `per` it has a
+        The rule, with its guarantee, threshold and calibration size. If `per` is set, it has a
         part for each group.
     abstain_label_ : object
         The label of abstentions.
     classes_ : ndarray of shape (K,)
         The classes.
     n_features_in_, feature_names_in_ : int, ndarray
-        Of the classifier, where it has them.
+        Attributes of the fitted classifier, if it has them.
 
     Notes
     -----
-    A guarantee needs held-out samples that the classifier in use did not see. It is exact with
-    ``cv="prefit"`` on fresh samples. It is as good with a float; stratification only takes
-    variance out of the held-out losses. With folds the rule is set on the predictions of the
-    fold classifiers while the one in use is fitted on all samples: the guarantee then holds
-    approximately, as the final classifier differs.
+    A guarantee requires held-out samples on which the classifier was not fitted. It is exact for
+    ``cv="prefit"`` with new samples. For a float it holds too; stratification only reduces the
+    variance of the held-out losses. With folds, the rule is chosen on the predictions of the
+    classifiers of the folds, while the final classifier is fitted on all samples. The guarantee
+    then holds only approximately.
 
-    `sample_weight` goes to the classifier only. The rule counts every held-out sample once: no
-    guarantee holds for weighted samples, and weights that balance classes in training say
-    nothing about the samples to come. For a rule on weighted samples make it with
-    `abstain.thresholds` and pass it finished.
+    `sample_weight` is passed to the classifier only. The rule counts every held-out sample once,
+    because no guarantee holds for weighted samples, and weights that balance classes in training
+    do not describe future samples. For a rule on weighted samples, choose it with
+    `abstain.thresholds` and pass the `DecisionRule`.
 
-    An unattainable rule brings one warning at `fit`, and everything is rejected; with `per` the
-    samples of each group too small for a promise, and of those that were not held out, are.
+    If the rule is unattainable, `fit` issues a warning and all samples are rejected. With `per`,
+    samples are rejected if their group is too small for a guarantee or has no held-out samples.
 
-    `score` names a parameter and a method: ``get_params()["score"]`` is the parameter,
-    ``classifier.score(X, y)`` the accuracy that counts each abstention as a mistake.
+    `score` is the name of a parameter and of a method: ``get_params()["score"]`` is the parameter,
+    and ``classifier.score(X, y)`` is the accuracy with abstentions as failures.
 
     Examples
     --------
@@ -136,44 +142,48 @@ class SelectiveClassifier(DelegatingClassifier):
         self.joint = joint
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
-        """Fit the classifier and set the rule on held-out samples.
+        """Fit the classifier and choose the rule on held-out samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Samples; frames are passed on as they are.
+            Samples; dataframes are passed to the classifier without conversion.
         y : array-like of shape (n,)
             Classes.
         **params
-            `sample_weight` for the classifier's own `fit`; with metadata routing whatever the
-            classifier and the splitter asked for.
+            `sample_weight` for the `fit` method of the classifier; with metadata routing, the
+            metadata requested by the classifier and the splitter.
 
         Returns
         -------
         SelectiveClassifier
-            Itself.
+            The fitted selective classifier.
         """
-        self._refuse_options()
+        self._check_cv()
         scoring = self.scoring
-        wanted = WantedRule(self.rule, self.rule_params, scoring.grouping, self.joint)
-        X, y = held_out.samples(X, y)
-        given = routed(self, params)
-        data = held_out.Training(X, y, given.estimator)
-        held = None
+        requested_rule = RequestedRule(self.rule, self.rule_params, scoring.grouping, self.joint)
+        X, y = held_out.validate_samples(X, y)
+        routed = route(self, params)
+        data = held_out.TrainingData(X, y, routed.estimator)
+        samples = None
         if self._is_prefit:
-            held_out.refuse_params(given.estimator)
-            self.estimator_ = held_out.refuse_unfitted(self.estimator, y)
-            held = held_out.held_out_by(self.estimator_, X, y, scoring) if wanted.open else None
-        elif wanted.open:
-            held = self._fit_and_hold_out(data, scoring, given.splitter)
+            held_out.check_no_params(routed.estimator)
+            self.estimator_ = held_out.check_fitted(self.estimator, y)
+            samples = (
+                held_out.score_held_out(self.estimator_, X, y, scoring)
+                if requested_rule.needs_samples
+                else None
+            )
+        elif requested_rule.needs_samples:
+            samples = self._fit_and_hold_out(data, scoring, routed.splitter)
         else:
-            self.estimator_ = data.fitted(self.estimator)
-        self._adopt()
-        self.decision_rule_ = wanted.settled(held, scoring.name)
+            self.estimator_ = data.fit(self.estimator)
+        self._set_fitted_attributes()
+        self.decision_rule_ = requested_rule.resolve(samples, scoring.name)
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the class of each sample, or the abstain label where it is rejected.
+        """Return the predicted class of each sample, or `abstain_label_` for rejected samples.
 
         Parameters
         ----------
@@ -189,11 +199,13 @@ class SelectiveClassifier(DelegatingClassifier):
         prediction = np.asarray(self.estimator_.predict(X))
         if self.decision_rule_ is None:
             return prediction
-        own = self.scoring.of(self.estimator_, X)
-        return put(prediction, self._accepted(own, X, prediction), self.abstain_label_)
+        confidence = self.scoring.score_samples(self.estimator_, X)
+        return replace_rejected(
+            prediction, self._accepted(confidence, X, prediction), self.abstain_label_
+        )
 
     def predict_or_abstain(self, X: Any) -> SelectivePrediction:
-        """Return class, acceptance and confidence of each sample.
+        """Return predicted class, acceptance and confidence of each sample.
 
         Parameters
         ----------
@@ -207,12 +219,12 @@ class SelectiveClassifier(DelegatingClassifier):
         """
         check_is_fitted(self, "estimator_")
         prediction = np.asarray(self.estimator_.predict(X))
-        own = self.scoring.of(self.estimator_, X)
-        values = scale_of(own, self.decision_rule_)
-        return SelectivePrediction(prediction, self._accepted(own, X, prediction), values)
+        confidence = self.scoring.score_samples(self.estimator_, X)
+        values = confidence_on_rule_scale(confidence, self.decision_rule_)
+        return SelectivePrediction(prediction, self._accepted(confidence, X, prediction), values)
 
     def confidence(self, X: Any) -> Array:
-        """Return how far each prediction is trusted, on the scale of the rule's threshold.
+        """Return the confidence of each prediction, on the scale of the rule's threshold.
 
         Parameters
         ----------
@@ -222,13 +234,15 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Higher is more trusted.
+            Confidences; higher is more trusted.
         """
         check_is_fitted(self, "estimator_")
-        return scale_of(self.scoring.of(self.estimator_, X), self.decision_rule_)
+        return confidence_on_rule_scale(
+            self.scoring.score_samples(self.estimator_, X), self.decision_rule_
+        )
 
     def accepts(self, X: Any) -> BoolArray:
-        """Return which samples the rule accepts.
+        """Return a mask of the samples that the rule accepts.
 
         Parameters
         ----------
@@ -238,29 +252,31 @@ class SelectiveClassifier(DelegatingClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Whether the prediction is to be acted on.
+            Whether the rule accepts the prediction.
         """
         check_is_fitted(self, "estimator_")
         if self.decision_rule_ is None:
-            return np.ones(held_out.count(X), dtype=np.bool_)
-        return self._accepted(self.scoring.of(self.estimator_, X), X)
+            return np.ones(held_out.count_samples(X), dtype=np.bool_)
+        return self._accepted(self.scoring.score_samples(self.estimator_, X), X)
 
     @property
     def scoring(self) -> Scoring:
-        """How confidences are had from the fitted classifier."""
-        grouping = Grouping.of_rule(self.per, self.rule)
+        """Computation of confidences with the fitted classifier."""
+        grouping = Grouping.from_rule(self.per, self.rule)
         return Scoring(vars(self)["score"], self.response_method, grouping)
 
-    def _accepted(self, own: ConfidenceScore, X: Any, prediction: Array | None = None) -> BoolArray:
+    def _accepted(
+        self, confidence: ConfidenceScore, X: Any, prediction: Array | None = None
+    ) -> BoolArray:
         if self.decision_rule_ is None:
-            return np.ones(own.values.size, dtype=np.bool_)
+            return np.ones(confidence.values.size, dtype=np.bool_)
         grouping = self.scoring.grouping
         if grouping.per is not None and prediction is None:
             prediction = np.asarray(self.estimator_.predict(X))
-        group = None if prediction is None else grouping.of(X, prediction)
-        return accepted_by(self.decision_rule_, own, group)
+        group = None if prediction is None else grouping.group_samples(X, prediction)
+        return accept(self.decision_rule_, confidence, group)
 
-    def _refuse_options(self) -> None:
+    def _check_cv(self) -> None:
         cv = self.cv
         if isinstance(cv, str) and cv != "prefit":
             raise InputError(
@@ -276,21 +292,23 @@ class SelectiveClassifier(DelegatingClassifier):
         return isinstance(self.cv, str) and self.cv == "prefit"
 
     def _fit_and_hold_out(
-        self, data: held_out.Training, scoring: Scoring, to_splitter: Mapping[str, Any]
-    ) -> held_out.HeldOut:
-        """Fit the classifier, and return samples that it (or those of the folds) did not see."""
+        self, data: held_out.TrainingData, scoring: Scoring, to_splitter: Mapping[str, Any]
+    ) -> held_out.HeldOutSamples:
+        """Fit the classifier, and return held-out samples."""
         if held_out.is_share(self.cv):
-            train, test = held_out.share_of(data, self.cv, self.random_state)
-            self.estimator_ = data.fitted(self.estimator, train)
-            return held_out.held_out_by(self.estimator_, data.rows(test), data.y[test], scoring)
-        folds = held_out.folds_of(self.cv, data, to_splitter)
-        held = held_out.cross_fitted(self.estimator, data, folds, scoring, self.n_jobs)
-        self.estimator_ = data.fitted(self.estimator)
-        return held
+            train, test = held_out.split_off(data, self.cv, self.random_state)
+            self.estimator_ = data.fit(self.estimator, train)
+            return held_out.score_held_out(
+                self.estimator_, data.select_rows(test), data.y[test], scoring
+            )
+        folds = held_out.make_folds(self.cv, data, to_splitter)
+        samples = held_out.cross_fit(self.estimator, data, folds, scoring, self.n_jobs)
+        self.estimator_ = data.fit(self.estimator)
+        return samples
 
-    def _adopt(self) -> None:
-        """Take over what the fitted classifier knows of classes and features."""
-        self.classes_ = held_out.classes_of(self.estimator_)
+    def _set_fitted_attributes(self) -> None:
+        """Set the attributes of the fitted classifier for classes and features."""
+        self.classes_ = held_out.get_classes(self.estimator_)
         self.abstain_label_ = abstain_label_for(self.abstain_label, self.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

@@ -1,7 +1,7 @@
-"""Scorers for `cross_validate`, `GridSearchCV` and the like.
+"""Scorers for `cross_validate`, `GridSearchCV` and similar functions.
 
-A scorer is called with a fitted classifier, samples and labels; greater is better, so metrics
-of which less is better come out negative.
+A scorer is a function of a fitted classifier, samples and labels. Greater is better, so metrics
+for which lower is better are negated.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from abstain._foundation.scored import Scored
 from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.evaluation.inputs import join
-from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores_by
+from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores
 from abstain.integrations.sklearn.classifier import SelectiveClassifier
 from abstain.metrics import metric_named, working_point
 from abstain.metrics.entry import value_with_warning
@@ -25,17 +25,17 @@ from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 
-def holds_selective(estimator: Any) -> bool:
-    """Tell whether this is a selective classifier, or a search or pipeline that ends in one."""
+def is_selective(estimator: Any) -> bool:
+    """Return whether an estimator is, or ends with, a selective classifier."""
     if isinstance(estimator, SelectiveClassifier):
         return True
     if isinstance(estimator, Pipeline):
-        return holds_selective(estimator[-1])
-    return hasattr(estimator, "best_estimator_") and holds_selective(estimator.best_estimator_)
+        return is_selective(estimator[-1])
+    return hasattr(estimator, "best_estimator_") and is_selective(estimator.best_estimator_)
 
 
-def innermost(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
-    """Return the selective classifier inside of searches and pipelines, and X as it sees it."""
+def unwrap_selective(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
+    """Return the selective classifier in a search or pipeline, and its transformed inputs."""
     while not isinstance(estimator, SelectiveClassifier):
         if not isinstance(estimator, Pipeline):
             estimator = estimator.best_estimator_
@@ -45,7 +45,7 @@ def innermost(estimator: Any, X: Any) -> tuple[SelectiveClassifier, Any]:
     return estimator, X
 
 
-def judged(
+def score_labeled_samples(
     estimator: Any,
     X: Any,
     y: Any,
@@ -54,47 +54,51 @@ def judged(
     loss: Any = None,
     sample_weight: AnyArray | None = None,
 ) -> Scored:
-    """Return confidences and losses of labelled samples, with all that metrics may ask for."""
+    """Return confidences and losses of labeled samples, with other inputs of metrics."""
     classes = np.asarray(estimator.classes_)
-    truth = _codes(np.asarray(column_or_1d(y)), classes, "`y`", of=estimator)
-    guess = _codes(np.asarray(estimator.predict(X)), classes, "the prediction", of=estimator)
+    truth = _encode(np.asarray(column_or_1d(y)), classes, "`y`", estimator=estimator)
+    guess = _encode(
+        np.asarray(estimator.predict(X)), classes, "the prediction", estimator=estimator
+    )
     predictions = Predictions(
-        **_scores(estimator, X, scoring),
+        **_class_scores(estimator, X, scoring),
         prediction=guess,
         labels=truth,
         classes=range(max(classes.size, 2)),
         unknown_label=-1,
         weight=sample_weight,
     )
-    confidence = scoring.of(estimator, X, predictions)
+    confidence = scoring.score_samples(estimator, X, predictions)
     return join(predictions, confidence, per_sample_loss(predictions, loss))
 
 
-def mistakes(selective: SelectiveClassifier, X: Any, y: Any) -> tuple[BoolArray, BoolArray]:
-    """Return which predictions for labelled samples are wrong, and which the rule accepts."""
+def failures_and_acceptance(
+    selective: SelectiveClassifier, X: Any, y: Any
+) -> tuple[BoolArray, BoolArray]:
+    """Return masks of the failures and of the accepted samples."""
     prediction, accepted, _ = selective.predict_or_abstain(X)
-    truth = _codes(np.asarray(column_or_1d(y)), selective.classes_, "`y`", of=selective)
-    guess = _codes(prediction, selective.classes_, "the prediction", of=selective)
+    truth = _encode(np.asarray(column_or_1d(y)), selective.classes_, "`y`", estimator=selective)
+    guess = _encode(prediction, selective.classes_, "the prediction", estimator=selective)
     return truth != guess, accepted
 
 
-def _scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
-    """Return the class scores, where the classifier has some."""
+def _class_scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
+    """Return the class scores; empty if the classifier has none."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
-    return class_scores_by(estimator, X, scoring.method_of(estimator))
+    return class_scores(estimator, X, scoring.select_method(estimator))
 
 
-def _codes(values: Array, classes: Array, name: str, *, of: Any) -> IntArray:
-    """Return the place of each name among the classes, -1 for a label that is none of them."""
-    places = {kind: code for code, kind in enumerate(classes.tolist())}
-    codes = np.array([places.get(value, -1) for value in values.tolist()], dtype=np.int64)
-    wrong = codes < 0
-    alien = name != "`y`" or _kinds(values[wrong]) - _kinds(classes)
-    if wrong.any() and alien:
-        first = int(np.flatnonzero(wrong)[0])
+def _encode(values: Array, classes: Array, name: str, *, estimator: Any) -> IntArray:
+    """Return the index of each value among the classes; -1 for labels of unknown classes."""
+    code_by_class = {kind: code for code, kind in enumerate(classes.tolist())}
+    codes = np.array([code_by_class.get(value, -1) for value in values.tolist()], dtype=np.int64)
+    is_unknown = codes < 0
+    is_invalid = name != "`y`" or _kinds(values[is_unknown]) - _kinds(classes)
+    if is_unknown.any() and is_invalid:
+        first = int(np.flatnonzero(is_unknown)[0])
         raise DomainError(
-            f"{name} must hold classes of {type(of).__name__} ({classes[:6].tolist()}); got "
+            f"{name} must hold classes of {type(estimator).__name__} ({classes[:6].tolist()}); got "
             f"{values.tolist()[first]!r} at index {first}"
         )
     return codes
@@ -104,55 +108,55 @@ def _kinds(values: Array) -> set[bool]:
     return {isinstance(value, str) for value in values.tolist()}
 
 
-class TakesWeights:
-    """A scorer that takes `sample_weight` where it is asked to."""
+class WeightedScorer:
+    """A scorer that supports `sample_weight`."""
 
     def __init__(self) -> None:
         self._request = MetadataRequest(owner=type(self).__name__)
         self._request.score.add_request(param="sample_weight", alias=None)
 
     def set_score_request(self, *, sample_weight: bool | str | None = True) -> Self:
-        """Ask for `sample_weight` where metadata are routed.
+        """Request `sample_weight` for metadata routing.
 
         Parameters
         ----------
         sample_weight : bool, str or None, default=True
-            Whether it is wanted; a text is the name under which it is passed.
+            Whether to request it; a string is the name under which it is passed.
 
         Returns
         -------
         scorer
-            Itself, changed.
+            The updated scorer.
         """
         self._request.score.add_request(param="sample_weight", alias=sample_weight)
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what this scorer takes beside X and y."""
+        """Return the metadata that this scorer requests in addition to X and y."""
         return self._request
 
     @staticmethod
     def _accept_sample_weight() -> bool:
-        # scikit-learn asks this of scorers in a dictionary.
+        # scikit-learn calls this method for scorers in a dictionary.
         return True
 
 
 _AtRule = Literal["coverage", "selective_risk", "generalized_risk"]
 
 
-class SelectiveScorer(TakesWeights):
-    """A metric of the catalogue as a scikit-learn scorer; `make_selective_scorer` makes it.
+class SelectiveScorer(WeightedScorer):
+    """A metric as a scikit-learn scorer; returned by `make_selective_scorer`.
 
     Parameters
     ----------
     metric : str
-        Its name.
+        Name of the metric.
     score : str, fitted score, callable or None
-        The confidence; None is the classifier's own, "msr" where it has none.
+        The confidence; None is that of a `SelectiveClassifier`, and "msr" for other classifiers.
     response_method : str
-        What a named score is computed from.
+        Method of the classifier from which a named score is computed.
     loss : str, CostMatrix or None
-        What counts as a mistake, and how much.
+        The loss.
     """
 
     def __init__(
@@ -163,45 +167,47 @@ class SelectiveScorer(TakesWeights):
         loss: "str | CostMatrix | None" = None,
     ) -> None:
         super().__init__()
-        # The name and not the entry, which cannot be sent to another process.
+        # The entry of the metric cannot be sent to another process, so its name is stored.
         self.metric = metric_named(metric).name
         self.score, self.loss = score, loss
         self.response_method = response_method
-        self._scoring(None)  # refuses what is no score
+        self._scoring(None)  # raises an error for an invalid score
 
     def __repr__(self) -> str:
-        """Say which metric of which confidence."""
+        """Return the call that creates the scorer."""
         score = "" if self.score is None else f", score={self.score!r}"
         return f"make_selective_scorer({self.metric!r}{score})"
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Return the metric on labelled samples, negated where less is better.
+        """Compute the metric on labeled samples; negate it if lower is better.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted. Of a `SelectiveClassifier`, also one in a pipeline or a search, the
-            predictions of all samples are judged, whatever its rule accepts.
+            Fitted classifier. For a `SelectiveClassifier`, also in a pipeline or a search, all
+            predictions are evaluated, including rejected ones.
         X : array-like or sparse matrix of shape (n, d)
             Samples.
         y : array-like of shape (n,)
-            Classes. A class that the classifier does not know is never predicted right.
+            True classes. Predictions for unknown classes are always wrong.
         sample_weight : array-like of shape (n,), optional
             Frequency weights.
 
         Returns
         -------
         float
-            Greater is better; NaN with a warning where the metric is undefined.
+            The metric; greater is better. NaN with a warning if the metric is undefined.
         """
         own = None
-        if holds_selective(estimator):
-            selective, X = innermost(estimator, X)
+        if is_selective(estimator):
+            selective, X = unwrap_selective(estimator, X)
             own, estimator = selective.scoring, selective.estimator_
         scoring = self._scoring(own)
-        s = judged(estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight)
+        s = score_labeled_samples(
+            estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight
+        )
         metric = metric_named(self.metric)
         if missing := metric.reason_not_applicable(s):
             raise InputError(f"the metric {metric.name!r} does not apply here: it {missing}")
@@ -214,18 +220,18 @@ class SelectiveScorer(TakesWeights):
         return own or Scoring(BASELINE, self.response_method)
 
 
-class RuleScorer(TakesWeights):
-    """What a `SelectiveClassifier` achieves at its own decision rule, as a scikit-learn scorer.
+class RuleScorer(WeightedScorer):
+    """Coverage or risk of a `SelectiveClassifier` with its decision rule, as a scorer.
 
     Parameters
     ----------
     quantity : {"coverage", "selective_risk", "generalized_risk"}
-        What is returned; risks are negated, so that greater is better.
+        The quantity; risks are negated, so that greater is better.
 
     Raises
     ------
     InputError
-        No such quantity.
+        If the quantity does not exist.
     """
 
     def __init__(self, quantity: _AtRule) -> None:
@@ -234,18 +240,18 @@ class RuleScorer(TakesWeights):
         self.quantity = quantity
 
     def __repr__(self) -> str:
-        """Say what is returned."""
+        """Return the name of the scorer."""
         return f"{self.quantity}_scorer"
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, *, sample_weight: AnyArray | None = None
     ) -> float:
-        """Return what happens at the rule on labelled samples, risks negated.
+        """Compute the quantity on labeled samples; negate risks.
 
         Parameters
         ----------
         estimator : SelectiveClassifier
-            Fitted; also one in a pipeline or a search.
+            Fitted selective classifier, also in a pipeline or a search.
         X : array-like or sparse matrix of shape (n, d)
             Samples.
         y : array-like of shape (n,)
@@ -256,16 +262,17 @@ class RuleScorer(TakesWeights):
         Returns
         -------
         float
-            Greater is better; NaN with a warning for the selective risk of nothing.
+            The quantity; greater is better. NaN with a warning for the selective risk if no
+            sample is accepted.
         """
-        if not holds_selective(estimator):
+        if not is_selective(estimator):
             raise InputError(
-                f"{self!r} needs a SelectiveClassifier, whose rule says what is accepted; got "
-                f"{type(estimator).__name__}. For any classifier at a fixed coverage use "
+                f"{self!r} requires a SelectiveClassifier, which has a decision rule; got "
+                f"{type(estimator).__name__}. For other classifiers at a fixed coverage, use "
                 "make_selective_scorer('selective_risk@80cov')."
             )
-        selective, X = innermost(estimator, X)
-        wrong, accepted = mistakes(selective, X, y)
+        selective, X = unwrap_selective(estimator, X)
+        wrong, accepted = failures_and_acceptance(selective, X, y)
         point = working_point(accepted.astype(float), wrong, threshold=1, weight=sample_weight)
         if self.quantity in point.reasons:
             msg = f"{self.quantity} is undefined here: {point.reasons[self.quantity]}"
@@ -281,35 +288,34 @@ def make_selective_scorer(
     response_method: str = "auto",
     loss: "str | CostMatrix | None" = None,
 ) -> SelectiveScorer:
-    """Make a scikit-learn scorer of any metric in the catalogue.
+    """Return a scikit-learn scorer for a metric of the catalogue.
 
-    Answers: how well does a classifier know where it is wrong, on each fold?
+    Answers: how well does the confidence of a classifier detect its failures, on each fold?
 
     Parameters
     ----------
     metric : str
-        A name in `abstain.metrics.METRICS`, or one with a number of your own such as
-        "coverage@2risk".
+        A name in `abstain.metrics.METRICS`, also with custom numbers, such as "coverage@2risk".
     score : str, fitted score or callable, optional
-        The confidence, as in `SelectiveClassifier`. By default that of the classifier where it is
-        a `SelectiveClassifier`, else "msr".
+        The confidence, as in `SelectiveClassifier`. Default: that of a `SelectiveClassifier`, and
+        "msr" for other classifiers.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        What a named score is computed from.
+        Method of the classifier from which a named score is computed.
     loss : str or CostMatrix, optional
-        A name in `abstain.predictions.LOSSES` or costs; by default 0/1.
+        A name in `abstain.predictions.LOSSES`, or costs. Default: 0/1 loss.
 
     Returns
     -------
     SelectiveScorer
-        Called with (estimator, X, y); greater is better, so a metric of which less is better
-        comes out negative.
+        A scorer (estimator, X, y). Greater is better, so metrics for which lower is better are
+        negated.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric or score.
+        If the metric or the score does not exist.
     InputError
-        If `score` is no score.
+        If `score` is not a valid score.
 
     Examples
     --------
@@ -325,17 +331,17 @@ def make_selective_scorer(
     return SelectiveScorer(metric, score, response_method, loss)
 
 
-#: Minus the AUGRC of the classifier's confidence.
+#: Negative AUGRC.
 augrc_scorer = make_selective_scorer("augrc")
-#: Minus the AURC.
+#: Negative AURC.
 aurc_scorer = make_selective_scorer("aurc")
-#: Minus the excess AURC.
+#: Negative excess AURC.
 e_aurc_scorer = make_selective_scorer("e_aurc")
-#: AUROC of telling mistakes from right predictions.
+#: AUROC of the detection of failures.
 failure_auroc_scorer = make_selective_scorer("failure_auroc")
-#: Share of the samples that the rule of a `SelectiveClassifier` accepts.
+#: Coverage of a `SelectiveClassifier` with its decision rule.
 coverage_scorer = RuleScorer("coverage")
-#: Minus the share of mistakes among the samples it accepts.
+#: Negative selective risk of a `SelectiveClassifier` with its decision rule.
 selective_risk_scorer = RuleScorer("selective_risk")
-#: Minus the share of all samples that it accepts and that are mistakes.
+#: Negative generalized risk of a `SelectiveClassifier` with its decision rule.
 generalized_risk_scorer = RuleScorer("generalized_risk")

@@ -1,4 +1,4 @@
-"""From the arguments of `update` to checked tensors: any confidence and loss, or model outputs."""
+"""Validate the arguments of `update`: confidence and loss, or outputs of a model and labels."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -8,7 +8,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import Score, ScoreNeed
 from abstain.confidence import score as confidence_of
-from abstain.confidence.registry import find
+from abstain.confidence.registry import find_score
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.integrations.torchmetrics._library import torch
 from abstain.predictions import Predictions
@@ -19,10 +19,10 @@ INPUTS = ("confidence", "logits", "probabilities")
 
 
 class BatchTensors(NamedTuple):
-    """Checked tensors of shape (n,) on one device that nobody else writes to.
+    """Validated copies of tensors of shape (n,) on one device.
 
-    Without weights `weight` is uint8 ones: a byte a sample, and states of streams with and
-    without weights can be joined. Integer and boolean losses are uint8 where 0/1.
+    Without weights, `weight` contains ones of type uint8, which take a byte per sample and allow
+    merging with weighted states. Boolean losses have the type uint8.
     """
 
     confidence: Any
@@ -30,113 +30,115 @@ class BatchTensors(NamedTuple):
     weight: Any
 
 
-def double(device: Any) -> Any:
-    """Return float64, or float32 where the device has none."""
+def widest_float(device: Any) -> Any:
+    """Return float64, or float32 if the device does not support it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def usable_score(name: str, inputs: str) -> Score | None:
-    """Return the score that makes confidences of such inputs; None where they are confidences."""
+def get_score(name: str, inputs: str) -> Score | None:
+    """Return the score for these inputs; None if the inputs are confidences."""
     if inputs == "confidence":
         return None
-    entry = find(name)
+    entry = find_score(name)
     unmet = entry.needs - {
         ScoreNeed.CLASS_SCORES,
         *([ScoreNeed.LOGITS] if inputs == "logits" else []),
     }
     if unmet:
-        why = "; ".join(sorted(need.value for need in unmet))
-        raise InputError(f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {why}")
+        reasons = "; ".join(sorted(need.value for need in unmet))
+        raise InputError(
+            f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {reasons}"
+        )
     return entry
 
 
-def read(
+def read_batch(
     confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
 ) -> BatchTensors:
-    """Check one batch and turn it into what the states keep."""
+    """Validate one batch and convert it to the tensors of the state."""
     names = ("confidence", "loss") if inputs == "confidence" else (inputs, "target")
-    given = (confidence, loss) if weight is None else (confidence, loss, weight)
-    for name, x in zip((*names, "weight"), given, strict=False):
-        _tensor_on(x, name, device)
+    tensors = (confidence, loss) if weight is None else (confidence, loss, weight)
+    for name, x in zip((*names, "weight"), tensors, strict=False):
+        _check_tensor(x, name, device)
     if inputs != "confidence":
-        confidence, loss = _scored(confidence, loss, inputs, score)
-    confidence, loss = (_vector(x) for x in (confidence, loss))
-    weight = None if weight is None else _vector(weight)
+        confidence, loss = _score_outputs(confidence, loss, inputs, score)
+    confidence, loss = (_as_vector(x) for x in (confidence, loss))
+    weight = None if weight is None else _as_vector(weight)
     _validate(confidence, loss, weight)
-    wide = double(device)
+    dtype = widest_float(device)
     ones = torch.ones(confidence.shape, dtype=torch.uint8, device=device)
     return BatchTensors(
-        _owned(confidence, wide),
-        loss.to(torch.uint8) if loss.dtype == torch.bool else _owned(loss, wide),
-        ones if weight is None else _owned(weight, wide),
+        _copy(confidence, dtype),
+        loss.to(torch.uint8) if loss.dtype == torch.bool else _copy(loss, dtype),
+        ones if weight is None else _copy(weight, dtype),
     )
 
 
-def _tensor_on(x: Any, name: str, device: Any) -> None:
+def _check_tensor(x: Any, name: str, device: Any) -> None:
     if not isinstance(x, torch.Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
-    same = x.device.type == device.type
-    if not same or (device.index is not None and x.device.index != device.index):
+    has_same_type = x.device.type == device.type
+    if not has_same_type or (device.index is not None and x.device.index != device.index):
         raise InputError(
             f"`{name}` must be on the device of the metric, {device}; got {x.device}. "
             f"Move the metric: metric.to({str(x.device)!r})"
         )
 
 
-def _vector(x: Any) -> Any:
-    """Take a single number for one sample."""
+def _as_vector(x: Any) -> Any:
+    """Convert a tensor without axes to a tensor with one sample."""
     return x.detach().reshape(1) if x.ndim == 0 else x.detach()
 
 
-def _owned(x: Any, wide: Any) -> Any:
-    """Copy: a view would keep a whole batch of logits alive, or change with a reused buffer."""
-    return x.clone().contiguous() if x.is_floating_point() else x.to(wide)
+def _copy(x: Any, dtype: Any) -> Any:
+    """Copy a tensor, because a view would keep its batch in memory or change with its buffer."""
+    return x.clone().contiguous() if x.is_floating_point() else x.to(dtype)
 
 
 def _validate(confidence: Any, loss: Any, weight: Any) -> None:
-    given = [confidence, loss] if weight is None else [confidence, loss, weight]
-    if any(x.ndim != 1 or x.shape != confidence.shape for x in given):
-        shapes = ", ".join(str(tuple(x.shape)) for x in given)
+    tensors = [confidence, loss] if weight is None else [confidence, loss, weight]
+    if any(x.ndim != 1 or x.shape != confidence.shape for x in tensors):
+        shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
         raise ShapeError(
             "`confidence`, `loss` and `weight` must have one axis (n,) and the same length; "
             f"got shapes {shapes}. Flatten dense outputs first."
         )
-    if not _sound(given):
+    if not _are_valid(tensors):
         checks.confidence(confidence)
         checks.loss(loss)
         checks.weight(weight, length=len(confidence))
-    _refuse_inexact(confidence)
+    _check_exact_integers(confidence)
 
 
-def _sound(given: list[Any]) -> bool:
-    """Tell whether confidence, loss and weight are finite, and the last two not negative."""
-    if given[0].device.type == "cpu":
-        # A sample at a time, NumPy's steps take a fifth of PyTorch's.
-        host = [to_numpy(x, "a batch") for x in given]
+def _are_valid(tensors: list[Any]) -> bool:
+    """Return whether confidence, loss and weight are finite, and loss and weight not negative."""
+    if tensors[0].device.type == "cpu":
+        # For single samples, NumPy takes a fifth of the time of PyTorch.
+        host = [to_numpy(x, "a batch") for x in tensors]
         return all(np.isfinite(x).all() for x in host) and not any((x < 0).any() for x in host[1:])
-    # One number comes from the device, and only a batch that is bad goes to the host.
-    fine = torch.isfinite(given[0]).all()
-    for x in given[1:]:
-        fine = fine & torch.isfinite(x).all() & (x >= 0).all()
-    return bool(fine)
+    # Only one number is copied from the device; the batch is copied if it is invalid.
+    is_valid = torch.isfinite(tensors[0]).all()
+    for x in tensors[1:]:
+        is_valid = is_valid & torch.isfinite(x).all() & (x >= 0).all()
+    return bool(is_valid)
 
 
-def _refuse_inexact(confidence: Any) -> None:
-    """Refuse integers that the state would round: they could tie with those of another batch."""
+def _check_exact_integers(confidence: Any) -> None:
+    """Raise an error for integers that the state would round, which could create ties."""
     if confidence.is_floating_point():
         return
-    kept = confidence.to(double(confidence.device))
-    most = checks.FIRST_INEXACT_INTEGER if kept.dtype == torch.float64 else 1 << 24
-    if bool((kept.abs() >= most).any()):
-        value = int(confidence[int(kept.abs().argmax())])
+    stored = confidence.to(widest_float(confidence.device))
+    limit = checks.FIRST_INEXACT_INTEGER if stored.dtype == torch.float64 else 1 << 24
+    if bool((stored.abs() >= limit).any()):
+        value = int(confidence[int(stored.abs().argmax())])
         raise DomainError(
-            f"`confidence` must hold integers below {most:,} in size, which the state keeps "
+            f"`confidence` must hold integers below {limit:,} in size, which the state keeps "
             f"exactly; got {value:,}. Subtract a constant from all, or pass ranks."
         )
 
 
-def _scored(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
-    """Score the outputs of a classifier by name; an error is a wrong prediction."""
+def _score_outputs(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
+    """Compute the confidences and failures of the outputs of a classifier."""
     if outputs.ndim != 2 or target.shape != outputs.shape[:1]:
         raise ShapeError(
             f"`{inputs}` must have shape (n, K) and `target` (n,); got {tuple(outputs.shape)} "
@@ -144,9 +146,9 @@ def _scored(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, An
         )
     device = outputs.device
     if not len(outputs):
-        return (torch.empty(0, dtype=double(device), device=device),) * 2
-    given = {inputs: outputs.detach(), "labels": target.detach()}
-    predictions = Predictions(**given)
+        return (torch.empty(0, dtype=widest_float(device), device=device),) * 2
+    arguments = {inputs: outputs.detach(), "labels": target.detach()}
+    predictions = Predictions(**arguments)
     values = torch.from_numpy(confidence_of(score, predictions).values)
-    wrong = torch.from_numpy(~predictions.correct)
-    return values.to(device=device, dtype=double(device)), wrong.to(device)
+    is_failure = torch.from_numpy(~predictions.correct)
+    return values.to(device=device, dtype=widest_float(device)), is_failure.to(device)

@@ -1,10 +1,10 @@
-"""torch and torchmetrics, or one line that says what is missing."""
+"""Import torch and torchmetrics, or raise an error that names the missing package."""
 
 from typing import Any
 
 
 def _explained(error: Exception) -> ImportError:
-    """Say which of three things went wrong: an absent extra, a broken torchvision, or another."""
+    """Return an error that names the cause: a missing extra, torchvision, or another one."""
     name = getattr(error, "name", None)
     if isinstance(error, ModuleNotFoundError) and name in {"torch", "torchmetrics"}:
         return ImportError(
@@ -14,15 +14,15 @@ def _explained(error: Exception) -> ImportError:
     first = f"{type(error).__name__}: {error}".splitlines()[0]
     if _passed_through(error, "torchvision"):
         return ImportError(
-            "torchmetrics imports torchvision where it is installed, and this torchvision does not "
-            "fit the installed torch: pip uninstall torchvision, or install the version made for "
-            f"this torch ({first})"
+            "torchmetrics imports torchvision if it is installed, and the installed torchvision is "
+            "incompatible with the installed torch: pip uninstall torchvision, or install a "
+            f"compatible version ({first})"
         )
     return ImportError(f"torchmetrics cannot be imported ({first})")
 
 
 def _passed_through(error: BaseException, module: str) -> bool:
-    """Tell whether the error, or one that led to it, was raised while `module` ran."""
+    """Return whether the error, or one of its causes, was raised in `module`."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").split(".")[0] == module:

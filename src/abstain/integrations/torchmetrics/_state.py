@@ -1,4 +1,4 @@
-"""What a metric keeps of its samples, and how torchmetrics moves, joins and forgets it."""
+"""The state of a metric: all samples or a histogram, and its synchronization and reset."""
 
 import re
 from collections.abc import Callable
@@ -13,45 +13,46 @@ from abstain.integrations.torchmetrics._inputs import (
     INPUTS,
     BatchTensors,
     Inputs,
-    double,
-    read,
-    usable_score,
+    get_score,
+    read_batch,
+    widest_float,
 )
 from abstain.integrations.torchmetrics._library import Metric, gather_all_tensors, torch
 from abstain.streaming import Histogram
 from abstain.streaming.scales import Scale, bin_index, check_bins, check_scale
 
-# The exact state keeps every sample. torchmetrics keeps a list of one tensor an update, half a
-# kilobyte each however small. Here the list is cut short by joining its newest blocks, so that a
-# million updates of one sample hold a few hundred tensors, and each sample is copied a few times in
-# all. The bounded state is the histogram of `abstain.streaming` as tensors, filled on the device.
+# The exact state contains every sample. torchmetrics stores a list of one tensor per update, which
+# takes at least half a kilobyte each. Here, the newest blocks of a long list are concatenated, so
+# that a million updates of one sample result in a few hundred tensors, and each sample is copied a
+# few times. The bounded state is the histogram of `abstain.streaming` as tensors on the device.
 
-#: The list is cut when it gets longer.
-MOST_BLOCKS = 512
+#: Maximum length of the list.
+MAX_BLOCKS = 512
 
-# What a process group can send; the place in the tuple is the code of the type.
+# Types that a process group can send; the index in the tuple is the code of the type.
 _TYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
-def extended(blocks: Any, new: Any) -> list[Any]:
-    """Return the blocks with one more, short enough; the list that was given stays as it is.
+def append_block(blocks: Any, new: Any) -> list[Any]:
+    """Return a new list with one more block, of at most `MAX_BLOCKS` blocks.
 
-    A list may be shared between the metrics of a collection, whose `forward` would otherwise
-    count a batch once for each of them. A state that was loaded may be one tensor.
+    The metrics of a collection may share a list; if `forward` changed it, a batch would be counted
+    once for each of them. A loaded state may be one tensor.
     """
-    out = [*(blocks if isinstance(blocks, list) else [blocks]), new]
-    if len(out) <= MOST_BLOCKS:
-        return out
-    start = len(out) - MOST_BLOCKS // 2
-    size = sum(len(block) for block in out[start:])
-    # Older blocks join while they are no larger than what joins them: log2(n) copies a sample.
-    while start and len(out[start - 1]) <= size:
+    extended = [*(blocks if isinstance(blocks, list) else [blocks]), new]
+    if len(extended) <= MAX_BLOCKS:
+        return extended
+    start = len(extended) - MAX_BLOCKS // 2
+    size = sum(len(block) for block in extended[start:])
+    # Older blocks are included while they are not larger than the newer blocks together, so each
+    # sample is copied log2(n) times.
+    while start and len(extended[start - 1]) <= size:
         start -= 1
-        size += len(out[start])
-    return [*out[:start], torch.cat(out[start:])]
+        size += len(extended[start])
+    return [*extended[:start], torch.cat(extended[start:])]
 
 
-def joined(blocks: Any, device: Any) -> Any:
+def concatenate(blocks: Any, device: Any) -> Any:
     """Return all samples as one tensor."""
     if isinstance(blocks, torch.Tensor):
         return blocks.to(device)
@@ -61,22 +62,22 @@ def joined(blocks: Any, device: Any) -> Any:
 
 
 def sendable(x: Any) -> Any:
-    """Return a tensor of a type that every process group can send: bfloat16 widens exactly."""
+    """Convert bfloat16 to float32, because not every process group can send bfloat16."""
     return x.to(torch.float32) if x.dtype == torch.bfloat16 else x
 
 
 def code_of(x: Any) -> int:
-    """Return the number that stands for the type of a sendable tensor; -1 without samples."""
+    """Return the code of the type of a sendable tensor; -1 without samples."""
     return _TYPES.index(x.dtype) if len(x) else -1
 
 
 def common_type(codes: list[int]) -> Any:
-    """Return the type that holds the samples of every process."""
-    # In this order a larger type holds the smaller ones.
+    """Return a type that represents the samples of every process."""
+    # Types with larger codes represent the values of those with smaller codes.
     return _TYPES[max(codes)] if max(codes) >= 0 else torch.float32
 
 
-#: The states and how those of several processes are joined.
+#: The states, and the operations that merge those of several processes.
 REDUCTIONS = {
     "count": "sum",
     "weight": "sum",
@@ -88,35 +89,35 @@ REDUCTIONS = {
     "precision": "max",
 }
 
-_HINT = "Pass scale='log-odds' or scale='real' for confidences that are no probabilities."
+_HINT = "Pass scale='log-odds' or scale='real' for confidences that are not probabilities."
 
 
 def empty_bins(bins: int, device: Any) -> dict[str, Any]:
     """Return the states of an empty stream."""
-    options = {"dtype": double(device), "device": device}
-    whole = {"dtype": torch.int64, "device": device}
+    options = {"dtype": widest_float(device), "device": device}
+    integer_options = {"dtype": torch.int64, "device": device}
     return {
-        "count": torch.zeros(bins, **whole),
+        "count": torch.zeros(bins, **integer_options),
         "weight": torch.zeros(bins, **options),
         "loss": torch.zeros(bins, **options),
         "least": torch.full((bins,), float("inf"), **options),
         "most": torch.full((bins,), -float("inf"), **options),
         "largest_loss": torch.zeros((), **options),
-        "binary": torch.ones((), **whole),
-        "precision": torch.full((), 16, **whole),
+        "binary": torch.ones((), **integer_options),
+        "precision": torch.full((), 16, **integer_options),
     }
 
 
 def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
     """Add samples to the states, in place."""
-    wide = state["weight"].dtype
+    dtype = state["weight"].dtype
     weighted = samples.weight.is_floating_point()
     if weighted:
-        kept = samples.weight > 0
-        samples = BatchTensors(*(x[kept] for x in samples))
+        has_weight = samples.weight > 0
+        samples = BatchTensors(*(x[has_weight] for x in samples))
     if not len(samples.confidence):
         return
-    c, x, w = (part.to(wide) for part in samples)
+    c, x, w = (part.to(dtype) for part in samples)
     if scale == "probability" and not bool(((c >= 0) & (c <= 1)).all()):
         checks.unit_interval(checks.confidence(samples.confidence), "confidence", hint=_HINT)
     index = bin_index(torch, c, scale=scale, bins=len(state["count"]))
@@ -136,7 +137,7 @@ def _bits(dtype: Any) -> int:
 
 
 def histogram(state: dict[str, Any], scale: str) -> Histogram:
-    """Bring the states to the host as the record that the metrics of streams are computed from."""
+    """Copy the states to the host as a `Histogram`, from which metrics of streams are computed."""
     host = {name: x.detach().cpu().numpy() for name, x in state.items()}
     return Histogram(
         scale=scale,
@@ -152,18 +153,21 @@ def histogram(state: dict[str, Any], scale: str) -> Histogram:
 
 
 def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
-    """Read the confidences at the ends of each bin as probabilities, where the score means one."""
+    """Convert the extreme confidences of each bin to probabilities, if the score supports this."""
     if entry is None or entry.to_probability is None:
         return state
-    held = state.count > 0
-    least, most = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
-    least[held] = entry.to_probability(state.min_confidence[held])
-    most[held] = entry.to_probability(state.max_confidence[held])
-    return replace(state, min_confidence=least, max_confidence=most, precision=64)
+    has_samples = state.count > 0
+    min_confidence = np.full(state.bins, np.inf)
+    max_confidence = np.full(state.bins, -np.inf)
+    min_confidence[has_samples] = entry.to_probability(state.min_confidence[has_samples])
+    max_confidence[has_samples] = entry.to_probability(state.max_confidence[has_samples])
+    return replace(
+        state, min_confidence=min_confidence, max_confidence=max_confidence, precision=64
+    )
 
 
 class StreamState(Metric):
-    """A metric that keeps samples, all of them or a histogram; see `SelectiveMetric`."""
+    """A metric whose state contains all samples or a histogram; see `SelectiveMetric`."""
 
     # TorchScript compiles the properties of every submodule but these.
     __jit_unused_properties__: ClassVar[list[str]] = [
@@ -183,8 +187,8 @@ class StreamState(Metric):
         unit = "probability" if entry is None else entry.unit
         default = unit if unit in {"probability", "log-odds"} else "real"
         self.scale = default if scale is None else check_scale(scale)
-        # Metrics of a collection share states of equal names and values: different options must
-        # never look alike, however alike the first batch may be.
+        # Metrics of a collection share states with equal names and values, so the names must
+        # depend on the options, even if the first batch gives equal values.
         tag = "" if entry is None else f"_of_{inputs}_{re.sub(r'[^0-9a-z]', '_', score.lower())}"
         self._names = _names(tag, "" if self.bins is None else self.scale.replace("-", "_"))
         self._add_states()
@@ -199,7 +203,7 @@ class StreamState(Metric):
 
     @property
     def _score_entry(self) -> Score | None:
-        return usable_score(self.score, self.inputs)
+        return get_score(self.score, self.inputs)
 
     def update(self, confidence: Any, loss: Any, weight: Any = None) -> None:
         """Add a batch.
@@ -207,18 +211,18 @@ class StreamState(Metric):
         Parameters
         ----------
         confidence : torch.Tensor of shape (n,), or (n, K)
-            Higher means more trusted; or the logits or probabilities, if `inputs` says so.
+            Confidence, higher is more trusted; logits or probabilities if `inputs` is set so.
         loss : torch.Tensor of shape (n,)
-            Finite and non-negative; or the labels, 0 to K - 1.
+            Finite, non-negative loss; labels from 0 to K - 1 for logits and probabilities.
         weight : torch.Tensor of shape (n,), optional
             Frequency weights: an integer weight counts a sample that many times.
 
         Raises
         ------
         InputError
-            If an argument is no tensor or on another device than the metric.
+            If an argument is not a tensor, or not on the device of the metric.
         ShapeError
-            If the shapes differ or are not those above.
+            If a shape is wrong or the shapes differ.
         DomainError
             If a value is NaN or infinite, a loss or weight is negative, or a confidence is
             outside the scale.
@@ -230,9 +234,9 @@ class StreamState(Metric):
         )
         if self.bins is None:
             for part, x in new._asdict().items():
-                # As torchmetrics will do with the whole list once this returns.
-                kept = x.cpu() if self.compute_on_cpu else x
-                self._set(part, extended(self._get(part), kept))
+                # torchmetrics moves the complete list after this method returns.
+                block = x.cpu() if self.compute_on_cpu else x
+                self._set(part, append_block(self._get(part), block))
             return
         for part, x in self._states().items():
             if x.is_inference() and not torch.is_inference_mode_enabled():
@@ -240,9 +244,9 @@ class StreamState(Metric):
         fill(self._states(), new, self.scale)
 
     def reset(self) -> None:
-        """Forget every sample."""
+        """Remove all samples."""
         if self.bins is None:
-            # torchmetrics clears a list in place, and `Running` still holds the list.
+            # torchmetrics clears a list in place, but `Running` may refer to the same list.
             for part in self._names:
                 self._set(part, [])
         super().reset()
@@ -259,13 +263,13 @@ class StreamState(Metric):
         Parameters
         ----------
         dist_sync_fn : callable, optional
-            Gathers one tensor; by default that of torchmetrics.
+            Function that gathers a tensor; default: that of torchmetrics.
         process_group : torch.distributed.ProcessGroup, optional
-            By default the metric's own.
+            Process group; default: that of the metric.
         should_sync : bool, default=True
-            Whether to do anything.
+            Whether to synchronize.
         distributed_available : callable, optional
-            Tells whether there are processes to gather from.
+            Function that returns whether there are other processes.
         """
         available = distributed_available or self.distributed_available_fn
         if should_sync and not self._is_synced and self.bins is None and available():
@@ -274,15 +278,16 @@ class StreamState(Metric):
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
     def _agree(self, gather: Callable[[Any], Any]) -> None:
-        """Give the samples of every process one type, those of one without samples too."""
-        own = {part: self._joined(part) for part in self._names}
-        codes = torch.tensor([code_of(x) for x in own.values()], device=self.device)
-        table = torch.stack(gather(codes)).tolist()
-        for (part, x), column in zip(own.items(), zip(*table, strict=True), strict=True):
-            self._set(part, [x.to(common_type(list(column)))])
+        """Convert the samples of all processes to one type, also if a process has none."""
+        local_samples = {part: self._joined(part) for part in self._names}
+        codes = torch.tensor([code_of(x) for x in local_samples.values()], device=self.device)
+        codes_by_process = torch.stack(gather(codes)).tolist()
+        codes_by_part = zip(*codes_by_process, strict=True)
+        for (part, samples), part_codes in zip(local_samples.items(), codes_by_part, strict=True):
+            self._set(part, [samples.to(common_type(list(part_codes)))])
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Any = ()) -> Any:
-        """Move the states with the module, but never cast them."""
+        """Move the states with the module, without changing their types."""
         names = tuple(self._names.values())
         super()._apply(fn, exclude_state=(*names, *exclude_state))
         for name in names:
@@ -294,23 +299,23 @@ class StreamState(Metric):
         return getattr(self, self._names[part])
 
     def _set(self, part: str, value: Any) -> None:
-        # A state is a plain attribute: to set it as a module's own takes longer than the update.
+        # A state is a plain attribute; `Module.__setattr__` would take longer than the update.
         self.__dict__[self._names[part]] = value
 
     def _states(self) -> dict[str, Any]:
         return {part: self._get(part) for part in self._names}
 
     def _joined(self, part: str) -> Any:
-        return sendable(joined(self._get(part), self.device))
+        return sendable(concatenate(self._get(part), self.device))
 
     def _read(self, confidence: Any, loss: Any, weight: Any) -> BatchTensors:
-        return read(
+        return read_batch(
             confidence, loss, weight, inputs=self.inputs, score=self.score, device=self.device
         )
 
 
 def _names(tag: str, scale: str) -> dict[str, str]:
-    """Map the parts of a state to the names torchmetrics knows them by."""
+    """Return the attribute names of the parts of a state."""
     if not scale:
         return {part: f"samples_{part}{tag}" for part in BatchTensors._fields}
     return {part: f"bins_{part}_{scale}{tag}" for part in REDUCTIONS}

@@ -1,4 +1,4 @@
-"""`SelectiveMetric`: any metric of (confidence, loss) for PyTorch, alone or in a collection."""
+"""`SelectiveMetric`: metrics of confidence and loss for PyTorch, also in a collection."""
 
 import warnings
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ from abstain import streaming
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, double
+from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, widest_float
 from abstain.integrations.torchmetrics._library import MetricCollection, torch
 from abstain.integrations.torchmetrics._state import (
     StreamState,
     as_probabilities,
+    concatenate,
     histogram,
-    joined,
 )
-from abstain.integrations.trackers import DEFAULTS
+from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import Need, metric_named
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.metrics.entry import value_with_warning
@@ -25,51 +25,55 @@ from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
 
-_KEPT = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS})
+_AVAILABLE_INPUTS = frozenset(
+    {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS}
+)
 
 
 class SelectiveMetric(StreamState):
-    """Any metric that needs only a confidence and a loss, for PyTorch training loops.
+    """A metric of confidence and loss for PyTorch training loops.
 
-    Answers: what is this metric over all batches, and over all processes, so far?
+    Answers: what is the value of this metric over all batches and all processes?
 
     Parameters
     ----------
     metric : str, default="augrc"
-        A name of `abstain.metrics.METRICS` that needs neither labels nor class probabilities,
-        with numbers of your own where it has one: "e_aurc", "selective_risk@85cov", "ece".
+        A name of `abstain.metrics.METRICS` that requires neither labels nor class probabilities,
+        also with custom numbers: "e_aurc", "selective_risk@85cov", "ece".
     inputs : {"confidence", "logits", "probabilities"}, default="confidence"
-        What `update` is given: confidence and loss of each sample, or logits or probabilities of
-        shape (n, K) and labels, of which `score` makes a confidence and whose loss is the 0/1
-        error. Never guessed.
+        Arguments of `update`: confidence and loss of each sample, or logits or probabilities of
+        shape (n, K) and labels. In the latter case, `score` defines the confidence, and the loss
+        is the 0/1 loss.
     score : str, default="msr"
-        A name of `abstain.confidence.SCORES`; not used when `inputs` is "confidence".
+        A name of `abstain.confidence.SCORES`; ignored if `inputs` is "confidence".
     bins : int, optional
-        Without it every sample is kept and the value is exact. With it, say 65536, memory is
-        bounded by 40 bytes a bin and `compute_bounds` says how far the value can be off.
+        Number of bins of a histogram, such as 65536. Memory is then bounded by 40 bytes per bin,
+        and `compute_bounds` returns bounds of the exact value. By default, all samples are stored
+        and the value is exact.
     scale : {"probability", "log-odds", "real"}, optional
-        How confidences are mapped to bins, see `abstain.streaming.init`. By default
-        "probability", which refuses others; with a score by name the scale of that score.
+        Mapping of confidences to bins, see `abstain.streaming.init`. Default: the scale of the
+        score, or "probability" for confidences, which must then be in [0, 1].
     **kwargs : dict
-        Those of `torchmetrics.Metric`: `dist_sync_on_step`, `process_group`, `sync_on_compute`
-        and so on.
+        Arguments of `torchmetrics.Metric`, such as `dist_sync_on_step`, `process_group` and
+        `sync_on_compute`.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric or score.
+        If the metric or the score does not exist.
     InputError
-        If the metric needs more than a confidence and a loss, or has no error bound when `bins`
-        is given, or an option is not allowed.
+        If the metric requires other inputs than confidence and loss, has no error bound although
+        `bins` is set, or an option is invalid.
 
     Notes
     -----
-    The value is a tensor with no axes on the metric's device, in float64 (float32 on MPS, which has
-    no other), and NaN with an `UndefinedMetricWarning` when the metric is undefined. Confidences
-    keep their precision, also half; sums are in float64; casting a model with ``.half()`` or
-    ``.to(dtype)`` leaves the state as it is. Batches, row order and processes do not matter.
-    Metrics of one collection with the same options share one state. Not differentiable. Cost: an
-    update checks the batch, which waits for the device once; `compute` sorts once.
+    The value is a tensor without axes on the device of the metric, in float64 (float32 on MPS). It
+    is NaN with an `UndefinedMetricWarning` if the metric is undefined. Confidences keep their
+    precision, also half precision; sums are computed in float64. Casting a model with ``.half()``
+    or ``.to(dtype)`` does not change the state. The value does not depend on batches, row order
+    or processes. Metrics of one collection with the same options share one state. The value is not
+    differentiable. An update validates the batch, which synchronizes with the device once;
+    `compute` sorts once.
 
     Examples
     --------
@@ -95,58 +99,58 @@ class SelectiveMetric(StreamState):
         scale: Scale | None = None,
         **kwargs: Any,
     ) -> None:
-        self.metric = _of_confidence_and_loss(metric)
+        self.metric = _check_metric(metric)
         if bins is not None:
             bounded_metric(metric)
         super().__init__(inputs=inputs, score=score, bins=bins, scale=scale, **kwargs)
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a larger value is a better one."""
+        """Whether higher is better."""
         return not metric_named(self.metric).lower_is_better
 
     def compute(self) -> Any:
-        """Compute the metric over everything since the last reset.
+        """Compute the metric of all samples since the last reset.
 
         Returns
         -------
         torch.Tensor
-            Without axes, on the metric's device; NaN, with an `UndefinedMetricWarning`, when the
-            metric is undefined or there are no samples.
+            The metric, without axes, on the device of the metric. NaN, with an
+            `UndefinedMetricWarning`, if the metric is undefined or there are no samples.
         """
         return self._tensor(self._bounded().value)
 
     def compute_bounds(self) -> Bounded:
-        """Compute the metric and certified limits of its exact value.
+        """Compute the metric and guaranteed bounds of its exact value.
 
         Returns
         -------
         Bounded
-            Python floats `value`, `low`, `high`, of all processes together; all three are equal
-            where every sample is kept.
+            Python floats `value`, `low` and `high` of all processes together; they are equal if
+            all samples are stored.
         """
-        # A metric that its caller synced stays synced.
-        own = not self._is_synced
+        # If the caller synchronized the metric, it remains synchronized.
+        must_sync = not self._is_synced
         with self.sync_context(
             dist_sync_fn=self.dist_sync_fn,
-            should_sync=own and self.sync_on_compute,
-            should_unsync=own,
+            should_sync=must_sync and self.sync_on_compute,
+            should_unsync=must_sync,
         ):
             return self._bounded()
 
     @property
     def error_bound(self) -> float:
-        """The most by which the value can differ from the exact one; 0 without `bins`."""
+        """Maximum difference between the value and the exact one; 0 without `bins`."""
         return self.compute_bounds().error_bound
 
     @torch.jit.unused
     def forward(self, confidence: Any, loss: Any, weight: Any = None) -> Any:
-        """Add a batch and return its own value, always exact.
+        """Add a batch and return the exact metric of this batch.
 
         Parameters
         ----------
         confidence, loss, weight : torch.Tensor
-            As in `update`.
+            See `update`.
 
         Returns
         -------
@@ -157,21 +161,21 @@ class SelectiveMetric(StreamState):
             return super().forward(confidence, loss, weight)
         new = self._read(confidence, loss, weight)
         for part, x in self._states().items():
-            # Metrics of a collection share their states, and each is called.
+            # Metrics of a collection share their states, and `forward` is called for each of them.
             self._set(part, x.clone() if isinstance(x, torch.Tensor) else x)
         self.update(new, loss)
         self._forward_cache = self._tensor(self._exact(new))
         return self._forward_cache
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one or several values as torchmetrics does.
+        """Plot one or several values with the method of torchmetrics.
 
         Parameters
         ----------
         val : torch.Tensor or list of torch.Tensor, optional
-            What `forward` or `compute` returned; by default the present value.
+            Results of `forward` or `compute`; default: the current value.
         ax : matplotlib.axes.Axes, optional
-            Where to draw.
+            Axes of the plot.
 
         Returns
         -------
@@ -181,12 +185,12 @@ class SelectiveMetric(StreamState):
         return self._plot(val, ax)
 
     def _tensor(self, value: float) -> Any:
-        return torch.tensor(value, dtype=double(self.device), device=self.device)
+        return torch.tensor(value, dtype=widest_float(self.device), device=self.device)
 
     def _bounded(self) -> Bounded:
         if self.bins is None:
             value = self._exact(
-                BatchTensors(*(joined(self._get(p), self.device) for p in self._names))
+                BatchTensors(*(concatenate(self._get(p), self.device) for p in self._names))
             )
             return Bounded(value, value, value)
         state = histogram(self._states(), self.scale)
@@ -213,45 +217,47 @@ class SelectiveMetric(StreamState):
         return replace(s, probability=None if means is None else means(s.confidence))
 
 
-def _of_confidence_and_loss(name: str) -> str:
-    unmet = metric_named(name).measurement.needs - _KEPT
+def _check_metric(name: str) -> str:
+    unmet = metric_named(name).measurement.needs - _AVAILABLE_INPUTS
     if unmet:
-        why = "; ".join(sorted(need.value for need in unmet))
-        raise InputError(f"`metric` must need no more than a confidence and a loss; {name!r} {why}")
+        reasons = "; ".join(sorted(need.value for need in unmet))
+        raise InputError(
+            f"`metric` must need no more than a confidence and a loss; {name!r} {reasons}"
+        )
     return name
 
 
 def selective_metrics(
-    metrics: Iterable[str] = DEFAULTS,
+    metrics: Iterable[str] = DEFAULT_METRICS,
     *,
     prefix: str | None = None,
     postfix: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Make a collection of metrics that share one state.
+    """Return a collection of metrics that share one state.
 
-    Answers: how do I watch several numbers and keep the samples once?
+    Answers: how do I monitor several metrics and store the samples once?
 
     Parameters
     ----------
     metrics : iterable of str, optional
-        Names as in `SelectiveMetric`; by default AUGRC, AURC, failure AUROC, the selective risk at
-        80% coverage and the coverage at 5% risk.
+        Names of metrics, see `SelectiveMetric`. Default: AUGRC, AURC, failure AUROC, the selective
+        risk at 80% coverage and the coverage at 5% risk.
     prefix, postfix : str, optional
-        Put around each name in the results, "val/" for one.
+        Prefix and postfix of each name in the results, such as "val/".
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, for all metrics.
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, for all metrics.
 
     Returns
     -------
     torchmetrics.MetricCollection
-        By name; a point in a name becomes a comma ("cwsa@0,5"), since modules of PyTorch have no
-        points in their names.
+        Metrics by name. Points in names are replaced by commas ("cwsa@0,5"), because names of
+        PyTorch modules contain no points.
 
     Raises
     ------
     UnknownNameError, InputError
-        As in `SelectiveMetric`.
+        See `SelectiveMetric`.
 
     Examples
     --------

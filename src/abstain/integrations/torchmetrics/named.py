@@ -1,4 +1,4 @@
-"""The metrics people reach for first, each a class of its own."""
+"""Classes for frequently used metrics."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ _AURC = {
 
 
 def _digits(x: float) -> str:
-    """Write a number with all its digits and without an exponent, as names of metrics do."""
+    """Format a number with all digits and without an exponent, for the name of a metric."""
     return f"{Decimal(repr(x)):f}"
 
 
@@ -29,17 +29,17 @@ def _percent(x: float) -> str:
 class AUGRC(SelectiveMetric):
     """Area under the generalized risk-coverage curve.
 
-    Answers: averaged over all coverages, how likely is a sample to be accepted and wrong?
+    Answers: averaged over all coverages, how probable is an accepted failure?
 
     Parameters
     ----------
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.augrc : The same number from arrays.
+    abstain.augrc : Compute the metric from arrays.
 
     Examples
     --------
@@ -58,19 +58,19 @@ class AUGRC(SelectiveMetric):
 class AURC(SelectiveMetric):
     """Area under the selective risk-coverage curve.
 
-    Answers: averaged over all coverages, how wrong are the samples that are accepted?
+    Answers: averaged over all coverages, what is the risk of the accepted samples?
 
     Parameters
     ----------
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
-        As in `abstain.aurc`.
+        See `abstain.aurc`.
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.aurc : The same number from arrays.
+    abstain.aurc : Compute the metric from arrays.
 
     Examples
     --------
@@ -89,17 +89,17 @@ class AURC(SelectiveMetric):
 class FailureAUROC(SelectiveMetric):
     """Area under the ROC curve of failure detection.
 
-    Answers: how likely is a random success to be more confident than a random failure?
+    Answers: how probable is a higher confidence of a random success than of a random failure?
 
     Parameters
     ----------
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.failure_auroc : The same number from arrays.
+    abstain.failure_auroc : Compute the metric from arrays.
 
     Examples
     --------
@@ -116,21 +116,21 @@ class FailureAUROC(SelectiveMetric):
 
 
 class SelectiveRiskAtCoverage(SelectiveMetric):
-    """Lowest selective risk among the thresholds that keep a coverage.
+    """Lowest selective risk among the thresholds with at least a given coverage.
 
-    Answers: how often are the accepted samples wrong, if I keep this share of them?
+    Answers: how often are the accepted samples wrong at this coverage?
 
     Parameters
     ----------
     coverage : float
-        The share to keep at least, in [0, 1].
+        Minimum coverage, in [0, 1].
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.selective_risk : The same number from arrays.
+    abstain.selective_risk : Compute the metric from arrays.
 
     Examples
     --------
@@ -148,21 +148,21 @@ class SelectiveRiskAtCoverage(SelectiveMetric):
 
 
 class CoverageAtRisk(SelectiveMetric):
-    """Largest coverage whose selective risk is at most a given one.
+    """Largest coverage with at most a given selective risk.
 
-    Answers: how many samples can I keep if at most this share of them may be wrong?
+    Answers: what is the coverage if at most this share of the accepted samples is wrong?
 
     Parameters
     ----------
     max_risk : float
-        The risk to stay at or below, in [0, 1].
+        Maximum selective risk, in [0, 1].
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.coverage_at_risk : The same number from arrays.
+    abstain.coverage_at_risk : Compute the metric from arrays.
 
     Examples
     --------
@@ -187,14 +187,14 @@ class CWSA(SelectiveMetric):
     Parameters
     ----------
     threshold : float
-        In [0, 1); accept when confidence >= threshold.
+        Threshold in [0, 1); a sample is accepted if confidence >= threshold.
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.cwsa : The same number from arrays.
+    abstain.cwsa : Compute the metric from arrays.
 
     Examples
     --------
@@ -211,21 +211,21 @@ class CWSA(SelectiveMetric):
 
 
 class CWSAPlus(SelectiveMetric):
-    """CWSA+, which rewards confident successes and does not punish failures.
+    """CWSA+, which rewards confident successes and does not penalize failures.
 
-    Answers: at this threshold, how right and how confident are the accepted samples at once?
+    Answers: at this threshold, are the accepted samples both correct and confident?
 
     Parameters
     ----------
     threshold : float
-        In [0, 1); accept when confidence >= threshold.
+        Threshold in [0, 1); a sample is accepted if confidence >= threshold.
     **kwargs : dict
-        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `inputs`, `score`, `bins`, `scale` and arguments of `torchmetrics.Metric`, see
         `SelectiveMetric`.
 
     See Also
     --------
-    abstain.cwsa_plus : The same number from arrays.
+    abstain.cwsa_plus : Compute the metric from arrays.
 
     Examples
     --------

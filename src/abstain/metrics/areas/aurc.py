@@ -10,7 +10,7 @@ from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
-from abstain.curves.risk_coverage import hull_vertices, take
+from abstain.curves.risk_coverage import hull_vertices, merge_groups
 from abstain.errors import InputError
 from abstain.inference.influence import (
     Gradient,
@@ -504,7 +504,7 @@ def achievable_aurc(
 
 def compute_achievable_aurc(s: Scored) -> MetricValue:
     """Compute the area under the hyperbolas between the vertices of the ROC convex hull."""
-    hull = take(s.merged_groups, hull_vertices(s.merged_groups))
+    hull = merge_groups(s.merged_groups, hull_vertices(s.merged_groups))
     return MetricValue(
         rank_weighted_risk(hull, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0)))
     )
@@ -537,7 +537,7 @@ def _achievable_influence(s: Scored) -> FloatArray:
     Choosing other vertices has an effect of second order only, because the hull is the optimum.
     """
     vertices = hull_vertices(s.groups)
-    hull = take(s.groups, vertices)
+    hull = merge_groups(s.groups, vertices)
     n_groups = s.groups.loss.size
     # The segment of each group; -1 for samples without weight, whose group index is -1.
     segment_of_group = np.append(np.searchsorted(vertices, np.arange(n_groups)), -1)

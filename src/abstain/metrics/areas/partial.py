@@ -125,7 +125,7 @@ def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     # A vertex on each side of both bounds, so that no bound lies within a merged group.
     groups = split_merged_groups(groups, np.unique(neighbors))
     right_weight, left_weight = linear_segments(
-        groups.cumulative_weight / groups.total_weight, low, high, flat=True
+        groups.cumulative_weight / groups.total_weight, low, high, is_flat_at_start=True
     )
     risk = groups.cumulative_loss / groups.cumulative_weight
     left_risk = np.append(risk[:1], risk[:-1])
@@ -206,7 +206,7 @@ def _influence(s: Scored, *, coverages: tuple[float, float], selective: bool) ->
     coverage = groups.cumulative_weight / groups.total_weight
     divisor = groups.cumulative_weight if selective else groups.total_weight
     risk = groups.cumulative_loss / divisor
-    right_weight, left_weight = linear_segments(coverage, *coverages, flat=selective)
+    right_weight, left_weight = linear_segments(coverage, *coverages, is_flat_at_start=selective)
     # The selective risk is constant before the first vertex; the generalized risk starts at 0.
     left_risk = np.concatenate((risk[:1] if selective else [0.0], risk[:-1]))
     slope = (risk - left_risk) / np.diff(coverage, prepend=0.0)

@@ -14,7 +14,7 @@ from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.gradients import as_double, as_scalar, stack_scalars
 from abstain._foundation.measurement import MetricValue
 from abstain._foundation.scored import Scored, output_reference
-from abstain.curves.quadrature import trapezoid
+from abstain.curves.quadrature import trapezoid_area
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives
 from abstain.metrics.confidence_weighted.cwsa import (
@@ -131,7 +131,7 @@ class CwsaSweep:
         coverage = to_numpy(self.coverage, "coverage").astype(np.float64)
         value = to_numpy(getattr(self, column), column).astype(np.float64)
         order = np.argsort(coverage[is_defined := np.isfinite(value)], kind="stable")
-        return float(trapezoid(value[is_defined][order], coverage[is_defined][order]))
+        return float(trapezoid_area(value[is_defined][order], coverage[is_defined][order]))
 
 
 def cwsa_sweep(

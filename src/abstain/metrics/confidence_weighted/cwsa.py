@@ -21,7 +21,7 @@ from abstain._foundation.gradients import (
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
 from abstain._foundation.tie_groups import n_accepted_groups
-from abstain.curves.bin_sums import BLOCK, Cells
+from abstain.curves.bin_sums import BLOCK, BinCells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.binned import BinnedLimits, Limits, NonemptyBins
 from abstain.metrics.entry import (
@@ -301,7 +301,7 @@ def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, Float
 
     The moments are sums of (confidence - edge)^m for successes and failures, m = 0, ..., power.
     """
-    cells = Cells(edges, "right", s.loss.dtype.kind == "b")
+    cells = BinCells(edges, "right", s.loss.dtype.kind == "b")
     blocks = [
         _moments_in_cells(s, slice(start, start + BLOCK), cells, power)
         for start in range(0, s.n_rows, BLOCK)
@@ -318,26 +318,26 @@ def _moments_above(s: Scored, edges: Array, power: int) -> tuple[IntArray, Float
 
 
 def _moments_in_cells(
-    s: Scored, rows: slice, cells: Cells, power: int
+    s: Scored, rows: slice, cells: BinCells, power: int
 ) -> tuple[IntArray, FloatArray]:
     """Return number and moments of the samples in each cell; the first cell is below all edges."""
     p, loss = s.probability_or_confidence[rows], s.loss[rows]
     weight = None if s.weight is None else s.weight[rows]
-    position, index = cells.places(p, loss)
-    lower = np.append(0.0, cells.inner.astype(np.float64))
+    position, index = cells.bin_and_cell_index(p, loss)
+    lower = np.append(0.0, cells.edges.astype(np.float64))
     distance = p - lower.take(position) if power else p
-    if cells.parted:
+    if cells.has_boolean_loss:
         factors = [weight]
     else:
         failures = loss.astype(np.float64) if weight is None else loss * weight
         factors = [(1.0 if weight is None else weight) - failures, failures]
-    sums = np.empty((2, power + 1, cells.bins))
+    sums = np.empty((2, power + 1, cells.n_bins))
     for m in range(power + 1):
-        sums[:, m] = np.concatenate([cells.sums(index, factor) for factor in factors])
+        sums[:, m] = np.concatenate([cells.sum_by_cell(index, factor) for factor in factors])
         if m < power:
             factors = [distance if x is None else x * distance for x in factors]
     has_weight = None if weight is None else weight > 0
-    return cells.sums(index, has_weight).sum(axis=0).astype(np.int64), sums
+    return cells.sum_by_cell(index, has_weight).sum(axis=0).astype(np.int64), sums
 
 
 def cwsa(

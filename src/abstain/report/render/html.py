@@ -11,9 +11,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import abstain as ab
-from abstain.plots.bands import METHOD
+from abstain.plots.bands import METHOD_CLASS_PREFIX
 from abstain.plots.formatting import escape_control_characters
-from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, variable
+from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, css_variable
 from abstain.report import document as doc
 from abstain.report.render import elements
 
@@ -238,7 +238,7 @@ _COLORS = {
     GRID: "var(--grid)",
     PAPER: "var(--raised)",
     "#000000": "var(--ink)",
-    **{color: variable(i) for i, color in enumerate(LIGHT)},
+    **{color: css_variable(i) for i, color in enumerate(LIGHT)},
 }
 
 _TAG = re.compile(r"(<[^>]*>)")
@@ -263,7 +263,7 @@ def figure_svg(figure: doc.Figure) -> "Markup":
     with warnings.catch_warnings():
         # Text is not converted to paths, so missing glyphs in local fonts are irrelevant.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        svg = figure.display.image(".svg", letters=True, title=False).decode()
+        svg = figure.display.image(".svg", keep_text=True, title=False).decode()
     body = _REMOVED.sub("", svg)
     referenced_ids = set(_REFERENCE.findall(body))
     # Only tags are changed: the text between them can contain names of the caller.
@@ -289,15 +289,15 @@ def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
     # Curves are rounded to 0.1 points, small marks to 0.01 points.
     extra_digits = _EXTRA_DIGITS if len(tag) < _MIN_CURVE_LENGTH else _EXTRA_CURVE_DIGITS
     tag = _FONT.sub("", extra_digits.sub(r"\1", tag))
-    for color, css_variable in _COLORS.items():
-        tag = tag.replace(color, css_variable)
+    for color, replacement in _COLORS.items():
+        tag = tag.replace(color, replacement)
     return " ".join(tag.split())
 
 
 def _prefix_id(name: str, key: str, referenced_ids: set[str]) -> str:
     if name in referenced_ids:
         return f' id="{key}-{name}"'
-    return f' class="{name}"' if name.startswith(METHOD) else ""
+    return f' class="{name}"' if name.startswith(METHOD_CLASS_PREFIX) else ""
 
 
 def _svg_tag(tag: str) -> str:

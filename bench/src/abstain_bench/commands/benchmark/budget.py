@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from abstain.cli.console import console, line
+from abstain.cli.console import console, plain_text
 
 if TYPE_CHECKING:
     from abstain_bench.runs.specification import Config
@@ -28,11 +28,13 @@ def show_budget(config: "Config", teraflops: float) -> None:
     budget = budget_of(config, counts, teraflops=teraflops)
     out = console()
     seeds = len(config.seeds)
-    out.print(line(f"{config.task}, {config.model}, {seeds} seeds: at most {budget.jobs:,} jobs"))
+    out.print(
+        plain_text(f"{config.task}, {config.model}, {seeds} seeds: at most {budget.jobs:,} jobs")
+    )
     out.print(_table(budget))
     notes = [f"Note: {note}." for note in reward_notes(config.arms, counts.classes)]
     for sentence in [*_budget_sentences(budget), *notes]:
-        out.print(line(sentence), soft_wrap=True)
+        out.print(plain_text(sentence), soft_wrap=True)
 
 
 def _table(budget: "Budget") -> Table:
@@ -42,7 +44,7 @@ def _table(budget: "Budget") -> Table:
     for name in ("jobs", "GPU hours", "disk, GB"):
         table.add_column(name, justify="right")
     for row in budget.rows:
-        names = (line(row.stage), line(row.arm))
+        names = (plain_text(row.stage), plain_text(row.arm))
         table.add_row(*names, f"{row.jobs:,}", _hours(row.hours), f"{row.size / _GB:.2f}")
     table.add_row("all", "", f"{budget.jobs:,}", _hours(budget.hours), f"{budget.size / _GB:.2f}")
     return table

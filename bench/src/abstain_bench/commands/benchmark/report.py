@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli.console import working
-from abstain.cli.options import RunsFolder, Seed, in_a_row
-from abstain.cli.out import command, finish, place
+from abstain.cli.console import show_status
+from abstain.cli.options import RunsFolder, Seed, list_option
+from abstain.cli.output_folder import check_folder, current_command, write_and_print
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class EvaluationOptions:
     """Options of the evaluation of the runs."""
 
-    metrics: Annotated[tuple[str, ...], in_a_row("Metrics of the run (default: all)")] = ()
-    methods: Annotated[tuple[str, ...], in_a_row("Methods (default: all)")] = ()
+    metrics: Annotated[tuple[str, ...], list_option("Metrics of the run (default: all)")] = ()
+    methods: Annotated[tuple[str, ...], list_option("Methods (default: all)")] = ()
     studies: Annotated[
-        tuple[str, ...], in_a_row("Studies, such as iid corruption (default: all)")
+        tuple[str, ...], list_option("Studies, such as iid corruption (default: all)")
     ] = ()
     level: Annotated[float, Parameter(help="Confidence level of intervals and tests")] = 0.95
     bootstrap: Annotated[
@@ -62,11 +62,11 @@ def report(
         Path | None, Parameter(help="Folder for the page and the tables (default: FOLDER/report)")
     ] = None,
     beside: Annotated[
-        tuple[Path, ...], in_a_row("Other folders of the same task to compare with")
+        tuple[Path, ...], list_option("Other folders of the same task to compare with")
     ] = (),
     rotations: Annotated[
         tuple[Path, ...],
-        in_a_row(
+        list_option(
             "Other folders with other held-out classes; all values are means over the folders"
         ),
     ] = (),
@@ -93,9 +93,9 @@ def report(
     store, *other_stores = _tested_stores(folder, *beside)
     rotated_stores = [Store.read(other) for other in rotations]
     manifests = [each.folder / MANIFEST for each in (store, *rotated_stores, *other_stores)]
-    target = place(out if out is not None else folder / "report", [_PAGE], manifests)
+    target = check_folder(out if out is not None else folder / "report", [_PAGE], manifests)
     stopwatch = Stopwatch()
-    with working("Comparing the methods") as update_status:
+    with show_status("Comparing the methods") as update_status:
         all_stores = [store, *(rotated_stores or other_stores)]
         all_results = (
             _mean_over_rotations(all_stores, evaluation)
@@ -104,7 +104,7 @@ def report(
         )
         results, *other_results = all_results
     results = with_published(results) if published else results
-    finish(
+    write_and_print(
         lambda: benchmark_terminal(results),
         lambda: _report_files(results, other_results, store, data, stopwatch),
         target,
@@ -128,7 +128,7 @@ def _report_files(
             results, config.get("task", ""), data or config.get("folder") or None
         )
         pages = benchmark_site(
-            results, images=images, other_models=other_results, command=command()
+            results, images=images, other_models=other_results, command=current_command()
         )
     with stopwatch.measure("tables"):
         tables = {f"{_TABLES}/{name}": content for name, content in table_files(results).items()}

@@ -12,8 +12,8 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from abstain._foundation.optional_packages import is_installed
-from abstain.cli.console import console, interruptible, progress, say, working
-from abstain.cli.options import PrintConfig, in_a_row
+from abstain.cli.console import console, exit_on_interrupt, print_text, progress_bar, show_status
+from abstain.cli.options import PrintConfig, list_option
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.formatting import escape_control_characters
 from abstain_bench.commands.benchmark.budget import show_budget
@@ -42,20 +42,20 @@ class RunOptions:
         int | None, Parameter(help="Number of Monte Carlo dropout passes; 0 for none")
     ] = None
     methods: Annotated[
-        tuple[str, ...], in_a_row("Confidence scores (default: all; `abstain list scores`)")
+        tuple[str, ...], list_option("Confidence scores (default: all; `abstain list scores`)")
     ] = ()
     metrics: Annotated[
         tuple[str, ...],
-        in_a_row("Metrics, each with its own selected settings (`abstain list metrics`)"),
+        list_option("Metrics, each with its own selected settings (`abstain list metrics`)"),
     ] = ()
     arms: Annotated[
-        tuple[str, ...], in_a_row("Training objectives (default: all of the task)")
+        tuple[str, ...], list_option("Training objectives (default: all of the task)")
     ] = ()
     corruptions: Annotated[
-        tuple[str, ...], in_a_row("Corruptions (`abstain list corruptions`; default: all)")
+        tuple[str, ...], list_option("Corruptions (`abstain list corruptions`; default: all)")
     ] = ()
     severities: Annotated[
-        tuple[int, ...], in_a_row("Severities of the corruptions, 1 to 5 (default: all)")
+        tuple[int, ...], list_option("Severities of the corruptions, 1 to 5 (default: all)")
     ] = ()
     precision: Annotated[
         Literal["32-true", "16-mixed", "bf16-mixed"] | None,
@@ -144,9 +144,9 @@ def run(
         return
     _print_changes(out, config)
     with (
-        interruptible("the same command continues."),
-        progress() as progress_bar,
-        JobLines(progress_bar, describe_result=result_text, folder=out / JOBS) as job_lines,
+        exit_on_interrupt("the same command continues."),
+        progress_bar() as bar,
+        JobLines(bar, describe_result=result_text, folder=out / JOBS) as job_lines,
     ):
         from abstain_bench.runs.run import run_benchmark
 
@@ -282,7 +282,7 @@ def _print_summary(store: "Store") -> None:
 
     # The report contains all metrics and severities; the summary must be available at once.
     studies = [study.name for study in studies_of(store.exposures) if study.headline]
-    with working("Comparing"):
+    with show_status("Comparing"):
         results = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
     console().print(benchmark_terminal(results))
 
@@ -305,7 +305,7 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
     message_text = (
         f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
     )
-    say(message_text)
+    print_text(message_text)
     if failed:
         sys.stdout.flush()
         raise SystemExit(1)

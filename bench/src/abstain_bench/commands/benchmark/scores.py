@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli.console import leave_word, say, working
-from abstain.cli.options import RunsFolder, in_a_row, several
+from abstain.cli.console import print_text, print_written_files, show_status
+from abstain.cli.options import RunsFolder, list_option, repeatable
 
 _EXPOSURES = (
     "Kind of each data set of the folder, in its order: validation, iid, corruption, "
@@ -32,7 +32,7 @@ def add_scores(
     ] = None,
     title: Annotated[str, Parameter(help="Title of the method")] = "",
     column: Annotated[
-        tuple[str, ...], several("Column with a confidence (default: all other columns)")
+        tuple[str, ...], repeatable("Column with a confidence (default: all other columns)")
     ] = (),
     lower_is_safer: Annotated[
         bool, Parameter(help="Negate the columns, which are uncertainties", negative=())
@@ -48,7 +48,7 @@ def add_scores(
     """
     from abstain_bench.runs.importing import add_scores as add
 
-    with working("Adding"):
+    with show_status("Adding"):
         added = add(
             folder,
             file,
@@ -59,9 +59,9 @@ def add_scores(
             replace=replace,
         )
     for note in added.notes:
-        say(f"Note: {note}")
+        print_text(f"Note: {note}")
     names = ", ".join(method.name for method in added.methods)
-    say(
+    print_text(
         f"Added {names}; `abstain benchmark report {quote(str(folder))}` includes it in the "
         "ranking."
     )
@@ -76,7 +76,7 @@ def remove_scores(
     from abstain_bench.runs.importing import remove_scores as remove
 
     removed = remove(folder, name)
-    say(f"Removed {removed.name} from the ranking.")
+    print_text(f"Removed {removed.name} from the ranking.")
 
 
 def export(
@@ -90,10 +90,12 @@ def export(
     from abstain_bench.runs.importing import export as write
     from abstain_bench.runs.store import Store
 
-    with working("Writing"):
+    with show_status("Writing"):
         exported = write(Store.read(folder), run, file)
-    say(f"{exported.rows:,} rows of {len(exported.runs)} runs, {exported.classes} logits each")
-    leave_word([exported.path])
+    print_text(
+        f"{exported.rows:,} rows of {len(exported.runs)} runs, {exported.classes} logits each"
+    )
+    print_written_files([exported.path])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +109,7 @@ class NetworkOptions:
     objective: Annotated[
         str, Parameter(help="Objective (`abstain list objectives`), if --arm is another name")
     ] = ""
-    held_out: Annotated[tuple[int, ...], in_a_row("Held-out classes of an open-set study")] = ()
+    held_out: Annotated[tuple[int, ...], list_option("Held-out classes of an open-set study")] = ()
     stored_probabilities: Annotated[
         bool,
         Parameter(
@@ -139,7 +141,7 @@ def import_runs(
     *,
     arm: Annotated[str, Parameter(help="Training of the network: an objective, or vit, dg, tcp")],
     seed: Annotated[int, Parameter(help="Seed of the network")],
-    exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
+    exposures: Annotated[tuple[str, ...], list_option(_EXPOSURES)],
     network: Annotated[NetworkOptions, Parameter(name="*")] = _DEFAULT_NETWORK,
     replace: Annotated[
         bool, Parameter(help="Replace an imported run with this name", negative=())
@@ -150,7 +152,7 @@ def import_runs(
 
     # The command line uses a word, because a single hyphen would start an option.
     exposure_names = ["-" if name == "skip" else name for name in exposures]
-    with working("Importing"):
+    with show_status("Importing"):
         imported = import_fd_shifts(
             results,
             folder,
@@ -161,10 +163,10 @@ def import_runs(
             **asdict(network),
         )
     for note in imported.notes:
-        say(f"Note: {note}")
+        print_text(f"Note: {note}")
     if imported.reasons:
-        say(f"Note: {_missing_methods(imported.reasons)}")
-    say(
+        print_text(f"Note: {_missing_methods(imported.reasons)}")
+    print_text(
         f"Imported {imported.run.name}: {len(imported.methods)} methods on "
         f"{len(imported.exposures)} exposures; "
         f"`abstain benchmark report {quote(str(folder))}` writes the report."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from abstain.cli.console import console, line, time_said
+from abstain.cli.console import console, format_duration, plain_text
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
 from abstain_bench.commands.job_lines import progress_text
@@ -37,11 +37,11 @@ def status(
         message = f"no setting was selected by {metric!r}.{suggest(metric, metrics)} Metrics: "
         raise UnknownNameError(message + ", ".join(metrics))
     out = console()
-    out.print(line(f"{_configuration_text(progress)}; {_size_text(progress)} in {folder}"))
+    out.print(plain_text(f"{_configuration_text(progress)}; {_size_text(progress)} in {folder}"))
     if progress.arms:
         out.print(_objectives_table(progress))
     for arm, count in progress.imported.items():
-        out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
+        out.print(plain_text(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
     displayed_metric = metric or (metrics[0] if metrics else "")
     selections = [
         selection for selection in progress.selected if selection.metric == displayed_metric
@@ -78,7 +78,7 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
         for name in ("jobs", "seconds", "share"):
             table.add_column(name, justify="right")
         for row in rows:
-            cells = (line(word) for word in row.labels)
+            cells = (plain_text(word) for word in row.labels)
             table.add_row(*cells, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
         if rows:
             out.print()
@@ -89,13 +89,15 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
 def _print_remaining(progress: "Progress") -> None:
     out = console()
     for step in progress.running_jobs:
-        out.print(line(f"Running: {step.name}: {progress_text(step)}"))
+        out.print(plain_text(f"Running: {step.name}: {progress_text(step)}"))
     if progress.unfinished_trainings:
         out.print(
-            line(f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}")
+            plain_text(
+                f"Interrupted, with a checkpoint: {', '.join(progress.unfinished_trainings)}"
+            )
         )
     for failure in progress.failures:
-        out.print(line(f"Failed: {failure.name}: {failure.error}. Log: {failure.log}"))
+        out.print(plain_text(f"Failed: {failure.name}: {failure.error}. Log: {failure.log}"))
     if progress.is_finished:
         state = "The run is complete"
     elif progress.failures:
@@ -103,8 +105,8 @@ def _print_remaining(progress: "Progress") -> None:
     else:
         state = "The run is incomplete. If it is not running, the same `run` command continues it"
     # Imported runs have no jobs.
-    time_text = f"; time of all jobs: {time_said(progress.seconds)}" if progress.arms else ""
-    out.print(line(f"{state}{time_text}."))
+    time_text = f"; time of all jobs: {format_duration(progress.seconds)}" if progress.arms else ""
+    out.print(plain_text(f"{state}{time_text}."))
 
 
 def _objectives_table(progress: "Progress") -> Table:
@@ -116,7 +118,7 @@ def _objectives_table(progress: "Progress") -> Table:
         # The tests are known after all networks are validated.
         to_test = str(arm.n_to_test) if progress.is_validated else "?"
         numbers = (arm.n_networks, arm.n_trained, arm.n_validated)
-        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
+        table.add_row(plain_text(arm.arm), *map(str, numbers), to_test, str(arm.n_tested))
     return table
 
 
@@ -130,7 +132,7 @@ def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) ->
     table.add_column("mean", justify="right")
     table.add_column("settings tried", justify="right")
     for selection in selections:
-        names = (line(name) for name in (selection.method, selection.arm, selection.setting))
+        names = (plain_text(name) for name in (selection.method, selection.arm, selection.setting))
         table.add_row(*names, f"{selection.value:.4g}", str(len(selection.tried)))
     return table
 

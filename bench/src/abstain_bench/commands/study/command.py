@@ -13,10 +13,17 @@ from typing import Annotated, Any, Final, Literal, get_origin
 from cyclopts import Parameter
 
 from abstain._foundation.notes import Note
-from abstain.cli.console import interruptible, progress, working
-from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.predictions import read_named
+from abstain.cli.console import exit_on_interrupt, progress_bar, show_status
+from abstain.cli.options import DEFAULT_COLUMNS, Columns, Files, PrintConfig, repeatable
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import read_by_name
 from abstain.errors import InputError
 from abstain_bench.commands.job_lines import JobLines
 from abstain_bench.studies import StudyEntry, StudyOption, StudyResult
@@ -60,7 +67,7 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
     def study(*args: Any, **kwargs: Any) -> None:
         values = command_signature.bind(*args, **kwargs).arguments
         files = values.pop("files", ())
-        columns = values.pop("columns", USUAL_COLUMNS)
+        columns = values.pop("columns", DEFAULT_COLUMNS)
         output = values.pop("leave", NO_OUTPUT)
         print_config = values.pop("print_config", False)
         arguments = dict(entry.quick) if values.pop("quick", False) else {}
@@ -84,7 +91,7 @@ def _signature_of(entry: StudyEntry) -> Signature:
     arguments = [_argument_of(option) for option in entry.options]
     if entry.reads_files:
         files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
-        arguments = [files, _keyword("columns", _flattened(Columns), USUAL_COLUMNS), *arguments]
+        arguments = [files, _keyword("columns", _flattened(Columns), DEFAULT_COLUMNS), *arguments]
     arguments.append(_keyword("quick", Quick if entry.quick else AlwaysQuick, default=False))
     if entry.configuration is not None:
         arguments.append(_keyword("print_config", PrintConfig, default=False))
@@ -93,7 +100,7 @@ def _signature_of(entry: StudyEntry) -> Signature:
 
 def _argument_of(option: StudyOption) -> Argument:
     if option.kind == tuple[str, ...]:
-        parameter = several(option.help)
+        parameter = repeatable(option.help)
     elif get_origin(option.kind) is tuple:
         parameter = Parameter(help=option.help, negative=(), consume_multiple=True)
     else:
@@ -121,14 +128,14 @@ def _run(
     """Run a study, print its result, and write its files."""
     from abstain_bench.pages import study_terminal
 
-    data, notes = read_named(files, columns)
+    data, notes = read_by_name(files, columns)
     inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
     # A folder that cannot be written to is rejected before the work and not after it.
-    target = place(output.out, [*RESULTS, REPORT], inputs)
+    target = check_folder(output.out, [*RESULTS, REPORT], inputs)
     result = run_study(entry, output.out, arguments, data)
     result = replace(result, notes=(*result.notes, *notes))
     job_folders = () if output.out is None else [output.out / name for name in entry.job_folders]
-    finish(
+    write_and_print(
         lambda: study_terminal(result),
         lambda: study_files(result, output.figures),
         target,
@@ -152,7 +159,7 @@ def run_study(
     try:
         if entry.job_folders:
             return _run_with_jobs(run, out)
-        with working(f"Studying: {entry.title}"):
+        with show_status(f"Studying: {entry.title}"):
             return run()
     except MemoryError as error:
         raise InputError(
@@ -166,7 +173,7 @@ def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyRe
 
     message = "the same command continues."
     message = message if out is not None else f"nothing is stored; with --out, {message}"
-    with interruptible(message), progress() as bar:
+    with exit_on_interrupt(message), progress_bar() as bar:
         jobs = None if out is None else out / JOBS
         with JobLines(bar, folder=jobs) as lines:
             return run(out=out, on_outcome=lines)
@@ -184,7 +191,7 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
 
     first, *other_names = result.tables
     tables = {"results": result.rows(first)} | {name: result.rows(name) for name in other_names}
-    page = study_html(result, command=command())
+    page = study_html(result, command=current_command())
     record = {name: getattr(result, name) for name in ("name", "parameters", "verdict")}
     record["notes"] = [
         f"Warning: {note}" if isinstance(note, Note) and note.level == "warning" else str(note)
@@ -192,4 +199,4 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
     ]
     record["seconds"] = result.seconds
     text = json.dumps(record, indent=1, default=str, ensure_ascii=False) + "\n"
-    return {**files_of(tables, page, result, formats), STUDY_RECORD: text.encode()}
+    return {**make_files(tables, page, result, formats), STUDY_RECORD: text.encode()}

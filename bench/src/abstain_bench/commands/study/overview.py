@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import abstain as ab
 from abstain._foundation.files import MANIFEST, published_hashes
-from abstain.cli.console import console, leave_word
-from abstain.cli.out import REPORT, RESULTS, command, place
+from abstain.cli.console import console, print_written_files
+from abstain.cli.output_folder import REPORT, RESULTS, check_folder, current_command
 from abstain.errors import AbstainError
 from abstain_bench.commands.study.command import (
     STUDY_RECORD,
@@ -29,17 +29,17 @@ def rerun(output: StudyOutput, *, quick: bool) -> None:
     from abstain_bench.pages import study_terminal
 
     start = perf_counter()
-    target = place(output.out, [*RESULTS, REPORT], [])
+    target = check_folder(output.out, [*RESULTS, REPORT], [])
     rows = []
     for entry in STUDIES.values():
         rows.append(_row(entry, output, quick=quick))
         overview = _overview(rows, perf_counter() - start, quick=quick)
         if target is not None:
             # After each study, so that an interrupted command leaves an overview.
-            written = target.leave(study_files(overview, output.figures))
+            written = target.write(study_files(overview, output.figures))
     console().print(study_terminal(overview))
     if target is not None:
-        leave_word(
+        print_written_files(
             [*written, *(target.folder / row["study"] for row in rows if row["status"] == "done")]
         )
     if any(row["status"] != "done" for row in rows):
@@ -70,10 +70,10 @@ def _overview_row(
 def _run_and_write(
     entry: StudyEntry, out: Path | None, output: StudyOutput, *, quick: bool
 ) -> StudyResult:
-    target = place(out, [*RESULTS, REPORT], [])
+    target = check_folder(out, [*RESULTS, REPORT], [])
     result = run_study(entry, out, entry.quick if quick else {})
     if target is not None:
-        target.leave(study_files(result, output.figures))
+        target.write(study_files(result, output.figures))
     return result
 
 
@@ -87,7 +87,9 @@ def _completed_record(out: Path | None) -> dict[str, Any] | None:
         )
     except (OSError, ValueError):
         return None
-    is_current = manifest.get("command") == command() and manifest.get("abstain") == ab.__version__
+    is_current = (
+        manifest.get("command") == current_command() and manifest.get("abstain") == ab.__version__
+    )
     return record if is_current else None
 
 

@@ -215,7 +215,7 @@ def _table(display: BackboneDisplay) -> doc.Table:
         doc.Column("Best method"),
     )
     rows = (
-        (v.metric, v.data, v.model, doc.Number(v.plain), doc.Number(v.best), v.best_method)
+        (v.metric, v.data, v.model, doc.Number(v.baseline), doc.Number(v.best), v.best_method)
         for v in display.values
     )
     return wide_table("Baseline and best method of each model, fractions", columns, rows)

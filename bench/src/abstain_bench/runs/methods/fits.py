@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from abstain.confidence import ConfidenceScore, ScoreState
-from abstain.confidence.energies import logits_of
-from abstain.confidence.fitted_score import doubles
+from abstain.confidence.energies import compute_logits
+from abstain.confidence.fitted_score import features_as_double
 from abstain.evaluation import fit_score
 from abstain.evaluation.score_selection import LIKELIHOOD
 from abstain.metrics.catalogue import DEFAULT_METRIC
@@ -69,7 +69,9 @@ def fitted_react_with_temperature(percentile: float) -> FitFunction:
             "last_layer": (data.weight, data.bias),
         }
         plain: Any = fit_score("react", train, **options)
-        logits = logits_of(plain.shaped(doubles(validation)), plain.weight, plain.bias)
+        logits = compute_logits(
+            plain.shaped(features_as_double(validation)), plain.weight, plain.bias
+        )
         rectified = Predictions(logits=logits, labels=validation.labels)
         tempered: Any = fit_score("temperature", rectified, objective=LIKELIHOOD)
         return fit_score("react", train, temperature=tempered.temperature, **options)

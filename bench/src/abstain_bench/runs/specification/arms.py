@@ -293,7 +293,7 @@ def check_arm(arm: Arm) -> None:
     objective = OBJECTIVES[arm.objective]
     for setting in arm.settings:
         recipe = arm.recipe_of(setting)
-        share_options, total_length = objective.staged(recipe.length, arm.stage_lengths)
+        share_options, total_length = objective.shares_of_stages(recipe.length, arm.stage_lengths)
         # The total must be a valid length of a recipe.
         total_length = recipe.with_length(total_length).length
         conflicts = sorted(set(objective.stages.values()) & set(setting.options))

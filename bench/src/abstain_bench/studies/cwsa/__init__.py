@@ -9,6 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_seed
 from abstain.errors import InputError, suggest
 from abstain.metrics import cwsa_area, cwsa_plus_area
+from abstain.simulate import Population
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
@@ -133,17 +134,7 @@ def study_cwsa(
     populations = models()
     datasets = load_predictions(data, as_names(scores))
     unshifted, shifts = _split_by_reference(datasets, DIGITS if data is None else reference)
-    simulated = [
-        SimulatedModel.simulate(
-            name,
-            population,
-            grid,
-            n_samples=conditions.n_samples,
-            repeats=n_repeats,
-            seed=seed + i,
-        )
-        for i, (name, population) in enumerate(populations.items())
-    ]
+    simulated = _simulate_models(populations, grid, conditions, n_repeats)
     experiment_rows = _run_experiments(unshifted, shifts, grid, conditions)
     printed = compare_printed_numbers(_at_published_thresholds(simulated))
     checked_claims = [
@@ -181,6 +172,25 @@ def study_cwsa(
             name for name in tables if name not in {"results", SHARPENING, "printed"}
         ),
     )
+
+
+def _simulate_models(
+    populations: Mapping[str, Population],
+    grid: FloatArray,
+    conditions: Conditions,
+    n_repeats: int,
+) -> list[SimulatedModel]:
+    return [
+        SimulatedModel.simulate(
+            name,
+            population,
+            grid,
+            n_samples=conditions.n_samples,
+            repeats=n_repeats,
+            seed=conditions.seed + i,
+        )
+        for i, (name, population) in enumerate(populations.items())
+    ]
 
 
 def _split_by_reference(

@@ -37,12 +37,12 @@ OVERCONFIDENT_TEXT, PERFECT_TEXT = "overconfident, 90% accuracy", "perfect, cert
 
 
 def models() -> dict[str, Population]:
-    """Return the populations by the names that tables call them."""
-    five = (CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT, PERFECT, RANDOM)
-    found = {name: simulate.make(f"cwsa-{name}") for name in five}
-    found[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(informed_share=0.9)
-    found[PERFECT_TEXT] = simulate.discrete_scores([1.0], [1.0], [0.0])
-    return found
+    """Return the populations by their names in tables."""
+    names = (CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT, PERFECT, RANDOM)
+    populations = {name: simulate.make(f"cwsa-{name}") for name in names}
+    populations[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(informed_share=0.9)
+    populations[PERFECT_TEXT] = simulate.discrete_scores([1.0], [1.0], [0.0])
+    return populations
 
 
 @dataclass(frozen=True, eq=False)

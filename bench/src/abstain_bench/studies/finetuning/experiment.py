@@ -93,7 +93,7 @@ class DataChoice:
 
 
 @dataclass(frozen=True)
-class Setting:
+class FinetuningSetting:
     """Hyperparameters of one fine-tuning: options of the objective, and the recipe."""
 
     #: Options of the objective.
@@ -122,7 +122,7 @@ class ComparedObjective:
     title: str
     #: Name in `abstain.training.OBJECTIVES`.
     kind: str
-    settings: tuple[Setting, ...]
+    settings: tuple[FinetuningSetting, ...]
 
     def __post_init__(self) -> None:
         if self.name == BEFORE or not _NAME.fullmatch(self.name):
@@ -306,7 +306,7 @@ def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObje
 
 def _make_setting(
     values: Mapping[str, Any], varied: Mapping[str, Any], kind: str, base_recipe: Recipe
-) -> Setting:
+) -> FinetuningSetting:
     """Separate options of the objective from those of the recipe, and validate both."""
     recipe_values = {key: value for key, value in values.items() if key in _RECIPE_FIELDS}
     options = {key: value for key, value in values.items() if key not in _RECIPE_FIELDS}
@@ -314,7 +314,7 @@ def _make_setting(
     objective = OBJECTIVES[kind].make(rng=0, **options)
     _check_trained_modules(objective, kind)
     objective.plan(recipe.epochs)
-    return Setting(options, recipe, varied)
+    return FinetuningSetting(options, recipe, varied)
 
 
 def _check_trained_modules(objective: Objective, kind: str) -> None:

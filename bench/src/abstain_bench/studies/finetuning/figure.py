@@ -7,7 +7,14 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import WIDTH, calm, labels, name_ticks, room, rule
+from abstain.plots.labels import (
+    MAX_LABEL_LENGTH,
+    draw_rule,
+    hide_frame,
+    label_width,
+    set_tick_labels,
+    unique_labels,
+)
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain_bench.studies.finetuning.results import ReferenceDifference
 
@@ -28,7 +35,7 @@ _LEGEND = {
 }
 
 #: Largest number of characters of a title on two lines.
-_MAX_TITLE_LENGTH = 2 * WIDTH - 8
+_MAX_TITLE_LENGTH = 2 * MAX_LABEL_LENGTH - 8
 
 #: Distance in inches from the axes to the legend.
 _LEGEND_DISTANCE = 0.5
@@ -66,12 +73,12 @@ class DifferencesDisplay(Titled):
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         rows = self._sorted_differences()
         for y, difference in enumerate(rows):
-            rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
+            draw_rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
             self._draw_difference(axes, difference, y, kwargs)
         axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
-        calm(axes)
+        hide_frame(axes)
         wrapped = self._wrapped_titles()
-        name_ticks(axes, "y", [wrapped[self._title_of(d)] for d in rows], range(len(rows)))
+        set_tick_labels(axes, "y", [wrapped[self._title_of(d)] for d in rows], range(len(rows)))
         axes.set_ylim(len(rows) - 0.4, -0.6)
         better = "left is better" if rows and rows[0].lower_is_better else "right is better"
         axes.set_xlabel(f"Difference x 1000 ({better})")
@@ -122,12 +129,12 @@ class DifferencesDisplay(Titled):
 
     def _wrapped_titles(self) -> dict[str, str]:
         """Return the titles, shortened and divided into lines."""
-        shortened = labels([self._title_of(d) for d in self.differences], _MAX_TITLE_LENGTH)
-        return {title: "\n".join(wrap(text, WIDTH)) for title, text in shortened.items()}
+        shortened = unique_labels([self._title_of(d) for d in self.differences], _MAX_TITLE_LENGTH)
+        return {title: "\n".join(wrap(text, MAX_LABEL_LENGTH)) for title, text in shortened.items()}
 
     def _size(self) -> tuple[float, float]:
         lines_by_title = [text.split("\n") for text in self._wrapped_titles().values()]
-        title_width = room(line for lines in lines_by_title for line in lines)
+        title_width = label_width(line for lines in lines_by_title for line in lines)
         max_lines = max(map(len, lines_by_title), default=1)
         row_height = 0.3 if max_lines == 1 else 0.18 * max_lines + 0.06
         return 4.4 + title_width, 1.7 + row_height * len(self.differences)

@@ -234,7 +234,7 @@ def _figures(metric_ranks: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any
             "AUGRC computed from accuracy and failure AUROC",
             "AUGRC as printed by Traub et al.",
             "(computed - printed) / printed",
-            difference=True,
+            is_relative_difference=True,
         ),
     }
 

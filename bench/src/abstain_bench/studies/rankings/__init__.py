@@ -1,4 +1,4 @@
-"""Does it matter which metric ranks the methods? AURC against AUGRC, study by study."""
+"""Compare the rankings of methods by AURC and by AUGRC, study by study."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,32 +13,43 @@ from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
 from abstain_bench.studies._inputs import check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies.rankings.changes import AFTER, BEFORE, PAIRED, UNADJUSTED
+from abstain_bench.studies._tables import Row, group_rows, unique_values
 from abstain_bench.studies.rankings.conclusions import (
-    of_printed_top,
-    of_selections,
-    true_ranks,
-    verdict,
+    conclude,
+    conclude_printed_top,
+    conclude_selections,
+    conclude_true_ranks,
 )
 from abstain_bench.studies.rankings.figures import (
+    all_maps_figure,
     changes_figure,
     curves_figure,
-    every_map_figure,
-    maps_figure,
     rankings_figure,
+    study_maps_figure,
 )
-from abstain_bench.studies.rankings.paper import printed_changes, printed_ranks
-from abstain_bench.studies.rankings.piece import TABLES, tables_of, together
-from abstain_bench.studies.rankings.simulation import METHODS, RISKS, simulated
+from abstain_bench.studies.rankings.paper import printed_changes, printed_rank_rows
+from abstain_bench.studies.rankings.ranked_studies import (
+    FIRST_METRIC,
+    PAIRED,
+    SECOND_METRIC,
+    UNADJUSTED,
+)
+from abstain_bench.studies.rankings.simulation import METHODS, RISKS, simulate_rankings
+from abstain_bench.studies.rankings.tables import TABLES, join_tables, make_tables
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
     from abstain_bench.studies.rankings.folder import RankedFolder
 
-#: The tables that are open at once.
-_SHOWN: Final = ("changes", "tests", "settings", "violations", "failures")
+#: Tables that are displayed expanded.
+_MAIN_TABLES: Final = ("changes", "tests", "settings", "violations", "failures")
 
-_PAPER: Final = "https://arxiv.org/abs/2407.01032"
+#: Version of the columns of stored tables.
+_COLUMNS_VERSION: Final = 2
+
+_MIN_SAMPLES: Final = 20
+
+_PAPER_URL: Final = "https://arxiv.org/abs/2407.01032"
 
 
 @timed
@@ -56,65 +67,65 @@ def study_rankings(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Rank methods by AURC and by AUGRC, and say what changes, how surely, and why.
+    """Rank methods by AURC and by AUGRC, and analyze the differences of the rankings.
 
-    Answers: does it matter which of the two metrics ranks the methods of a benchmark?
+    The study answers the question: do the two metrics rank the methods of a benchmark differently,
+    are the differences significant, and which failures cause them?
 
     Parameters
     ----------
     runs : str or Path, optional
-        The folder of a benchmark (`abstain benchmark run`); by default simulated methods of which
-        the true areas are known.
+        Folder of a benchmark (`abstain benchmark run`); by default simulated methods with known
+        true areas.
     published : bool, default=False
-        Take the ranks that Traub et al. print instead (table 4): what changes there, without tests
-        and samples.
+        Use the ranks that Traub et al. print (table 4), without tests and samples.
     methods : sequence of str, optional
         Methods of the runs; by default all.
     studies : sequence of str, optional
         Studies of the runs; by default those of the main table.
     bootstrap : int, default=500
-        Resamples of each test set, at least 2.
+        Number of resamples of each test set, at least 2.
     level : float, default=0.95
         Confidence level of the tests and intervals.
     ties : {"mean", "min"}, default="min"
-        Which rank equal methods have; published tables have the lowest.
+        Rank of tied methods. Published tables have the minimum.
     n : int, default=2000
-        Samples of each simulated data set, at least 20.
+        Number of samples of each simulated data set, at least 20.
     rng : int, Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
     out : str or Path, optional
-        The folder in which each study of the runs is kept when it is there, to go on from after a
-        kill; by default none is.
+        Folder in which the results of each study of the runs are stored, to continue after an
+        interruption; by default they are not stored.
     on_outcome : callable, optional
-        Told of each study of the runs when it begins (its status is "begun") and when it is there.
+        Called for each study of the runs when it begins (with status "begun") and when it ends.
 
     Returns
     -------
     StudyResult
-        Tables "results" (ranks of each method in each study, by either metric, on the test set and
-        on average over the resamples), "changes" (of each study), "tests" (pairs that the
-        literature's test and the paired one tell apart), "neighbors" (methods with adjacent mean
-        ranks, and whether the literature's test contradicts them), "disagreements" (pairs that the
-        metrics order differently), "violations" (of R2), "failures" (the samples responsible),
-        "pairs" (every pair by either test) and, of runs, "settings" (chosen differently); figures
-        "changes", "rankings", "significance", "maps-published" and "maps-paired" (a panel a
-        study), "curves", and of runs "failures" with the pictures.
+        Tables "results" (ranks of each method in each study by either metric, on the test set and
+        by the mean rank over the resamples), "changes" (summary of each study), "tests" (numbers of
+        significant pairs by the test of the literature and the paired one), "neighbors" (methods
+        with adjacent mean ranks, and contradictions by the test of the literature), "disagreements"
+        (pairs that the metrics rank in opposite orders), "violations" (of R2), "failures" (the
+        responsible samples), "pairs" (every pair by either test) and, for runs, "settings"
+        (different selections); figures "changes", "rankings", "significance", "maps-published" and
+        "maps-paired" (one panel for each study), "curves", and for runs "failures" with images.
 
     Raises
     ------
     InputError
-        A number is too small, or no run was tested.
+        If a number is too small, or no run was tested.
     UnknownNameError
-        There is no such method or study.
+        If a method or study does not exist.
     FileFormatError
-        `runs` is no folder of runs, or damaged.
+        If `runs` is not a folder of runs, or is damaged.
 
     Notes
     -----
-    Values are means over the networks of a method; resamples are of the test set and the same for
-    all methods and networks. Settings are chosen on validation data, each metric by itself or both
-    by AUGRC. Cost: 4 s simulated; of runs a resampling of each study, twice where the metrics
-    choose different settings.
+    Values are means over the networks of a method. Resamples are of the test set, and the same for
+    all methods and networks. Settings are selected on validation data, by each metric or by AUGRC
+    for both. Cost: 4 s for the simulation; for runs a resampling of each study, two if the metrics
+    select different settings.
 
     References
     ----------
@@ -122,175 +133,213 @@ def study_rankings(
 
     Examples
     --------
-    >>> found = study_rankings(bootstrap=50, n=300)
-    >>> found.frame("changes")["study"].to_list()
+    >>> result = study_rankings(bootstrap=50, n=300)
+    >>> result.frame("changes")["study"].to_list()
     ['easy', 'usual', 'hard', 'shifted']
     """
     checks.one_of(ties, "ties", TIES)
-    asked = _Asked(check_repeats(bootstrap), check_level(level), ties, as_seed(rng))
+    options = _Options(check_repeats(bootstrap), check_level(level), ties, as_seed(rng))
     if published:
-        return _of_print(runs, methods, studies)
-    parameters = {
-        "runs": f"{len(METHODS)} simulated methods, {len(RISKS)} data sets of {n} samples"
-        if runs is None
-        else str(runs),
-        "bootstrap": asked.resamples,
-        "level": asked.level,
-        "ties": ties,
-        "seed": asked.seed,
-    }
+        if runs is not None or methods is not None or studies is not None:
+            raise InputError(
+                "`published` uses the printed tables; omit it, or omit `runs`, `methods` and "
+                "`studies`"
+            )
+        return _rank_published()
     if runs is not None:
-        folder = _folder(runs, methods, studies, asked)
-        pieces = _pieces(folder, asked, None if out is None else Path(out), on_outcome)
-        return RANKINGS.result(parameters=parameters, **_found(pieces, folder, asked))
-    if methods is not None or studies is not None:
-        raise InputError(
-            "`methods` and `studies` are those of a folder of runs; give `runs`, or drop them"
-        )
-    ranked = simulated(n=_size(n), resamples=asked.resamples, level=asked.level, seed=asked.seed)
-    piece = tables_of([replace(one, ties=ties) for one in ranked])
-    return RANKINGS.result(parameters=parameters, **_found([piece], None, asked))
-
-
-def _size(n: int) -> int:
-    size = checks.positive_int(n, "n")
-    if size < 20:
-        raise InputError(f"`n` must be at least 20, so that methods differ; got {size}")
-    return size
-
-
-def _of_print(
-    runs: str | Path | None, methods: Sequence[str] | None, studies: Sequence[str] | None
-) -> StudyResult:
-    """Say what changes in the published tables."""
-    if runs is not None or methods is not None or studies is not None:
-        raise InputError(
-            "`published` takes the printed tables; drop it, or `runs`, `methods` and `studies`"
-        )
-    rows = printed_ranks()
-    changes = list(printed_changes(rows))
-    tables: dict[str, Any] = {"results": rows, "changes": changes, "tests": []}
-    own, shared = dict.fromkeys(row["selection"] for row in rows)
+        folder = _open_folder(runs, methods, studies, options)
+        source = str(runs)
+        study_tables = _rank_folder(folder, options, None if out is None else Path(out), on_outcome)
+    else:
+        if methods is not None or studies is not None:
+            raise InputError(
+                "`methods` and `studies` apply to a folder of runs; pass `runs`, or omit them"
+            )
+        folder = None
+        source = f"{len(METHODS)} simulated methods, {len(RISKS)} data sets of {n} samples"
+        study_tables = [_rank_simulated(_check_size(n), options)]
     return RANKINGS.result(
-        parameters={"ranks": "as printed by Traub et al. (2024), table 4"},
-        tables={name: of for name, of in tables.items() if of},
-        figures={"changes": changes_figure(rows, shared), "changes-own": changes_figure(rows, own)},
-        verdict=(*verdict(tables, 0), of_printed_top(changes, own), of_selections(changes)),
-        main_tables=("changes",),
+        parameters={
+            "runs": source,
+            "bootstrap": options.resamples,
+            "level": options.level,
+            "ties": ties,
+            "seed": options.seed,
+        },
+        **_result_fields(study_tables, folder, options),
     )
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Options:
     resamples: int
     level: float
     ties: Ties
     seed: int
 
 
-def _folder(
+def _check_size(n: int) -> int:
+    size = checks.positive_int(n, "n")
+    if size < _MIN_SAMPLES:
+        raise InputError(f"`n` must be at least {_MIN_SAMPLES}, so that methods differ; got {size}")
+    return size
+
+
+def _rank_published() -> StudyResult:
+    """Summarize the changes in the published tables."""
+    rows = printed_rank_rows()
+    changes = list(printed_changes(rows))
+    separate, common = unique_values(rows, "selection")
+    return RANKINGS.result(
+        parameters={"ranks": "as printed by Traub et al. (2024), table 4"},
+        tables={"results": rows, "changes": changes},
+        figures={
+            "changes": changes_figure(rows, common),
+            "changes-own": changes_figure(rows, separate),
+        },
+        verdict=(
+            *conclude({"changes": changes, "tests": []}, 0),
+            conclude_printed_top(changes, separate),
+            conclude_selections(changes),
+        ),
+        main_tables=("changes",),
+    )
+
+
+def _rank_simulated(n: int, options: _Options) -> dict[str, list[dict[str, Any]]]:
+    ranked = simulate_rankings(
+        n=n, resamples=options.resamples, level=options.level, seed=options.seed
+    )
+    return make_tables([replace(studies, ties=options.ties) for studies in ranked])
+
+
+def _open_folder(
     runs: str | Path,
     methods: Sequence[str] | None,
     studies: Sequence[str] | None,
-    asked: _Asked,
+    options: _Options,
 ) -> "RankedFolder":
     from abstain.evaluation.comparison import Plan
     from abstain_bench.runs.store import Store
     from abstain_bench.studies.rankings.folder import RankedFolder
 
     plan = Plan.from_options(
-        level=asked.level,
-        bootstrap=asked.resamples,
-        rng=asked.seed,
+        level=options.level,
+        bootstrap=options.resamples,
+        rng=options.seed,
         published_test=True,
         skip_slow=True,
     )
     return RankedFolder(Store.read(runs), plan, methods, studies)
 
 
-def _pieces(
-    folder: "RankedFolder", asked: _Asked, out: Path | None, told: "OnOutcome | None"
+def _rank_folder(
+    folder: "RankedFolder",
+    options: _Options,
+    out: Path | None,
+    on_outcome: "OnOutcome | None",
 ) -> list[dict[str, Any]]:
-    """Return what is said of each study of the runs, kept or found now."""
+    """Return the tables of each study of the runs, in one job for each. Stored ones are reused."""
     from abstain_bench.studies._jobs import StudyJobs
 
-    def make(study: str) -> Mapping[str, Any]:
-        ranked = [replace(one, ties=asked.ties) for one in folder.ranked(study)]
-        return tables_of(ranked, folder)
+    def rank_study(study: str) -> Mapping[str, Any]:
+        ranked = [replace(studies, ties=options.ties) for studies in folder.rank_study(study)]
+        return make_tables(ranked, folder)
 
-    methods = sorted({one.method for own in folder.best.values() for one in own})
-    spec = {**vars(asked), "methods": methods, "data": folder.digest(), "tables": TABLES}
-    return [*StudyJobs("rankings", spec, out, told).run(list(folder.studies), make)]
+    settings = [s for by_metric in folder.settings_by_metric.values() for s in by_metric]
+    spec = {
+        "resamples": options.resamples,
+        "level": options.level,
+        "ties": options.ties,
+        "seed": options.seed,
+        "methods": sorted({setting.method for setting in settings}),
+        "data": folder.digest(),
+        "tables": TABLES,
+        "columns": _COLUMNS_VERSION,
+    }
+    jobs = StudyJobs("rankings", spec, out, on_outcome)
+    return [*jobs.run(list(folder.studies), rank_study)]
 
 
-def _found(
-    pieces: Sequence[Mapping[str, Any]], folder: "RankedFolder | None", asked: _Asked
+def _result_fields(
+    study_tables: Sequence[Mapping[str, Any]], folder: "RankedFolder | None", options: _Options
 ) -> dict[str, Any]:
-    whole = together(pieces)
-    if not whole["changes"]:
+    """Return tables, figures, notes and conclusions."""
+    joined = join_tables(study_tables)
+    if not joined["changes"]:
         raise InputError(
-            "no study has two methods with numbers of both metrics; name others, or drop them"
+            "no study has two methods with values of both metrics; request others, or omit "
+            "`methods` and `studies`"
         )
-    tables: dict[str, Any] = {name: whole[name] for name in TABLES}
-    figures, notes = _figures(whole, asked.level), []
+    tables: dict[str, Any] = {name: joined[name] for name in TABLES}
+    figures, notes = _figures(joined, options.level), []
     if folder is not None:
-        tables["settings"] = folder.chosen
-        notes.append(_SEEDS)
-    if folder is not None and whole["pictures"]:
-        from abstain_bench.studies.rankings.pictures import pictures_figure
+        tables["settings"] = folder.different_settings
+        notes.append(_NETWORKS_NOTE)
+        if joined["images"]:
+            from abstain_bench.studies.rankings.images import failure_images_figure
 
-        drawn, why = pictures_figure(folder, whole["pictures"])
-        figures |= {"failures": drawn} if drawn else {}
-        notes += [f"Without pictures: {why}."] if why else []
-    said = [*verdict(tables, asked.resamples), *true_ranks(tables["results"])]
+            images, reason = failure_images_figure(folder, joined["images"])
+            if images is not None:
+                figures["failures"] = images
+            if reason:
+                notes.append(f"Without images: {reason}.")
     return {
         "tables": tables,
         "figures": figures,
         "notes": tuple(notes),
-        "verdict": tuple(said),
-        "main_tables": tuple(name for name in _SHOWN if name in tables),
+        "verdict": (
+            *conclude(tables, options.resamples),
+            *conclude_true_ranks(tables["results"]),
+        ),
+        "main_tables": tuple(name for name in _MAIN_TABLES if name in tables),
     }
 
 
-def _figures(whole: Mapping[str, Sequence[dict[str, Any]]], level: float) -> dict[str, Any]:
-    selections = list(dict.fromkeys(row["selection"] for row in whole["results"]))
-    last = selections[-1]
-    figures: dict[str, Any] = {"changes": changes_figure(whole["results"], last)}
+def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any]:
+    """Return the figures for the last selection of settings."""
+    selections = unique_values(tables["results"], "selection")
+    selection = selections[-1]
+    rows = [row for row in tables["results"] if row["selection"] == selection]
+    pairs = tables["pairs"]
+    figures: dict[str, Any] = {
+        "changes": changes_figure(tables["results"], selection),
+        "rankings": rankings_figure(rows),
+    }
     if len(selections) > 1:
-        figures["changes-own"] = changes_figure(whole["results"], selections[0])
-    own = [row for row in whole["results"] if row["selection"] == last]
-    figures["rankings"] = rankings_figure(own)
-    pairs = whole["pairs"]
-    if whole["tests"]:
-        study = _most_told_apart([row for row in whole["tests"] if row["selection"] == last])
-        figures["significance"] = maps_figure(own, pairs, study, level)
-        figures["maps-published"] = every_map_figure(own, pairs, UNADJUSTED, level)
-        figures["maps-paired"] = every_map_figure(own, pairs, PAIRED, level)
-    if whole["violations"]:
-        strongest = whole["violations"][0]["study"]
+        figures["changes-own"] = changes_figure(tables["results"], selections[0])
+    if tables["tests"]:
+        tests = [row for row in tables["tests"] if row["selection"] == selection]
+        study = _study_with_most_significant_pairs(tests)
+        figures["significance"] = study_maps_figure(rows, pairs, study, level)
+        figures["maps-published"] = all_maps_figure(rows, pairs, UNADJUSTED, level)
+        figures["maps-paired"] = all_maps_figure(rows, pairs, PAIRED, level)
+    if tables["violations"]:
+        strongest = tables["violations"][0]["study"]
         figures["curves"] = curves_figure(
-            [row for row in whole["curves"] if row["study"] == strongest]
+            [row for row in tables["curves"] if row["study"] == strongest]
         )
-    return {name: display for name, display in figures.items() if display is not None}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _most_told_apart(tests: Sequence[Mapping[str, Any]]) -> str:
-    """Return the study in which the paired test finds most."""
-    found: dict[str, int] = {}
-    for row in tests:
-        own = row["told_apart"] if row["test"] == PAIRED else 0
-        found[row["study"]] = found.get(row["study"], 0) + own
-    return max(found, key=lambda study: found[study])
+def _study_with_most_significant_pairs(tests: Sequence[Row]) -> str:
+    """Return the study with most significant pairs by the paired test."""
+    n_significant: dict[str, int] = {
+        study: sum(row["significant"] for row in rows if row["test"] == PAIRED)
+        for study, rows in group_rows(tests, "study").items()
+    }
+    return max(n_significant, key=lambda study: n_significant[study])
 
 
-_SEEDS: Final = (
-    "Resamples and tests are of the test samples, with the networks as they are: what other "
-    "networks of the same recipe would change is not in them."
+_NETWORKS_NOTE: Final = (
+    "Resamples and tests include the sampling error of the test samples, given the trained "
+    "networks. They do not include the variation between networks of the same recipe."
 )
 
-_MAPS: Final = (
-    "A study in two squares, by AURC and by AUGRC; methods stand in the order of their values, so "
-    "what is found lies above the diagonal. Blue: the row is found better than the column."
+_MAPS_CAPTION: Final = (
+    "Two squares for each study, by AURC and by AUGRC. Methods are in the order of their values, "
+    "so significant pairs are above the diagonal. Blue: the row is significantly better than the "
+    "column."
 )
 
 #: The study in the catalogue.
@@ -298,67 +347,75 @@ RANKINGS: Final = StudyEntry(
     name="rankings",
     title="Rankings by AURC and by AUGRC",
     question=(
-        f"Do {BEFORE.title} and {AFTER.title} rank the same methods first, are the changes more "
-        "than chance, and which failures make them?"
+        f"Do {FIRST_METRIC.title} and {SECOND_METRIC.title} rank methods differently, are the "
+        "differences significant, and which failures cause them?"
     ),
-    source=f"Traub et al. (2024), section 4, figs. 3, 4, 6 and 7, tables 3 and 4, {_PAPER}",
+    source=f"Traub et al. (2024), section 4, figs. 3, 4, 6 and 7, tables 3 and 4, {_PAPER_URL}",
     run=study_rankings,
     quick={"bootstrap": 100, "n": 1000},
     captions={
-        "results": "Every method in every study; the mean rank is that over the resamples.",
+        "results": "Every method in every study. Mean rank: over the resamples.",
         "changes": (
-            "Swaps: pairs that change places. Decided: those of which the paired test is sure by "
-            "both metrics."
+            "Swaps: pairs in opposite orders. Significant swaps: pairs that are significantly "
+            "different by both metrics (paired test)."
         ),
         "tests": (
-            "Pairs that each test tells apart. Wrongly: those that are said to be better and truly "
-            "are not, where the truth is known."
+            "Number of significant pairs of each test. False positives: significant pairs whose "
+            "better method is truly not better, if the true values are known."
         ),
         "disagreements": (
-            "Pairs that the metrics order differently; better and worse are by AUGRC. Preferred "
-            "by: how much lower the AURC of the worse one is, as a share. Responsible: so many "
-            "failures turn the AURC. Of methods with the same failures, every pair violates R2."
+            "Pairs that the metrics rank in opposite orders; better and worse are by AUGRC. "
+            "Relative preference: excess of AURC of the better method, relative to the worse one. "
+            "Responsible: number of failures without which the metrics agree. Every pair of "
+            "methods with the same failures violates R2."
         ),
         "neighbors": (
             "Methods with adjacent mean ranks over the resamples. Better: by Wilcoxon's test on "
-            "these, without adjustment; it contradicts the rank where it prefers the lower one."
+            "these, without adjustment. It contradicts the rank if it prefers the lower method."
         ),
         "violations": (
-            "The strongest violation of R2 in each study: by how much the better method is ahead, "
-            "and how many of its failures turn the AURC."
+            "The strongest violation of R2 in each study: differences between the better and the "
+            "worse method, and number of failures without which AURC agrees."
         ),
         "failures": (
-            "The gap is what a sample adds to the metric of the better method less that of the "
-            "worse; less sure is the share of the samples that a method trusts less."
+            "Gap: contribution of a sample to the metric of the better method minus that of the "
+            "worse one. Confidence quantile: share of samples with a lower confidence."
         ),
-        "settings": "Methods whose settings the metrics choose differently on validation data.",
+        "settings": ("Methods for which the metrics select different settings on validation data."),
         "pairs": (
-            "Every pair by either test, before it is counted. Better: by the test as published, "
-            "without adjustment, or by the paired one; adjusted: by Holm."
+            "Every pair by either test. Better: by the test as published, without adjustment, or "
+            "by the paired test. Adjusted: by Holm."
         ),
         "rankings": (
-            "A panel a study, by the mean rank over the resamples. Blue and dashed: better by the "
-            "second metric, orange: worse."
+            "One panel for each study, by the mean rank over the resamples. Blue and dashed: "
+            "better by the second metric; orange: worse."
         ),
-        "maps-published": f"{_MAPS} This test treats resamples of one test set as independent.",
-        "maps-paired": _MAPS,
+        "maps-published": (
+            f"{_MAPS_CAPTION} This test treats resamples of one test set as independent."
+        ),
+        "maps-paired": _MAPS_CAPTION,
         "significance": (
-            "At the left the literature's test, which treats resamples of one test set as "
-            "independent; at the right the paired test of the same numbers. Blue: the row is "
-            "found better than the column."
+            "Left: the test of the literature, which treats resamples of one test set as "
+            "independent. Right: the paired test of the same values. Blue: the row is "
+            "significantly better than the column."
         ),
-        "curves": "The strongest violation: the first failures decide the AURC.",
+        "curves": "The strongest violation: the most confident failures determine the AURC.",
     },
     job_folders=("jobs",),
     glossary={
         "R2": (
-            "The metric is better where accuracy or the order of failures is better and neither is "
+            "A metric improves if accuracy or the ranking of failures improves and neither gets "
             "worse (Traub et al., section 2)."
         ),
         "Rank then aggregate": "Ranks on each resample, then the rank of their mean.",
-        "AURC": "Area under the selective risk over coverage: high-confidence failures count most.",
-        "AUGRC": "Area under the generalized risk over coverage: a failure counts by its rank.",
-        "AUROC": "The chance that a success is trusted more than a failure.",
-        "Kendall's tau": "1 where two rankings are the same, -1 where one is the reverse.",
+        "AURC": (
+            "Area under the selective risk-coverage curve. Failures with high confidence have the "
+            "largest weight."
+        ),
+        "AUGRC": (
+            "Area under the generalized risk-coverage curve. The weight of a failure is its rank."
+        ),
+        "AUROC": ("Probability that a success has a higher confidence than a failure."),
+        "Kendall's tau": "1 for two equal rankings, -1 if one is the reverse of the other.",
     },
 )

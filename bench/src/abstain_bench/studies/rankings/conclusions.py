@@ -1,185 +1,193 @@
-"""What the rankings say, in sentences that follow from the numbers."""
+"""Conclusions of the rankings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from abstain_bench.studies._sentences import counted, listed
-from abstain_bench.studies.rankings.changes import ADJUSTED, AFTER, BEFORE, PAIRED, TWO, UNADJUSTED
-from abstain_bench.studies.rankings.paper import IID, SAID_TO_CHANGE
+from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies.rankings.paper import IID, N_CHANGES_IN_TEXT
+from abstain_bench.studies.rankings.ranked_studies import (
+    ADJUSTED,
+    FIRST_METRIC,
+    METRIC_NAMES,
+    PAIRED,
+    SECOND_METRIC,
+    UNADJUSTED,
+)
 
-Row = Mapping[str, Any]
+#: Largest number of methods that a sentence lists.
+_MAX_LISTED = 5
 
 
-def verdict(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[str]:
-    """Say what changes, of what one may be sure, and why."""
-    last = tables["changes"][-1]["selection"]
-    yield _changes([row for row in tables["changes"] if row["selection"] == last])
-    yield from _swaps([row for row in tables["changes"] if row["selection"] == last])
+def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[str]:
+    """Yield conclusions about the last selection: rank changes, significance and violations."""
+    selection = tables["changes"][-1]["selection"]
+
+    def selected(name: str) -> list[Row]:
+        return [row for row in tables.get(name, ()) if row["selection"] == selection]
+
+    yield _conclude_changes(selected("changes"))
+    yield from _conclude_swaps(selected("changes"))
     if tables["tests"]:
-        yield from _tests([row for row in tables["tests"] if row["selection"] == last], resamples)
-    yield from _neighbors([r for r in tables.get("neighbors", ()) if r["selection"] == last])
+        yield from _conclude_tests(selected("tests"), resamples)
+    yield from conclude_neighbors(selected("neighbors"))
     if tables.get("disagreements"):
-        yield _violations(tables["disagreements"])
-        yield from _by_definition(tables["disagreements"])
+        yield _conclude_violations(tables["disagreements"])
+        yield from _explain_same_failures(tables["disagreements"])
     if "settings" in tables:
-        yield _settings(tables)
+        yield _conclude_settings(tables["settings"], tables["changes"])
 
 
-def of_selections(rows: Sequence[Row]) -> str:
-    """Say what changes by how settings are chosen."""
-    own: dict[str, list[Row]] = {}
-    for row in rows:
-        own.setdefault(row["selection"], []).append(row)
-    told = (
-        f"with settings chosen {how} {sum(row['changed'] for row in of)} of "
-        f"{sum(row['methods'] for row in of)} ranks and {sum(row['top_3_changes'] for row in of)} "
-        f"times the first three"
-        for how, of in own.items()
+def _total(rows: Sequence[Row], column: str) -> int:
+    return sum(row[column] for row in rows)
+
+
+def conclude_selections(rows: Sequence[Row]) -> str:
+    """Compare the changes between the selections of settings."""
+    groups = group_rows(rows, "selection")
+    counts = "; ".join(
+        f"with settings selected {selection}, {_total(group, 'changed')} of "
+        f"{_total(group, 'methods')} ranks change, and the first three methods in "
+        f"{counted(_total(group, 'top_3_changes'), 'study', 'studies')}"
+        for selection, group in groups.items()
     )
-    return (
-        f"Over {counted(len(rows) // len(own), 'study', 'studies')} there change {'; '.join(told)}."
-    )
+    return f"Over {counted(len(rows) // len(groups), 'study', 'studies')}: {counts}."
 
 
-def _changes(rows: Sequence[Row]) -> str:
-    total = sum(row["methods"] for row in rows)
-    changed = sum(row["changed"] for row in rows)
-    top, best = (sum(row[name] for row in rows) for name in ("top_3_changes", "best_changes"))
+def _conclude_changes(rows: Sequence[Row]) -> str:
     taus = [row["tau"] for row in rows]
     return (
-        f"From {BEFORE.title} to {AFTER.title} {changed} of {total} ranks change, by up to "
-        f"{max(row['largest_change'] for row in rows)}. The best method changes in {best} and the "
-        f"first three in {top} of {counted(len(rows), 'study', 'studies')}; Kendall's tau is "
-        f"{median(taus):.2f} in the median and {min(taus):.2f} at least."
+        f"From {FIRST_METRIC.title} to {SECOND_METRIC.title}, {_total(rows, 'changed')} of "
+        f"{_total(rows, 'methods')} ranks change, by at most "
+        f"{max(row['largest_change'] for row in rows)}. The best method changes in "
+        f"{_total(rows, 'best_changes')} and the first three in {_total(rows, 'top_3_changes')} of "
+        f"{counted(len(rows), 'study', 'studies')}. The median of Kendall's tau is "
+        f"{median(taus):.2f}, the minimum {min(taus):.2f}."
     )
 
 
-def _swaps(rows: Sequence[Row]) -> Iterator[str]:
-    if any("decided" not in row for row in rows):
+def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
+    if any("significant_swaps" not in row for row in rows):
         return
-    swaps, decided = (sum(row[name] for row in rows) for name in ("swaps", "decided"))
-    if swaps:
-        yield (
-            f"Of {counted(swaps, 'pair that changes', 'pairs that change')} places, the paired "
-            f"test is sure of either order in {decided}: "
-            + (
-                "only there do the metrics contradict each other beyond chance."
-                if decided
-                else "all of these changes may be chance in the test samples."
-            )
-        )
-
-
-def _tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
-    def summed(test: str, column: str) -> int:
-        return sum(row[column] for row in rows if row["test"] == test)
-
-    pairs = summed(PAIRED, "pairs")
-    found = {test: summed(test, "told_apart") for test in (UNADJUSTED, ADJUSTED, PAIRED)}
+    n_swaps, n_significant = _total(rows, "swaps"), _total(rows, "significant_swaps")
+    if not n_swaps:
+        return
+    conclusion = (
+        "Only in these pairs is the contradiction between the metrics significant."
+        if n_significant
+        else "All these changes may be random variation of the test samples."
+    )
     yield (
-        f"The literature's map, Wilcoxon's test over {resamples} bootstrap samples, tells "
-        f"{found[UNADJUSTED]} of {pairs} pairs apart ({found[ADJUSTED]} with Holm's adjustment); "
-        f"the paired test with Holm's adjustment tells {found[PAIRED]} apart. The first treats "
-        "resamples of one test set as independent: its p-values shrink with their number, whatever "
-        "the data say, and an adjustment does not mend that."
+        f"{n_significant} of {counted(n_swaps, 'swapped pair')} of methods are significantly "
+        f"different by both metrics (paired test). {conclusion}"
     )
-    if all("wrongly" in row for row in rows):
-        wrong = {test: summed(test, "wrongly") for test in found}
+
+
+def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
+    rows_by_test = group_rows(rows, "test")
+    tests = (UNADJUSTED, ADJUSTED, PAIRED)
+    significant = {test: _total(rows_by_test.get(test, ()), "significant") for test in tests}
+    yield (
+        f"Of {_total(rows_by_test.get(PAIRED, ()), 'pairs')} pairs, {significant[UNADJUSTED]} are "
+        f"significantly different by the test of the literature, Wilcoxon's test over {resamples} "
+        f"bootstrap samples ({significant[ADJUSTED]} with Holm's adjustment), and "
+        f"{significant[PAIRED]} by the paired test with Holm's adjustment. The first test treats "
+        "resamples of one test set as independent, so its p-values decrease with their number for "
+        "any data. An adjustment does not correct this."
+    )
+    if all("false_positives" in row for row in rows):
+        wrong = {test: _total(rows_by_test.get(test, ()), "false_positives") for test in tests}
+        n_different = _total(rows_by_test.get(PAIRED, ()), "truly_different")
         yield (
-            f"Here the truth is known: the literature's test is wrong in {wrong[UNADJUSTED]} of "
-            f"{found[UNADJUSTED]} pairs that it tells apart ({wrong[ADJUSTED]} of "
-            f"{found[ADJUSTED]} with Holm's adjustment), the paired test in {wrong[PAIRED]} of "
-            f"{found[PAIRED]}. It pays with pairs that it leaves open: "
-            f"{summed(PAIRED, 'really_apart')} truly differ."
+            "The true values are known here. The test of the literature has "
+            f"{wrong[UNADJUSTED]} false positives among {significant[UNADJUSTED]} significant "
+            f"pairs, {wrong[ADJUSTED]} of {significant[ADJUSTED]} with Holm's adjustment, and the "
+            f"paired test {wrong[PAIRED]} of {significant[PAIRED]}. Its power is lower: "
+            f"{n_different} pairs truly differ."
         )
 
 
-def _violations(rows: Sequence[Row]) -> str:
-    broken = [row for row in rows if row["violates_R2"]]
-    said = (
-        f"The metrics order {counted(len(rows), 'pair')} of methods of the same networks "
-        f"differently. In {len(broken)} of them {BEFORE.title} prefers the method that is nowhere "
-        "better by accuracy and AUROC and somewhere worse, which breaks R2"
+def _conclude_violations(rows: Sequence[Row]) -> str:
+    violations = [row for row in rows if row["violates_R2"]]
+    conclusion = (
+        f"The metrics rank {counted(len(rows), 'pair')} of methods of the same networks in "
+        f"opposite orders. In {len(violations)} of them, {FIRST_METRIC.title} prefers a method "
+        "that is worse by accuracy or AUROC and better by neither, which violates R2."
     )
-    if not broken:
-        return f"{said}."
-    few = [row["responsible"] for row in broken]
-    share = median(row["responsible"] / row["failures"] for row in broken)
+    if not violations:
+        return conclusion
+    n_responsible = median(row["responsible"] for row in violations)
+    share = median(row["responsible"] / row["failures"] for row in violations)
     return (
-        f"{said}. {counted(median(few), 'failure')} in the median, "
-        f"{100 * share:.1f} % of those there are, {'is' if median(few) == 1 else 'are'} enough to "
-        "turn it."
+        f"{conclusion} The median number of failures that cause the violation is "
+        f"{n_responsible:g}, {100 * share:.1f}% of all failures."
     )
 
 
-def _by_definition(rows: Sequence[Row]) -> Iterator[str]:
-    """Explain the violations of R2 that follow from equal failures, and are no finding."""
-    same = [row for row in rows if row["same_failures"]]
-    if same:
+def _explain_same_failures(rows: Sequence[Row]) -> Iterator[str]:
+    """Explain the violations of R2 that follow from equal failures."""
+    n_same = sum(row["same_failures"] for row in rows)
+    if n_same:
         yield (
-            f"{len(same)} of these {counted(len(rows), 'pair')} have the same failures and "
-            f"so the same accuracy. There {AFTER.title} orders methods as the failure AUROC does "
-            f"(Traub et al. 2024, eq. 7), so that every disagreement with {BEFORE.title} violates "
-            "R2: the number of violations among them is no finding, only the number of "
-            "disagreements is."
+            f"{n_same} of these {counted(len(rows), 'pair')} have the same failures and so the "
+            f"same accuracy. {SECOND_METRIC.title} then ranks methods like the failure AUROC "
+            f"(Traub et al. 2024, eq. 7), so every disagreement with {FIRST_METRIC.title} violates "
+            "R2. For these pairs, only the number of disagreements is informative."
         )
 
 
-def _neighbors(rows: Sequence[Row]) -> Iterator[str]:
-    """Count the neighbors in rank of which the literature's test prefers the lower one."""
+def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
+    """Count the pairs with adjacent mean ranks that the test of the literature contradicts."""
     if rows:
-        contradicting = sum(row["contradicts_rank"] for row in rows)
         yield (
-            f"In {contradicting} of {counted(len(rows), 'pair')} of methods with adjacent "
-            "mean ranks, the method with the worse mean rank is significantly better by the "
-            "literature's test on the same resamples, as the last paragraph of section 4.1 of "
-            "Traub et al. (2024) describes."
+            f"In {_total(rows, 'contradicts_rank')} of {counted(len(rows), 'pair')} of methods "
+            "with adjacent mean ranks, the method with the worse mean rank is significantly better "
+            "by the test of the literature on the same resamples, as the last paragraph of section "
+            "4.1 of Traub et al. (2024) describes."
         )
 
 
-def of_printed_top(rows: Sequence[Row], selection: str) -> str:
-    """Compare how often the first three change in print with what the paper says of resamples."""
-    own = [r for r in rows if r["selection"] == selection and r["study"].endswith(IID)]
-    moved = [row["study"].removesuffix(IID) for row in own if row["top_3_changes"]]
+def conclude_printed_top(rows: Sequence[Row], selection: str) -> str:
+    """Compare the changes of the first three methods in print with the text of the paper."""
+    iid_rows = [r for r in rows if r["selection"] == selection and r["study"].endswith(IID)]
+    changed = [row["study"].removesuffix(IID) for row in iid_rows if row["top_3_changes"]]
     return (
-        f"With settings chosen {selection}, the first three methods change on {len(moved)} of "
-        f"{len(own)} i.i.d. test sets ({', '.join(moved)}) by these ranks. Section 4.1 says "
-        f"{SAID_TO_CHANGE} of {len(own)}: there methods are ranked by their mean rank over "
-        "bootstrap resamples (figure 3), here by the test sets as they are (table 4)."
+        f"With settings selected {selection}, the first three methods change on {len(changed)} of "
+        f"{len(iid_rows)} i.i.d. test sets ({', '.join(changed)}) by these ranks. Section 4.1 "
+        f"states {N_CHANGES_IN_TEXT} of {len(iid_rows)}: there, methods are ranked by their mean "
+        "rank over bootstrap resamples (figure 3), here by their values on the test sets (table "
+        "4)."
     )
 
 
-def _settings(tables: Mapping[str, Sequence[Row]]) -> str:
-    chosen = tables["settings"]
-    if not chosen:
-        return "Both metrics choose the same settings on validation data for every method."
-    by = {
-        selection: sum(r["changed"] for r in tables["changes"] if r["selection"] == selection)
-        for selection in dict.fromkeys(row["selection"] for row in tables["changes"])
-    }
-    told = " and ".join(f"{count} with settings chosen {how}" for how, count in by.items())
-    named = listed([row["method"] for row in chosen], 5)
+def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
+    if not settings:
+        return "Both metrics select the same settings on validation data for every method."
+    counts = " and ".join(
+        f"{_total(group, 'changed')} with settings selected {selection}"
+        for selection, group in group_rows(changes, "selection").items()
+    )
+    methods = listed([row["method"] for row in settings], _MAX_LISTED)
     return (
-        f"{BEFORE.title} and {AFTER.title} choose other settings for "
-        f"{counted(len(chosen), 'method')} ({named}). Ranks that change: {told}."
+        f"{FIRST_METRIC.title} and {SECOND_METRIC.title} select different settings for "
+        f"{counted(len(settings), 'method')} ({methods}). Changed ranks: {counts}."
     )
 
 
-def true_ranks(rows: Sequence[Row]) -> Iterator[str]:
-    """Say how near the ranks come to the true ones, where these are known."""
-    if not rows or f"{TWO[0]}_true_rank" not in rows[0]:
+def conclude_true_ranks(rows: Sequence[Row]) -> Iterator[str]:
+    """Compare the ranks with the true ranks, if these are known."""
+    first, second = (f"{metric}_true_rank" for metric in METRIC_NAMES)
+    if not rows or first not in rows[0]:
         return
-    off = {
-        metric.title: sum(
+    n_different = sum(row[first] != row[second] for row in rows)
+    errors = []
+    for metric in (FIRST_METRIC, SECOND_METRIC):
+        total = sum(
             abs(row[f"{metric.name}_rank"] - row[f"{metric.name}_true_rank"]) for row in rows
         )
-        / len(rows)
-        for metric in (BEFORE, AFTER)
-    }
-    true = sum(row[f"{TWO[0]}_true_rank"] != row[f"{TWO[1]}_true_rank"] for row in rows)
-    told = " and ".join(f"{value:.1f} by {name}" for name, value in off.items())
+        errors.append(f"{total / len(rows):.1f} by {metric.title}")
     yield (
-        f"{true} of {len(rows)} true ranks differ between the metrics, so that the change is no "
-        f"chance of the samples. A rank found here is off from the true one by {told} on average."
+        f"{n_different} of {len(rows)} true ranks differ between the metrics, so the changes are "
+        "not only random variation of the samples. The mean absolute error of an estimated rank is "
+        f"{' and '.join(errors)}."
     )

@@ -1,100 +1,135 @@
-"""The figures of the rankings: changes everywhere, rankings side by side, and two tests."""
+"""Figures of the rankings: rank changes, rankings, significance maps and curves."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from abstain.evaluation.comparison import PairedDifference
 from abstain.plots.rank_changes import RankChange, RankChangesDisplay
 from abstain.plots.ranks import RankingChangeDisplay, RankingChangesDisplay
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.significance import SignificanceMapDisplay, SignificanceMapsDisplay
-from abstain_bench.studies.rankings.changes import AFTER, BEFORE, PAIRED, TWO, UNADJUSTED
+from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies.rankings.ranked_studies import (
+    FIRST_METRIC,
+    METRIC_NAMES,
+    PAIRED,
+    SECOND_METRIC,
+    UNADJUSTED,
+)
 
-#: Methods that a map with its p-values has room for, and those that a panel of many has.
-_MAPPED, _DRAWN = 12, 16
+#: Largest numbers of methods of a map with p-values, and of a panel in a figure of many.
+_MAX_MAP_METHODS, _MAX_PANEL_METHODS = 12, 16
 
-_NAMES: Final = f"{BEFORE.title} and {AFTER.title}"
+_METRIC_TITLES: Final = f"{FIRST_METRIC.title} and {SECOND_METRIC.title}"
 
-#: What stands beside a test.
-_SAID: Final = {UNADJUSTED: "as published: not valid", PAIRED: "valid"}
-
-Row = Mapping[str, Any]
+#: Validity of the tests.
+_VALIDITY: Final = {UNADJUSTED: "as published, not valid", PAIRED: "valid"}
 
 
 def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
-    """Draw the ranks of all methods in all studies by both metrics."""
-    own = [row for row in rows if row["selection"] == selection]
-    means: dict[str, list[float]] = {}
-    for row in own:
-        means.setdefault(row["method"], []).append(row[f"{AFTER.name}_rank"])
-    order = sorted(means, key=lambda method: sum(means[method]) / len(means[method]))
-    own = sorted(own, key=lambda row: order.index(row["method"]))
+    """Plot the ranks of all methods in all studies by both metrics."""
+    selected = [row for row in rows if row["selection"] == selection]
+    mean_ranks = {
+        method: sum(row[f"{SECOND_METRIC.name}_rank"] for row in group) / len(group)
+        for method, group in group_rows(selected, "method").items()
+    }
+    # Methods with equal means keep their order.
+    order = sorted(mean_ranks, key=lambda method: mean_ranks[method])
     cells = [
-        RankChange(row["method"], row["study"], *(row[f"{metric}_rank"] for metric in TWO))
-        for row in own
+        RankChange(row["method"], row["study"], *(row[f"{m}_rank"] for m in METRIC_NAMES))
+        for row in sorted(selected, key=lambda row: order.index(row["method"]))
     ]
-    how = f"; settings {selection}" if selection else ""
-    title = f"Ranks by {BEFORE.title} → {AFTER.title}{how}. Blue: better by {AFTER.title}"
-    return RankChangesDisplay(tuple(cells), title)
+    settings = f"; settings selected {selection}" if selection else ""
+    return RankChangesDisplay(
+        tuple(cells),
+        f"Ranks by {FIRST_METRIC.title} → {SECOND_METRIC.title}{settings}. Blue: better by "
+        f"{SECOND_METRIC.title}",
+    )
 
 
 def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
-    """Draw the rankings by both metrics, a panel a study; of many methods the first."""
-    resampled = all(f"{metric}_resampled_rank" in row for row in rows for metric in TWO)
-    kind = "resampled_rank" if resampled else "rank"
-    panels, most = {}, 0
-    for study in dict.fromkeys(row["study"] for row in rows):
-        own = [row for row in rows if row["study"] == study]
-        most = max(most, len(own))
-        kept = sorted(own, key=lambda row: min(row[f"{metric}_{kind}"] for metric in TWO))[:_DRAWN]
-        ranks = {r["method"]: (r[f"{TWO[0]}_{kind}"], r[f"{TWO[1]}_{kind}"]) for r in kept}
-        panels[study] = RankingChangeDisplay(*TWO, ranks, (), None)
-    by = "the mean rank over the resamples" if resampled else "the test sets as they are"
-    rest = "" if most <= _DRAWN else f"; of {most} methods the {_DRAWN} that either ranks first"
-    return RankingChangesDisplay(panels, f"Rankings by {_NAMES}, of {by}{rest}")
+    """Plot the rankings by both metrics, one panel for each study, of the best methods."""
+    has_resamples = all(
+        f"{metric}_resampled_rank" in row for row in rows for metric in METRIC_NAMES
+    )
+    suffix = "resampled_rank" if has_resamples else "rank"
+    first, second = (f"{metric}_{suffix}" for metric in METRIC_NAMES)
+    rows_by_study = group_rows(rows, "study")
+    panels = {}
+    for study, group in rows_by_study.items():
+        best = sorted(group, key=lambda row: min(row[first], row[second]))[:_MAX_PANEL_METHODS]
+        ranks = {row["method"]: (row[first], row[second]) for row in best}
+        panels[study] = RankingChangeDisplay(*METRIC_NAMES, ranks, (), None)
+    kind = "mean rank over the resamples" if has_resamples else "test sets"
+    title = f"Rankings by {_METRIC_TITLES} ({kind}){_restriction(rows_by_study.values())}"
+    return RankingChangesDisplay(panels, title)
 
 
-def maps_figure(
+def _restriction(groups: Iterable[Sequence[Row]]) -> str:
+    """Return a text about the methods that a panel omits."""
+    n_methods = max(map(len, groups), default=0)
+    if n_methods <= _MAX_PANEL_METHODS:
+        return ""
+    return f"; the best {_MAX_PANEL_METHODS} of {n_methods} methods"
+
+
+def study_maps_figure(
     rows: Sequence[Row], pairs: Sequence[Row], study: str, level: float
 ) -> SignificanceMapsDisplay | None:
-    """Draw what the literature's test and the paired one find in a study, by either metric."""
-    known = [row for row in rows if row["study"] == study]
-    maps = {
-        f"{metric.title}: {test} ({said})": made
-        for metric in (BEFORE, AFTER)
-        for test, said in _SAID.items()
-        if (made := _map(known, pairs, metric.name, test, level=level, most=_MAPPED))
-    }
-    rest = "" if len(known) <= _MAPPED else f", the first {_MAPPED} of {len(known)} methods"
-    title = f"Row better than column in {study}{rest}: two tests of the same numbers"
-    return SignificanceMapsDisplay(maps, title) if maps else None
+    """Plot the significant pairs of both tests in one study, by either metric."""
+    study_rows = [row for row in rows if row["study"] == study]
+    maps = {}
+    for metric in (FIRST_METRIC, SECOND_METRIC):
+        for test, validity in _VALIDITY.items():
+            significance = _significance_map(
+                study_rows, pairs, metric.name, test, level=level, max_methods=_MAX_MAP_METHODS
+            )
+            if significance is not None:
+                maps[f"{metric.title}: {test} ({validity})"] = significance
+    if not maps:
+        return None
+    restriction = ""
+    if len(study_rows) > _MAX_MAP_METHODS:
+        restriction = f", the best {_MAX_MAP_METHODS} of {len(study_rows)} methods"
+    title = f"Row better than column in {study}{restriction}: two tests of the same values"
+    return SignificanceMapsDisplay(maps, title)
 
 
-def every_map_figure(
+def all_maps_figure(
     rows: Sequence[Row], pairs: Sequence[Row], test: str, level: float
 ) -> SignificanceMapsDisplay | None:
-    """Draw what one test finds in every study, by either metric side by side."""
-    maps, most = {}, 0
-    for study in dict.fromkeys(row["study"] for row in rows):
-        known = [row for row in rows if row["study"] == study]
-        most = max(most, len(known))
-        for metric in (BEFORE, AFTER):
-            made = _map(known, pairs, metric.name, test, level=level, most=_DRAWN)
-            if made is not None:
-                maps[f"{study}, {metric.title}"] = made
-    rest = "" if most <= _DRAWN else f"; of {most} methods the first {_DRAWN}"
-    title = f"Row better than column: {test} ({_SAID[test]}){rest}"
-    return SignificanceMapsDisplay(maps, title) if maps else None
+    """Plot the significant pairs of one test in every study, by either metric."""
+    rows_by_study = group_rows(rows, "study")
+    maps = {}
+    for study, study_rows in rows_by_study.items():
+        for metric in (FIRST_METRIC, SECOND_METRIC):
+            significance = _significance_map(
+                study_rows, pairs, metric.name, test, level=level, max_methods=_MAX_PANEL_METHODS
+            )
+            if significance is not None:
+                maps[f"{study}, {metric.title}"] = significance
+    if not maps:
+        return None
+    restriction = _restriction(rows_by_study.values())
+    return SignificanceMapsDisplay(
+        maps, f"Row better than column: {test} ({_VALIDITY[test]}){restriction}"
+    )
 
 
-def _map(
-    rows: Sequence[Row], pairs: Sequence[Row], metric: str, test: str, *, level: float, most: int
+def _significance_map(
+    rows: Sequence[Row],
+    pairs: Sequence[Row],
+    metric: str,
+    test: str,
+    *,
+    level: float,
+    max_methods: int,
 ) -> SignificanceMapDisplay | None:
-    """Draw one test by one metric in one study; methods stand in the order of their values."""
-    first = sorted(rows, key=lambda row: row[f"{AFTER.name}"])[:most]
-    methods = [row["method"] for row in sorted(first, key=lambda row: row[metric])]
-    study = rows[0]["study"]
-    own = [
+    """Plot one test by one metric in one study, with methods in the order of their values."""
+    best = sorted(rows, key=lambda row: row[SECOND_METRIC.name])[:max_methods]
+    methods = [row["method"] for row in sorted(best, key=lambda row: row[metric])]
+    key = (rows[0]["study"], metric, test)
+    differences = [
         PairedDifference(
             metric,
             (),
@@ -102,27 +137,31 @@ def _map(
             row["second"],
             0.0,
             p_value=row["p_value"],
-            adjusted=row["p_value" if test == UNADJUSTED else "adjusted"],
+            adjusted=row["p_value" if test == UNADJUSTED else "adjusted_p_value"],
             better=row["better"],
             test=test,
             valid=test == PAIRED,
         )
         for row in pairs
-        if (row["study"], row["metric"], row["test"]) == (study, metric, test)
+        if (row["study"], row["metric"], row["test"]) == key
         and {row["first"], row["second"]} <= set(methods)
     ]
-    return SignificanceMapDisplay(tuple(methods), tuple(own), level) if own else None
+    if not differences:
+        return None
+    return SignificanceMapDisplay(tuple(methods), tuple(differences), level)
 
 
 def curves_figure(curves: Sequence[Row]) -> SeriesDisplay:
-    """Draw the curves of two methods that the metrics order differently, the better one first."""
+    """Plot the curves of two methods that the metrics rank in opposite orders."""
     series = []
     for row in curves:
-        generalized = [c * r for c, r in zip(row["coverage"], row["risk"], strict=True)]
-        for panel, y in (("Selective risk", row["risk"]), ("Generalized risk", generalized)):
-            points = tuple(row["coverage"]), tuple(y)
-            series.append(Series(row["method"], *points, panel=panel))
+        coverage, risk = tuple(row["coverage"]), tuple(row["risk"])
+        generalized_risk = tuple(c * r for c, r in zip(coverage, risk, strict=True))
+        series.append(Series(row["method"], coverage, risk, panel="Selective risk"))
+        series.append(Series(row["method"], coverage, generalized_risk, panel="Generalized risk"))
     better, worse = (row["method"] for row in curves)
-    study = curves[0]["study"]
-    title = f"{AFTER.title} prefers {better}, {BEFORE.title} {worse}: {study}, first run"
-    return SeriesDisplay(tuple(series), title, "Coverage (share accepted)", "", log_x=False)
+    title = (
+        f"{SECOND_METRIC.title} prefers {better}, {FIRST_METRIC.title} {worse}: "
+        f"{curves[0]['study']}, first run"
+    )
+    return SeriesDisplay(tuple(series), title, "Coverage", "", log_x=False)

@@ -1,8 +1,8 @@
-"""A folder of benchmark runs: its methods on one study after the other, and its samples."""
+"""A folder of benchmark runs: comparisons of its methods in each study, and its samples."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -21,8 +21,8 @@ from abstain.evaluation.comparison import (
     join_tables,
 )
 from abstain.metrics import Metric
-from abstain.plots.pictures import Picture
-from abstain_bench.data.images import levels_of
+from abstain.plots.image_grid import LabeledImage
+from abstain_bench.data.images import to_gray_levels
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
@@ -34,221 +34,252 @@ from abstain_bench.results.scope import (
 from abstain_bench.results.studies import averaged
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study, studies_of
-from abstain_bench.studies.rankings.changes import AFTER, BEFORE, OWN, SHARED, TWO, RankedStudies
+from abstain_bench.studies._tables import Row
+from abstain_bench.studies.rankings.ranked_studies import (
+    COMMON_SELECTION,
+    FIRST_METRIC,
+    METRIC_NAMES,
+    SECOND_METRIC,
+    SEPARATE_SELECTION,
+    RankedStudies,
+)
 
-#: The runs of each method by seed.
-_Runs = Mapping[str, Mapping[int, Run]]
+#: Runs of each method by seed.
+_RunsByMethod = Mapping[str, Mapping[int, Run]]
+
+#: Exposure, index, label and panel of an image.
+ImageRequest = tuple[str, int, str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class RankedFolder:
-    """What a folder of runs says of two metrics."""
+    """A folder of runs whose methods are ranked by two metrics."""
 
     store: Store
     plan: Plan
     methods: Sequence[str] | None = None
-    names: Sequence[str] | None = None
+    study_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.store.tested_runs:
-            where = str(self.store.folder)
             raise InputError(
-                f"no run of {where!r} was tested; continue it with `abstain benchmark run`"
+                f"no run of {str(self.store.folder)!r} was tested; continue it with "
+                "`abstain benchmark run`"
             )
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """The studies that were asked for, or those of the main table."""
-        asked = self.names
-        if asked is None:
-            asked = [s.name for s in studies_of(self.store.exposures) if s.headline]
-        return {study.name: study for study in select_studies(self.store, asked)}
+        """The requested studies, by default those of the main table."""
+        names = self.study_names
+        if names is None:
+            names = [study.name for study in studies_of(self.store.exposures) if study.headline]
+        return {study.name: study for study in select_studies(self.store, names)}
 
     @cached_property
-    def best(self) -> dict[str, tuple[SelectedSetting, ...]]:
-        """The settings of the methods that are best on validation data, by metric."""
-        every = select_methods(select_settings(self.store, TWO), self.methods)
-        return {metric: tuple(one for one in every if one.metric == metric) for metric in TWO}
+    def settings_by_metric(self) -> dict[str, tuple[SelectedSetting, ...]]:
+        """Settings of the methods that are best on validation data, by metric."""
+        settings = select_methods(select_settings(self.store, METRIC_NAMES), self.methods)
+        return {
+            metric: tuple(setting for setting in settings if setting.metric == metric)
+            for metric in METRIC_NAMES
+        }
 
     @cached_property
-    def chosen(self) -> list[dict[str, Any]]:
-        """The methods whose settings differ by the two metrics, with both."""
-        found = {one.method: {BEFORE.name: one} for one in self.best[BEFORE.name]}
-        for one in self.best[AFTER.name]:
-            found.setdefault(one.method, {})[AFTER.name] = one
-        rows = (_row(method, own) for method, own in found.items())
-        return [row for row in rows if len(set(row.values())) == 1 + len(TWO)]
+    def different_settings(self) -> list[dict[str, Any]]:
+        """Methods for which the metrics select different settings, with both settings."""
+        labels: dict[str, dict[str, str]] = {}
+        for metric, settings in self.settings_by_metric.items():
+            for setting in settings:
+                label = " ".join(filter(None, (setting.arm, setting.setting)))
+                labels.setdefault(setting.method, {})[metric] = label
+        first, second = METRIC_NAMES
+        return [
+            {"method": method, **{f"selected_by_{m}": by_metric[m] for m in METRIC_NAMES}}
+            for method, by_metric in labels.items()
+            if by_metric[first] != by_metric[second]
+        ]
 
     def digest(self) -> str:
-        """Return a hash of all that the runs say, whenever and wherever they were made."""
-        files = dict.fromkeys(
-            [
-                name
-                for kept in self.store.stored_runs
-                for name in (kept.validation_file, kept.test_file)
-                if name
-            ]
-            + [path for one in self.store.added_methods for path in one.stored.values()]
-        )
-        said = {
-            "runs": [asdict(kept) for kept in self.store.stored_runs],
+        """Return a hash of the results of the runs, without times and paths."""
+        result_files = [
+            name
+            for run in self.store.stored_runs
+            for name in (run.validation_file, run.test_file)
+            if name
+        ]
+        for method in self.store.added_methods:
+            result_files += method.stored.values()
+        content = {
+            "runs": [asdict(run) for run in self.store.stored_runs],
             "exposures": [asdict(exposure) for exposure in self.store.exposures],
             "classes": list(self.store.classes),
-            "files": {name: input_sha256(self.store.folder / name) for name in files},
+            "files": {
+                name: input_sha256(self.store.folder / name) for name in dict.fromkeys(result_files)
+            },
         }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     # -------------------------------------------------------------------------- one study
-    def ranked(self, name: str) -> list[RankedStudies]:
-        """Return the rankings in a study by either choice of settings; one where both are alike.
+    def rank_study(self, name: str) -> list[RankedStudies]:
+        """Return the rankings in a study by each selection of settings.
 
-        With shared settings both metrics are of the same networks and of the same resamples.
+        With the common selection, both metrics use the same networks and the same resamples. If
+        both metrics select the same settings, it is the only one.
         """
         study = self.studies[name]
-        samples = _Samples(self.store, study)
-        units = samples.units(self.best[AFTER.name])
-        if not units:
+        samples = _StudyRuns(self.store, study)
+        common_settings = self.settings_by_metric[SECOND_METRIC.name]
+        runs = samples.load_runs(common_settings)
+        if not runs:
             return []
-        both = self._by(samples, units, self.best[AFTER.name], (BEFORE, AFTER))
-        shared = RankedStudies(SHARED, both, {} if study.parts else {name: partial(list, units)})
-        if not self.chosen:
-            return [shared]
-        own = samples.units(self.best[BEFORE.name])
-        first = self._by(samples, own, self.best[BEFORE.name], (BEFORE,))
-        return [RankedStudies(OWN, {**both, **first}), shared]
+        common = self._compare(samples, runs, common_settings, (FIRST_METRIC, SECOND_METRIC))
+        loaders: dict[str, Callable[[], list[ScoredRun]]] = {}
+        if not study.parts:
+            loaders[name] = partial(list, runs)
+        ranked = RankedStudies(COMMON_SELECTION, common, loaders)
+        if not self.different_settings:
+            return [ranked]
+        first_settings = self.settings_by_metric[FIRST_METRIC.name]
+        first_runs = samples.load_runs(first_settings)
+        first = self._compare(samples, first_runs, first_settings, (FIRST_METRIC,))
+        return [RankedStudies(SEPARATE_SELECTION, {**common, **first}), ranked]
 
-    def _by(
+    def _compare(
         self,
-        samples: "_Samples",
-        units: Sequence[ScoredRun],
-        chosen: Sequence[SelectedSetting],
+        samples: "_StudyRuns",
+        runs: Sequence[ScoredRun],
+        settings: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
         """Return the comparison by each metric."""
         if samples.study.parts:
-            each, headline = samples.parts(chosen), samples.study.headline
-            parts = [averaged(each, m, self.plan, headline=headline).part for m in metrics]
-            found = zip(metrics, parts, strict=True)
-            return {metric.name: self._joined(part, [metric]) for metric, part in found}
-        whole = self._joined(compare_data(units, metrics, self.plan), metrics)
-        return {metric.name: whole for metric in metrics}
+            runs_by_part = samples.load_parts(settings)
+            is_headline = samples.study.headline
+            comparisons = {}
+            for metric in metrics:
+                average = averaged(runs_by_part, metric, self.plan, headline=is_headline)
+                comparisons[metric.name] = self._to_comparison(average.part, [metric])
+            return comparisons
+        comparison = self._to_comparison(compare_data(runs, metrics, self.plan), metrics)
+        return {metric.name: comparison for metric in metrics}
 
-    def _joined(self, part: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
-        methods = part.sampled[0].methods
-        together = ComparisonTables()
-        return join_tables([part], together, self.plan, metrics=metrics, methods=methods, notes=())
+    def _to_comparison(self, data: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
+        methods = data.sampled[0].methods
+        tables = ComparisonTables()
+        return join_tables([data], tables, self.plan, metrics=metrics, methods=methods, notes=())
 
-    # ------------------------------------------------------------------------- its samples
-    def place(self, study: str, row: int) -> tuple[str, int]:
-        """Return the exposure that a sample of a study is from, and its place there."""
-        known = self.studies[study]
-        sizes = [self._size(key) for key in known.exposures]
+    # -------------------------------------------------------------------------- samples
+    def locate(self, study_name: str, row: int) -> tuple[str, int]:
+        """Return the exposure of a sample of a study, and its index there."""
+        exposures = self.studies[study_name].exposures
+        sizes = [self._exposure_size(key) for key in exposures]
         ends = np.cumsum(sizes)
-        part = int(np.searchsorted(ends, row, side="right"))
-        return known.exposures[part], row - int(ends[part] - sizes[part])
+        position = int(np.searchsorted(ends, row, side="right"))
+        return exposures[position], row - int(ends[position] - sizes[position])
 
-    def _size(self, exposure: str) -> int:
+    def _exposure_size(self, exposure: str) -> int:
         return int(self.store.scores(self.store.tested_runs[0], exposure).n)
 
-    def named(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Name the sample of a row by its exposure and place, and its class."""
-        exposure, place = self.place(row["study"], int(row["sample"]))
-        return {**row, "sample": f"{exposure} {place}", "label": self.label(int(row["label"]))}
+    def with_sample_name(self, row: Row) -> dict[str, Any]:
+        """Replace the sample of a row by its exposure and index, and the label by its name."""
+        exposure, index = self.locate(row["study"], int(row["sample"]))
+        class_name = self.class_name(int(row["label"]))
+        return {**row, "sample": f"{exposure} {index}", "label": class_name}
 
-    def label(self, index: int) -> str:
+    def class_name(self, index: int) -> str:
         """Return the name of a class."""
         if index < 0:
             return "a new class"
-        known = index < len(self.store.classes)
-        return f"“{self.store.classes[index]}”" if known else f"class {index}"
+        if index < len(self.store.classes):
+            return f"“{self.store.classes[index]}”"
+        return f"class {index}"
 
-    def pictures(self, wanted: Sequence[tuple[str, int, str, str]]) -> tuple[list[Picture], str]:
-        """Return pictures by exposure and place, with their words and rows; or why there are none.
+    def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
+        """Return the requested images, or the reason why there are none.
 
-        Each exposure is made once more from the data of the task, which takes seconds.
+        Each exposure is generated again from the data of the task, which takes seconds.
         """
-        config = self.store.config
-        task, folder = (str(_asked(config, name)) for name in ("task", "folder"))
-        # The rows are of what was taken of the files, changed as it was.
-        data, variation = (_asked(config, name) or None for name in ("data", "variation"))
+        task, folder, data, variation = (
+            _config_value(self.store.config, name)
+            for name in ("task", "folder", "data", "variation")
+        )
         try:
             from abstain_bench.runs.loaded_task import load_task
             from abstain_bench.runs.tasks import Sizes
 
-            own = load_task(task, folder, None if data is None else Sizes(**data), variation)
+            sizes = Sizes(**data) if data else None
+            task_data = load_task(str(task), str(folder), sizes, variation or None)
         except (AbstainError, ImportError, KeyError) as error:
-            return [], f"the pictures of the runs cannot be made again: {error}"
-        known = {exposure.key: exposure for exposure in own.task_images.exposures}
-        found = []
-        for key, place, about, row in wanted:
-            if key in known:
-                seen, how = own.exposure_images(known[key]).images[place], own.preprocessing
-                levels = levels_of(seen, how.mean, how.std)
-                found.append(Picture(f"{key} {place}", about, levels, row))
-        return found, "" if found else f"the task {task!r} has none of these exposures"
+            return [], f"the images of the runs cannot be generated again: {error}"
+        exposures = {exposure.key: exposure for exposure in task_data.task_images.exposures}
+        preprocessing = task_data.preprocessing
+        images = []
+        for key, index, label, panel in requests:
+            if key in exposures:
+                pixels = task_data.exposure_images(exposures[key]).images[index]
+                levels = to_gray_levels(pixels, preprocessing.mean, preprocessing.std)
+                images.append(LabeledImage(f"{key} {index}", label, levels, panel))
+        return images, "" if images else f"the task {task!r} has none of these exposures"
 
 
-class _Samples:
-    """The samples of one study, a unit a seed."""
+class _StudyRuns:
+    """The scored runs of one study, one for each seed."""
 
     def __init__(self, store: Store, study: Study) -> None:
         self.store, self.study = store, study
-        self._reading = StoredScores(store, [study])
+        self._scores = StoredScores(store, [study])
 
-    def units(self, chosen: Sequence[SelectedSetting]) -> list[ScoredRun]:
-        """Return the methods, each with its settings, on all samples."""
-        whole, runs = self._read(chosen)
-        if whole is None:
+    def load_runs(self, settings: Sequence[SelectedSetting]) -> list[ScoredRun]:
+        """Return the methods with these settings on all samples."""
+        samples, runs = self._load(settings)
+        if samples is None:
             return []
-        return [whole.unit(seed, own) for seed, own in _by_seed(runs).items()]
+        return [samples.unit(seed, methods) for seed, methods in _group_by_seed(runs).items()]
 
-    def parts(self, chosen: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
-        """Return the units of each seed on the parts whose numbers are averaged."""
-        whole, runs = self._read(chosen)
-        known = {one.name: one for one in studies_of(self.store.exposures)}
-        parts, first = [], 0
-        if whole is None:
+    def load_parts(self, settings: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
+        """Return for each seed the methods on the parts whose metrics are averaged."""
+        samples, runs = self._load(settings)
+        if samples is None:
             return []
-        run = next(iter(next(iter(runs.values())).values()))
-        for part in (known[name] for name in self.study.parts):
-            last = first + sum(own.n for own in self._reading.parts(part, run))
-            parts.append(whole.part(part, slice(first, last)))
-            first = last
+        studies = {study.name: study for study in studies_of(self.store.exposures)}
+        any_method = next(iter(runs.values()))
+        any_run = next(iter(any_method.values()))
+        parts, start = [], 0
+        for part in (studies[name] for name in self.study.parts):
+            stop = start + sum(scores.n for scores in self._scores.parts(part, any_run))
+            parts.append(samples.part(part, slice(start, stop)))
+            start = stop
         return [
-            [part.unit(seed, own, named=self.study) for part in parts]
-            for seed, own in _by_seed(runs).items()
+            [part.unit(seed, methods, named=self.study) for part in parts]
+            for seed, methods in _group_by_seed(runs).items()
         ]
 
-    def _read(self, chosen: Sequence[SelectedSetting]) -> tuple[StudySamples | None, _Runs]:
-        """Return the samples, and the runs of the methods that have numbers for all seeds."""
-        runs = select_comparable_runs(chosen, self._reading, self.study).runs
-        every = {run.name: run for own in runs.values() for run in own.values()}
-        if not every:
+    def _load(
+        self, settings: Sequence[SelectedSetting]
+    ) -> tuple[StudySamples | None, _RunsByMethod]:
+        """Return the samples, and the runs of the methods with scores for all seeds."""
+        runs = select_comparable_runs(settings, self._scores, self.study).runs
+        distinct_runs = {run.name: run for by_seed in runs.values() for run in by_seed.values()}
+        if not distinct_runs:
             return None, {}
-        read = self._reading.study(self.study, every.values())
-        calibrators = Calibrators(self._reading)
-        samples = StudySamples(self.study, read, calibrators, len(self.store.classes))
-        there = {
-            method: own
-            for method, own in runs.items()
-            if not any(samples.missing(run, method) for run in own.values())
+        scores = self._scores.study(self.study, distinct_runs.values())
+        calibrators = Calibrators(self._scores)
+        samples = StudySamples(self.study, scores, calibrators, len(self.store.classes))
+        complete = {
+            method: by_seed
+            for method, by_seed in runs.items()
+            if not any(samples.missing(run, method) for run in by_seed.values())
         }
-        return (samples, there) if there else (None, {})
+        return (samples, complete) if complete else (None, {})
 
 
-def _by_seed(runs: _Runs) -> dict[int, dict[str, Run]]:
+def _group_by_seed(runs: _RunsByMethod) -> dict[int, dict[str, Run]]:
     seeds = next(iter(runs.values()))
-    return {seed: {method: own[seed] for method, own in runs.items()} for seed in seeds}
+    return {seed: {method: by_seed[seed] for method, by_seed in runs.items()} for seed in seeds}
 
 
-def _row(method: str, own: Mapping[str, SelectedSetting]) -> dict[str, Any]:
-    """Return the settings that a method has by each metric."""
-    said = {m: " ".join(filter(None, (own[m].arm, own[m].setting))) for m in TWO}
-    return {"method": method, **{f"chosen_by_{metric}": words for metric, words in said.items()}}
-
-
-def _asked(config: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of the configuration, in its table or not; empty where there is none."""
-    inner = config.get("benchmark")
-    found = inner.get(name) if isinstance(inner, Mapping) else None
-    return found or config.get(name, "")
+def _config_value(config: Mapping[str, Any], name: str) -> Any:
+    """Return an entry of the configuration or of its table `benchmark`; "" if missing."""
+    benchmark = config.get("benchmark")
+    value = benchmark.get(name) if isinstance(benchmark, Mapping) else None
+    return value or config.get(name, "")

@@ -1,8 +1,8 @@
-"""Methods of which the true AURC and AUGRC are known, on the same simulated samples.
+"""Simulated methods with known true AURC and AUGRC, on the same samples.
 
-A success has the score N(separation, 1), a failure N(0, 1), or with a small chance, such as that
-its label is wrong, a score as high as the best successes. Methods share the failures and a part of
-the noise.
+A success has the score N(separation, 1) and a failure N(0, 1). With a small probability, for
+example because its label is wrong, a failure has a score as high as the best successes. Methods
+share the failures and a part of the noise.
 """
 
 from collections.abc import Sequence
@@ -20,28 +20,28 @@ from abstain.evaluation.comparison import ScoredRun
 from abstain.evaluation.comparison.runs import SplitRoles, score_runs
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, Split
-from abstain_bench.studies.rankings.changes import TWO, RankedStudies
+from abstain_bench.studies.rankings.ranked_studies import METRIC_NAMES, RankedStudies
 
-#: What two methods have in common of the noise of a sample: the correlation of their scores.
-_COMMON: Final = 0.7
+#: Correlation of the noise of two methods.
+_NOISE_CORRELATION: Final = 0.7
 
-#: By how much a failure that is taken for a success lies above the mean success.
-_LIFT: Final = 1.5
+#: Distance of the score of a confident failure above the mean score of successes.
+_CONFIDENT_FAILURE_SHIFT: Final = 1.5
 
-#: Thresholds at which the true selective risk is summed up, and how far out they go.
-_STEPS, _FAR = 40_001, 9.0
+#: Number of thresholds for the integral of the selective risk, and its range in SD.
+_N_STEPS, _RANGE = 40_001, 9.0
 
 
 @dataclass(frozen=True)
 class SimulatedMethod:
-    """The law of a score.
+    """Distribution of a confidence score.
 
     Attributes
     ----------
     separation : float
-        How far successes lie above failures, in standard deviations.
-    trusted : float
-        The share of the failures whose score is as high as that of the best successes.
+        Difference of the mean scores of successes and failures, in standard deviations.
+    confident_share : float
+        Share of the failures whose score is as high as that of the best successes.
 
     Examples
     --------
@@ -50,52 +50,60 @@ class SimulatedMethod:
     """
 
     separation: float
-    trusted: float = 0.0
+    confident_share: float = 0.0
 
     def areas(self, risk: float) -> dict[str, np.float64]:
-        """Return the true areas at a share of failures, by the names of the metrics.
+        """Compute the true areas for a failure rate, by the names of the metrics.
 
-        AUGRC in closed form, (1 - AUROC) R (1 - R) + R²/2; AURC by Simpson's rule.
+        AUGRC has the closed form (1 - AUROC) R (1 - R) + R²/2. AURC is an integral by Simpson's
+        rule.
         """
-        d, q = self.separation, self.trusted
-        auroc = (1 - q) * special.ndtr(d / sqrt(2)) + q * special.ndtr(-_LIFT / sqrt(2))
-        at = np.linspace(-_FAR, d + _LIFT + _FAR, _STEPS)
-        failed = risk * ((1 - q) * special.ndtr(-at) + q * special.ndtr(d + _LIFT - at))
-        accepted = failed + (1 - risk) * special.ndtr(d - at)
-        density = risk * ((1 - q) * _density(at) + q * _density(at - d - _LIFT))
-        density += (1 - risk) * _density(at - d)
-        weight = np.where(np.arange(_STEPS) % 2, 4.0, 2.0)
-        weight[[0, -1]] = 1.0
-        step = at[1] - at[0]
-        selective = np.sum(weight * density * failed / accepted) * step / 3
-        generalized = (1 - auroc) * risk * (1 - risk) + risk**2 / 2
-        return dict(zip(TWO, (selective, np.float64(generalized)), strict=True))
+        d, q, shift = self.separation, self.confident_share, _CONFIDENT_FAILURE_SHIFT
+        auroc = (1 - q) * special.ndtr(d / sqrt(2)) + q * special.ndtr(-shift / sqrt(2))
+        threshold = np.linspace(-_RANGE, d + shift + _RANGE, _N_STEPS)
+        usual_failures = (1 - q) * special.ndtr(-threshold)
+        confident_failures = q * special.ndtr(d + shift - threshold)
+        generalized_risk = risk * (usual_failures + confident_failures)
+        coverage = generalized_risk + (1 - risk) * special.ndtr(d - threshold)
+        failure_density = (1 - q) * _density(threshold) + q * _density(threshold - d - shift)
+        density = risk * failure_density + (1 - risk) * _density(threshold - d)
+        simpson_weight = np.where(np.arange(_N_STEPS) % 2, 4.0, 2.0)
+        simpson_weight[[0, -1]] = 1.0
+        step = threshold[1] - threshold[0]
+        aurc = np.sum(simpson_weight * density * generalized_risk / coverage) * step / 3
+        augrc = (1 - auroc) * risk * (1 - risk) + risk**2 / 2
+        return dict(zip(METRIC_NAMES, (aurc, np.float64(augrc)), strict=True))
 
     def scores(
-        self, failed: FloatArray, common: FloatArray, rng: np.random.Generator
+        self, is_failure: FloatArray, common_noise: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw the scores of samples of which some fail, and whose noise is known in part."""
-        own = rng.standard_normal(failed.size)
-        noise = sqrt(_COMMON) * common + sqrt(1 - _COMMON) * own
-        trusted = (failed > 0) & (rng.random(failed.size) < self.trusted)
-        high = self.separation + _LIFT * trusted
-        return np.asarray(noise + np.where((failed > 0) & ~trusted, 0.0, high))
+        """Draw the scores of samples, given the failures and the common part of the noise."""
+        method_noise = rng.standard_normal(is_failure.size)
+        noise = (
+            sqrt(_NOISE_CORRELATION) * common_noise + sqrt(1 - _NOISE_CORRELATION) * method_noise
+        )
+        is_random_confident = rng.random(is_failure.size) < self.confident_share
+        is_confident_failure = (is_failure > 0) & is_random_confident
+        high_mean = self.separation + _CONFIDENT_FAILURE_SHIFT * is_confident_failure
+        is_usual_failure = (is_failure > 0) & ~is_confident_failure
+        return np.asarray(noise + np.where(is_usual_failure, 0.0, high_mean))
 
 
-#: Three methods of one law, whose differences are chance; others that are better and worse; and
-#: some that order better but for a few failures, which AURC and AUGRC weigh differently.
+#: Three methods of the same distribution, whose differences are random; methods that are better or
+#: worse; and methods with a better ranking except for a few confident failures, which AURC and
+#: AUGRC weight differently.
 METHODS: Final = {
-    "same law 1": SimulatedMethod(1.6),
-    "same law 2": SimulatedMethod(1.6),
-    "same law 3": SimulatedMethod(1.6),
-    "blunter": SimulatedMethod(1.5),
-    "sharper": SimulatedMethod(1.8),
-    "sharper, trusts 1 %": SimulatedMethod(1.8, 0.01),
-    "sharper, trusts 3 %": SimulatedMethod(1.9, 0.03),
-    "sharpest, trusts 6 %": SimulatedMethod(2.1, 0.06),
+    "same distribution 1": SimulatedMethod(1.6),
+    "same distribution 2": SimulatedMethod(1.6),
+    "same distribution 3": SimulatedMethod(1.6),
+    "worse": SimulatedMethod(1.5),
+    "better": SimulatedMethod(1.8),
+    "better, 1% confident": SimulatedMethod(1.8, 0.01),
+    "better, 3% confident": SimulatedMethod(1.9, 0.03),
+    "best, 6% confident": SimulatedMethod(2.1, 0.06),
 }
 
-#: The data sets and their shares of failures.
+#: Failure rates of the data sets.
 RISKS: Final = {"easy": 0.05, "usual": 0.12, "hard": 0.3, "shifted": 0.5}
 
 
@@ -103,37 +111,43 @@ def _density(x: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-x * x / 2) / sqrt(2 * np.pi))
 
 
-def simulated(*, n: int, resamples: int, level: float, seed: int) -> list[RankedStudies]:
+def simulate_rankings(*, n: int, resamples: int, level: float, seed: int) -> list[RankedStudies]:
     """Rank the methods on one sample of each data set."""
-    streams = as_generator(seed).spawn(len(RISKS))
-    parts: dict[Split, Predictions] = {
-        (("study", name),): _drawn(risk, n, rng)
-        for (name, risk), rng in zip(RISKS.items(), streams, strict=True)
+    generators = as_generator(seed).spawn(len(RISKS))
+    datasets: dict[Split, Predictions] = {
+        (("study", name),): _simulate_predictions(risk, n, rng)
+        for (name, risk), rng in zip(RISKS.items(), generators, strict=True)
     }
     comparison = compare(
-        parts,
-        metrics=TWO,
+        datasets,
+        metrics=METRIC_NAMES,
         level=level,
         bootstrap=resamples,
         rng=seed,
         published_test=True,
         bands=False,
     )
-    truth = {
+    true_values = {
         (name, metric): {m: float(method.areas(risk)[metric]) for m, method in METHODS.items()}
         for name, risk in RISKS.items()
-        for metric in TWO
+        for metric in METRIC_NAMES
     }
-    units = {dict(split)["study"]: partial(_units, split, part) for split, part in parts.items()}
-    return [RankedStudies("", dict.fromkeys(TWO, comparison), units, truth)]
+    load_runs = {
+        dict(split)["study"]: partial(_score_runs, split, predictions)
+        for split, predictions in datasets.items()
+    }
+    comparisons = dict.fromkeys(METRIC_NAMES, comparison)
+    return [RankedStudies("", comparisons, load_runs, true_values)]
 
 
-def _drawn(risk: float, n: int, rng: np.random.Generator) -> Predictions:
-    failed = (rng.random(n) < risk).astype(np.float64)
-    common = rng.standard_normal(n)
-    scores = {name: method.scores(failed, common, rng) for name, method in METHODS.items()}
-    return Predictions(confidence=scores, loss=failed)
+def _simulate_predictions(risk: float, n: int, rng: np.random.Generator) -> Predictions:
+    is_failure = (rng.random(n) < risk).astype(np.float64)
+    common_noise = rng.standard_normal(n)
+    scores = {
+        name: method.scores(is_failure, common_noise, rng) for name, method in METHODS.items()
+    }
+    return Predictions(confidence=scores, loss=is_failure)
 
 
-def _units(split: Split, part: Predictions) -> Sequence[ScoredRun]:
-    return score_runs({split: part}, SplitRoles(None, None))
+def _score_runs(split: Split, predictions: Predictions) -> Sequence[ScoredRun]:
+    return score_runs({split: predictions}, SplitRoles(None, None))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison
-from abstain.plots.bands import whole
+from abstain.plots.bands import has_simultaneous_band
 from abstain.plots.formatting import (
     SIMULATION_ASSUMPTION,
     capitalize_first,
@@ -288,7 +288,7 @@ def _curve_boxes(result: MetricResult, kind: str, view: DetailView) -> Iterator[
 
 def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...]]:
     """Yield a few evenly spaced points of a risk-coverage band."""
-    has_simultaneous = whole(band)
+    has_simultaneous = has_simultaneous_band(band)
     step = max(len(band.coverage) // _MAX_POINTS, 1)
     # From the right, so that full coverage is included.
     for i in reversed(range(len(band.coverage) - 1, -1, -step)):
@@ -306,7 +306,7 @@ def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, 
 def _band_notes(bands: Sequence[RiskCoverageBand]) -> list[str]:
     min_coverage = max(band.simultaneous_from for band in bands)
     notes = []
-    if not any(whole(band).any() for band in bands):
+    if not any(has_simultaneous_band(band).any() for band in bands):
         notes.append(f"A simultaneous band needs a coverage of at least {min_coverage:.2g}.")
     elif min_coverage:
         notes.append(f"The simultaneous band starts at a coverage of {min_coverage:.2g}.")

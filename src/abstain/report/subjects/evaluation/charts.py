@@ -14,7 +14,7 @@ from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import ScoreCurves
 from abstain.plots.formatting import format_percent
-from abstain.plots.style import BINS, dash, variable
+from abstain.plots.style import RELIABILITY_TITLES, css_variable, dash_pattern
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.typing import Array
 
@@ -242,12 +242,12 @@ class _Axes:
     @property
     def color(self) -> Json:
         """Colors of the scores."""
-        return self._score_channel([variable(i) for i in range(len(self.scores))])
+        return self._score_channel([css_variable(i) for i in range(len(self.scores))])
 
     @property
     def dashes(self) -> Json:
         """Dashes of the scores."""
-        return self._score_channel([dash(i) for i in range(len(self.scores))])
+        return self._score_channel([dash_pattern(i) for i in range(len(self.scores))])
 
     def _score_channel(self, styles: Sequence[str | list[int]]) -> Json:
         return _nominal_channel(
@@ -326,7 +326,7 @@ def reliability_chart(scores: list[str]) -> Json:
     """Return the reliability diagram: accuracy by mean confidence, for each bin."""
     x, y = (
         _quantitative_channel(field, title=title, scale=_RELIABILITY_SCALE)
-        for field, title in zip(("confidence", "accuracy"), BINS, strict=True)
+        for field, title in zip(("confidence", "accuracy"), RELIABILITY_TITLES, strict=True)
     )
     axes = _Axes(scores, x, y, data="reliability")
     size = _quantitative_channel("count", legend=None, scale={"range": [14, 220]})

@@ -48,7 +48,7 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
         verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
         facts=tuple(_facts(monitor, options.source)),
         findings=tuple(doc.Remark("note", text) for text in (*_notes(monitor), *options.notes)),
-        is_alarm=bool(monitor.standing),
+        is_alarm=bool(monitor.active_alarms),
     )
 
 
@@ -59,14 +59,14 @@ def _check_monitor(monitor: object) -> Monitor:
 
 
 def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
-    standing = monitor.standing
+    standing = monitor.active_alarms
     if not standing:
         yield (
             f"No alarm after {_format_predictions(monitor.predictions)}: there is no significant "
             "evidence that the rule violates its guarantee."
         )
     for alarm in standing:
-        yield f"Alarm after {_format_predictions(alarm.at)}: {alarm.reason}."
+        yield f"Alarm after {_format_predictions(alarm.n_predictions)}: {alarm.reason}."
 
 
 def _format_predictions(number: int) -> str:
@@ -74,7 +74,7 @@ def _format_predictions(number: int) -> str:
 
 
 def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
-    plan, observations = monitor.plan, monitor.seen
+    plan, observations = monitor.plan, monitor.state
     yield "Rule", f"answer if the confidence is at least {plan.rule.threshold:.6g}"
     yield "Stream", source
     yield "Predictions", format_count(monitor.predictions)
@@ -89,12 +89,12 @@ def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
     )
     if plan.label_share is not None:
         yield "Requested labels", f"{format_percent(plan.label_share)} of the answers"
-        yield "Pending labels", format_count(observations.requests.waiting)
+        yield "Pending labels", format_count(observations.requests.n_waiting)
 
 
 def _notes(monitor: Monitor) -> Iterator[str]:
     """Yield notes on unused tests and on ignored predictions and labels."""
-    counts, plan = monitor.seen.counts, monitor.plan
+    counts, plan = monitor.state.counts, monitor.plan
     for name, reason in _REASON_BY_UNUSED_TEST.items():
         if name not in plan.watched:
             yield f"The {_TITLE_BY_TEST[name].lower()} test is off: {reason}."
@@ -104,10 +104,10 @@ def _notes(monitor: Monitor) -> Iterator[str]:
         "labels that were not requested were ignored": counts.unasked,
         "labels of rejected samples were ignored": counts.abstained,
         "labels have no prediction: they arrived too early, or it was removed": len(
-            monitor.seen.early
+            monitor.state.early
         ),
         "requested labels are missing: the test counts these answers as correct, and the estimates "
-        "use only the received labels": monitor.seen.requests.missing,
+        "use only the received labels": monitor.state.requests.missing,
     }
     yield from (f"{format_count(n)} {text}." for text, n in count_by_text.items() if n)
     if plan.label_share is None and monitor.watches[2].tally.n:
@@ -145,12 +145,16 @@ def _tests_table(monitor: Monitor) -> doc.Table:
 
 
 def _row(row: dict[str, Any]) -> doc.Row:
-    evidence = math.log(row["capital"]) / math.log(row["bar"]) if row["capital"] > 0 else math.nan
+    evidence = (
+        math.log(row["capital"]) / math.log(row["alarm_capital"])
+        if row["capital"] > 0
+        else math.nan
+    )
     cells = (
         _TITLE_BY_TEST[row["watch"]],
         doc.Number(row["n"], number_format="count"),
         _optional_number(row["value"], row["low"], row["high"]),
-        _optional_number(row["lately"]),
+        _optional_number(row["recent"]),
         _limits_text(row),
         None if math.isnan(evidence) else doc.Number(evidence, number_format="two_decimals"),
         doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]]),
@@ -159,7 +163,7 @@ def _row(row: dict[str, Any]) -> doc.Row:
 
 
 def _limits_text(row: dict[str, Any]) -> str:
-    lower, upper = row["least"], row["most"]
+    lower, upper = row["allowed_low"], row["allowed_high"]
     if math.isnan(upper):
         return ""
     if math.isnan(lower):
@@ -205,7 +209,7 @@ def _alarm_blocks(monitor: Monitor) -> Iterator[doc.Block]:
         return
     rows = (
         (
-            doc.Number(a.at, number_format="count"),
+            doc.Number(a.n_predictions, number_format="count"),
             _TITLE_BY_TEST[a.watch],
             doc.Span("reset", "muted") if a.acknowledged else doc.Span("active", "bad"),
             a.reason,
@@ -301,7 +305,7 @@ def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
         "figures", "Over time", (doc.Box(figures, "figures"),), nav_title="Figures"
     )
     return [
-        *doc.summary_paragraphs(_alarm_sentences(monitor), is_alarm=bool(monitor.standing)),
+        *doc.summary_paragraphs(_alarm_sentences(monitor), is_alarm=bool(monitor.active_alarms)),
         doc.Section("tests", "Tests", (_tests_table(monitor), *_risk_estimates_table(monitor))),
         doc.Section("alarms", "Alarms", tuple(_alarm_blocks(monitor))),
         *([figures_section] if figures else []),
@@ -313,11 +317,11 @@ def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
 
 def _glossary_entries(monitor: Monitor) -> tuple[doc.GlossaryEntry, ...]:
     risk = "the mean loss of the answers"
-    if monitor.plan.kind == "generalized risk":
+    if monitor.plan.risk_kind == "generalized risk":
         risk = "the total loss of the answers, divided by the number of all predictions"
     return (
         doc.GlossaryEntry("Coverage", "The share of the predictions that the rule accepts."),
-        doc.GlossaryEntry("Risk", f"The {monitor.plan.kind}: {risk}."),
+        doc.GlossaryEntry("Risk", f"The {monitor.plan.risk_kind}: {risk}."),
         doc.GlossaryEntry(
             "Evidence",
             "The logarithm of the wealth of a betting process against the guarantee, scaled so "

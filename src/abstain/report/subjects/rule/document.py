@@ -8,7 +8,7 @@ from typing import Any, Final
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.formatting import format_percent
-from abstain.plots.verdicts import checked_rule
+from abstain.plots.verdicts import check_rule_checks
 from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count
 from abstain.report.subjects.rule.groups import (
@@ -56,7 +56,7 @@ _DESCRIPTION_BY_FIGURE = {
 
 def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a decision rule and its checks."""
-    checks = checked_rule(checks)
+    checks = check_rule_checks(checks)
     first_sentence, *further_sentences = (*rule_sentences(checks), *checks_sentences(checks))
     return doc.Document(
         options.title or DEFAULT_TITLE,

@@ -1,4 +1,4 @@
-"""Methods over many data sets or runs: mean ranks with what differs, and performance profiles."""
+"""Figures of methods over several data sets or runs: mean ranks and performance profiles."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -7,30 +7,37 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, MeanRanks, Profile
 from abstain.plots import formatting
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, legend_height, name_the_curves, room, write
-from abstain.plots.style import CURVE, INK, LIGHT, MUTED, finish, line_style
+from abstain.plots.labels import (
+    add_curve_legend,
+    draw_text,
+    hide_frame,
+    label_width,
+    legend_height,
+    unique_labels,
+)
+from abstain.plots.style import CURVE_ID, INK, LIGHT, MUTED, line_style, style_axes
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-# Heights, in rows of names.
-_STEP, _BAR, _GAP = 1.0, 0.5, 0.9
+# Vertical distances: rows of names, bars, and the gap between them.
+_ROW_STEP, _BAR_STEP, _NAME_GAP = 1.0, 0.5, 0.9
 
 
 @dataclass(eq=False)
 class CriticalDifferenceDisplay(Titled):
-    """An axis of mean ranks, the best at the left, with bars under what is not told apart.
+    """Mean ranks on an axis, with bars that connect methods without significant differences.
 
-    `plot` passes its options on to every ``Axes.plot`` of a bar that joins methods (color,
+    `plot` passes additional options to ``Axes.plot`` for each bar that connects methods (color,
     linewidth).
 
     Attributes
     ----------
-    across : MeanRanks
+    mean_ranks : MeanRanks
         Mean ranks, Friedman's test and Nemenyi's critical difference.
-    over : str
-        What ranks the methods once: "data sets" or "runs".
+    ranking_unit : str
+        Units on which the methods are ranked: "data sets" or "runs".
 
     Examples
     --------
@@ -51,24 +58,24 @@ class CriticalDifferenceDisplay(Titled):
     [('pe', 1.2, '1'), ('msr', 1.9, '1, 2'), ('mls', 2.9, '2')]
     """
 
-    across: MeanRanks
-    over: str = "data sets or runs"
+    mean_ranks: MeanRanks
+    ranking_unit: str = "data sets or runs"
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
-        """Take the ranking over all data sets by one metric.
+        """Create a display of the ranking over all data sets by one metric.
 
         Parameters
         ----------
         comparison : Comparison
-            What `compare` returned, of several data sets or runs.
+            Result of `compare` for several data sets or runs.
         metric : str, optional
-            By default the first.
+            Name of the metric; the default is the first metric.
 
         Returns
         -------
         CriticalDifferenceDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
 
         Raises
         ------
@@ -86,102 +93,114 @@ class CriticalDifferenceDisplay(Titled):
 
     @property
     def title(self) -> str:
-        """What the figure shows, in words."""
-        a = self.across
+        """Title of the figure."""
+        a = self.mean_ranks
         return (
-            f"Mean ranks by {formatting.metric_title(a.metric)} over {a.blocks} {self.over}\n"
-            f"(Friedman {formatting.format_p_equation(a.p_value)}; bars join what Nemenyi's test "
-            "does not tell apart)"
+            f"Mean ranks by {formatting.metric_title(a.metric)} over {a.blocks} "
+            f"{self.ranking_unit}\n(Friedman test: {formatting.format_p_equation(a.p_value)}; bars "
+            "connect methods that do not differ significantly by Nemenyi's test)"
         )
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, one row a method, the best first."""
+        """Return the plotted data as a Polars table with one row per method, the best first."""
         import polars as pl
 
-        a = self.across
+        a = self.mean_ranks
         groups = [
             ", ".join(str(i) for i, clique in enumerate(a.cliques, 1) if method in clique)
             for method in a.methods
         ]
-        columns = {"method": a.methods, "mean_rank": a.mean_ranks, "not_told_apart": groups}
+        columns = {
+            "method": a.methods,
+            "mean_rank": a.mean_ranks,
+            "not_significantly_different": groups,
+        }
         return pl.DataFrame(columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        k = max(len(self.across.methods), 2)
+        k = max(len(self.mean_ranks.methods), 2)
         self._draw_axis(axes, k)
-        self._draw_distance(axes, k)
+        self._draw_critical_difference(axes, k)
         top = self._draw_cliques(axes, kwargs)
         bottom = self._draw_names(axes, k, top)
         axes.set(xlim=(0.9, k + 0.1), ylim=(bottom + 0.4, -2.6), xticks=[], yticks=[])
-        calm(axes)
+        hide_frame(axes)
 
     def _draw_axis(self, ax: "Axes", k: int) -> None:
         ax.plot([1, k], [0, 0], color=INK, linewidth=1.2)
         for rank in range(1, k + 1):
             ax.plot([rank, rank], [0, -0.22], color=INK, linewidth=1.0)
-            write(ax, rank, -0.35, str(rank), ha="center", va="bottom", fontsize=8, color=MUTED)
+            draw_text(ax, rank, -0.35, str(rank), ha="center", va="bottom", fontsize=8, color=MUTED)
 
-    def _draw_distance(self, ax: "Axes", k: int) -> None:
-        """Draw the critical difference as a ruler above the axis."""
-        distance = self.across.critical_difference
+    def _draw_critical_difference(self, ax: "Axes", k: int) -> None:
+        """Draw the critical difference as a bar above the axis."""
+        distance = self.mean_ranks.critical_difference
         if not distance > 0:  # also when it is NaN
             return
         end, y = min(1 + distance, k), -1.75
         ax.plot([1, end], [y, y], color=INK, linewidth=1.6)
         for x in (1, end):
             ax.plot([x, x], [y - 0.15, y + 0.15], color=INK, linewidth=1.6)
-        more = ": wider than the axis, no two can differ" if 1 + distance > k else ""
-        write(ax, 1, y - 0.25, f"CD {distance:.2f}{more}", fontsize=8, va="bottom")
+        suffix = " exceeds the axis, so no difference is significant" if 1 + distance > k else ""
+        draw_text(ax, 1, y - 0.25, f"CD {distance:.2f}{suffix}", fontsize=8, va="bottom")
 
     def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
-        """Draw the bars, each as high as no other is in its way; return where they end."""
-        at = dict(zip(self.across.methods, self.across.mean_ranks, strict=True))
-        ends: list[float] = []
-        spans = sorted((min(at[m] for m in c), max(at[m] for m in c)) for c in self.across.cliques)
+        """Draw the bars at levels without overlap; return the y position below them."""
+        rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
+        level_ends: list[float] = []
+        spans = sorted(
+            (min(rank_by_method[m] for m in c), max(rank_by_method[m] for m in c))
+            for c in self.mean_ranks.cliques
+        )
         for low, high in spans:
-            level = next((i for i, end in enumerate(ends) if low > end + 0.15), len(ends))
-            ends[level : level + 1] = [high]
-            y = 0.55 + _BAR * level
+            level = next(
+                (i for i, end in enumerate(level_ends) if low > end + 0.15), len(level_ends)
+            )
+            level_ends[level : level + 1] = [high]
+            y = 0.55 + _BAR_STEP * level
             bar = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
             ax.plot([low - 0.03, high + 0.03], [y, y], **{**bar, **kwargs})
-        return 0.55 + _BAR * len(ends)
+        return 0.55 + _BAR_STEP * len(level_ends)
 
     def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
-        """Write the better half at the left, the other at the right, each name on its own row."""
-        found = list(zip(self.across.methods, self.across.mean_ranks, strict=True))
-        written = labels(self.across.methods)
-        half = (len(found) + 1) // 2
-        sides = ((found[:half], 0.9, "right"), (found[half:][::-1], k + 0.1, "left"))
+        """Draw the names of the better half at the left, and the others at the right."""
+        ranked_methods = list(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
+        label_by_method = unique_labels(self.mean_ranks.methods)
+        half = (len(ranked_methods) + 1) // 2
+        sides = (
+            (ranked_methods[:half], 0.9, "right"),
+            (ranked_methods[half:][::-1], k + 0.1, "left"),
+        )
         for members, edge, align in sides:
             for row, (method, rank) in enumerate(members):
-                y = top + _GAP + _STEP * row
+                y = top + _NAME_GAP + _ROW_STEP * row
                 ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
-                name, shown = written[method], f"{rank:.2f}"
-                said = f"{name}  {shown} " if align == "right" else f" {shown}  {name}"
-                write(ax, edge, y, said, ha=align, va="center", fontsize=9)
-        return top + _GAP + _STEP * (half - 1)
+                name, rank_text = label_by_method[method], f"{rank:.2f}"
+                text = f"{name}  {rank_text} " if align == "right" else f" {rank_text}  {name}"
+                draw_text(ax, edge, y, text, ha=align, va="center", fontsize=9)
+        return top + _NAME_GAP + _ROW_STEP * (half - 1)
 
     def _size(self) -> tuple[float, float]:
-        k = len(self.across.methods)
-        rows = 3.4 + (k + 1) // 2 + _BAR * len(self.across.cliques)
-        return 5.4 + 2 * room(self.across.methods), 0.7 + 0.27 * rows
+        k = len(self.mean_ranks.methods)
+        rows = 3.4 + (k + 1) // 2 + _BAR_STEP * len(self.mean_ranks.cliques)
+        return 5.4 + 2 * label_width(self.mean_ranks.methods), 0.7 + 0.27 * rows
 
 
 @dataclass(eq=False)
 class PerformanceProfileDisplay(Titled):
-    """The share of runs and data sets whose metric is at least as good as each threshold.
+    """Share of runs and data sets whose metric is at least as good as a threshold.
 
-    A method whose line lies above that of another everywhere is better on every part of its
-    runs, not only in the mean.
+    A method whose line is above the line of another method everywhere is better at every quantile,
+    not only in the mean.
 
-    `plot` passes its options on to every ``Axes.plot`` of a profile (color, linewidth).
+    `plot` passes additional options to each call of ``Axes.plot`` of a profile (color, linewidth).
 
     Attributes
     ----------
     profiles : tuple of Profile
-        One for each method, all of one metric.
-    over : str
-        What a share is of: "runs", "data sets" or both.
+        Profile of each method, for one metric.
+    unit : str
+        Units that the shares count: "runs", "data sets" or both.
 
     Examples
     --------
@@ -193,23 +212,23 @@ class PerformanceProfileDisplay(Titled):
     """
 
     profiles: tuple[Profile, ...]
-    over: str = "runs and data sets"
+    unit: str = "runs and data sets"
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
-        """Take the profiles of one metric.
+        """Create a display of the profiles of one metric.
 
         Parameters
         ----------
         comparison : Comparison
-            What `compare` returned, of several data sets or runs.
+            Result of `compare` for several data sets or runs.
         metric : str, optional
-            By default the first.
+            Name of the metric; the default is the first metric.
 
         Returns
         -------
         PerformanceProfileDisplay
-            Call `plot` to draw it.
+            Display that is not drawn yet; call `plot`.
 
         Raises
         ------
@@ -217,44 +236,49 @@ class PerformanceProfileDisplay(Titled):
             If there is only one data set and run.
         """
         name = formatting.check_comparison(comparison).metric_or_first(metric)
-        found = tuple(p for p in comparison.profiles if p.metric == name)
-        if not found:
+        profiles = tuple(p for p in comparison.profiles if p.metric == name)
+        if not profiles:
             raise InputError(
                 "a performance profile needs several data sets or runs; the comparison has none"
             )
-        return cls(found, comparison.aggregated_over)
+        return cls(profiles, comparison.aggregated_over)
 
     @property
     def title(self) -> str:
-        """What the figure shows, in words."""
+        """Title of the figure."""
         metric = formatting.metric_title(self.profiles[0].metric)
-        return f"Share of {self.over} at least as good as a threshold of {metric}"
+        return f"Share of {self.unit} at least as good as a threshold of {metric}"
 
     def frame(self) -> "pl.DataFrame":
-        """Return what is drawn as a polars table, the name of the method first."""
+        """Return the plotted data as a Polars table; the first column is the method."""
         import polars as pl
 
         columns = ("threshold", "share", "low", "high")
-        parts = [
+        tables = [
             pl.DataFrame({c: [float(v) for v in getattr(p, c)] for c in columns}).select(
                 pl.lit(p.method).alias("method"), pl.all()
             )
             for p in self.profiles
         ]
-        return pl.concat(parts)
+        return pl.concat(tables)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        written = labels([p.method for p in self.profiles])
+        label_by_method = unique_labels([p.method for p in self.profiles])
         for index, profile in enumerate(self.profiles):
-            style = {**line_style(index), "label": written[profile.method], **kwargs, "gid": CURVE}
+            style = {
+                **line_style(index),
+                "label": label_by_method[profile.method],
+                **kwargs,
+                "gid": CURVE_ID,
+            }
             band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
             axes.fill_between(profile.threshold, profile.low, profile.high, **band)
             axes.plot(profile.threshold, profile.share, **style)
         metric = formatting.metric_title(self.profiles[0].metric)
         axes.set_xlabel(f"Threshold of {metric}", parse_math=False)
         axes.set(ylabel="Share at least as good", ylim=(-0.02, 1.02))
-        finish(axes)
-        name_the_curves(axes)
+        style_axes(axes)
+        add_curve_legend(axes)
 
     def _size(self) -> tuple[float, float]:
         width, height = super()._size()

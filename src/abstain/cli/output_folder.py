@@ -1,0 +1,220 @@
+"""Write the files of `--out` as one set, with a manifest (`receipt.json`)."""
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, overload
+
+import abstain as ab
+from abstain._foundation.files import (
+    MANIFEST,
+    check_output_folder,
+    file_sha256,
+    publish,
+    valid_set_names,
+)
+from abstain._foundation.input_files import read_json_object
+from abstain.cli.command_line import ARGUMENTS
+from abstain.cli.console import console, print_written_files, show_status
+from abstain.cli.standard_input import original_name
+from abstain.errors import AbstainError
+
+#: The page of every command except the benchmark, and the main table.
+REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
+
+
+#: Files that are read from a folder of results.
+_INPUT_PATTERNS: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """The folder of `--out`, and the input files of the command."""
+
+    #: The folder need not exist.
+    folder: Path
+    #: Input files, with size and modification time before they were read.
+    inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
+
+    def write(self, files: Mapping[str, bytes]) -> list[Path]:
+        """Publish the files, all or none; return the paths of files and of folders of files."""
+        metadata = {
+            "abstain": ab.__version__,
+            "command": current_command(),
+            "inputs": [_describe_input(path, state) for path, state in self.inputs],
+        }
+        publish(self.folder, files, metadata, extra_hashes=files_of_earlier_version(self.folder))
+        remove_old_manifest(self.folder)
+        top_level_names = dict.fromkeys(name.split("/")[0] for name in files)
+        return [self.folder / name for name in top_level_names]
+
+
+def current_command() -> str:
+    """Return the current command line, quoted for a shell."""
+    return shlex.join(["abstain", *ARGUMENTS.get()])
+
+
+@overload
+def check_folder(folder: None, names: Iterable[str], inputs: Sequence[Path | None]) -> None: ...
+@overload
+def check_folder(
+    folder: Path, names: Iterable[str], inputs: Sequence[Path | None]
+) -> OutputFolder: ...
+@overload
+def check_folder(
+    folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
+) -> OutputFolder | None: ...
+def check_folder(
+    folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
+) -> OutputFolder | None:
+    """Check the folder of `--out`, if there is one, before the computation.
+
+    `names` are files that will be written. An error is raised if the folder is not writable, or
+    if it contains a file with such a name that abstain did not write.
+    """
+    if folder is None:
+        return None
+    check_output_folder(folder, names, extra_hashes=files_of_earlier_version(folder))
+    files = [file for path in inputs if path is not None for file in _input_files(path)]
+    return OutputFolder(folder, tuple((path, _file_state(path)) for path in files))
+
+
+def check_folder_for_large_inputs(
+    folder: Path | None, names: Iterable[str], inputs: Sequence[Path]
+) -> OutputFolder | None:
+    """Check the folder of `--out`; large input files are not hashed for the manifest."""
+    output = check_folder(folder, names, ())
+    if output is None:
+        return None
+    return OutputFolder(output.folder, tuple((path, None) for path in inputs))
+
+
+def make_files(
+    tables: Mapping[str, Sequence[Any]],
+    page: str,
+    drawn: object = None,
+    formats: Sequence[str] = (),
+) -> dict[str, bytes]:
+    """Return the files of tables with rows, of the page, and of the figures of a result."""
+    from abstain.report.output import figure_files
+    from abstain.tables.results import result_files
+
+    files: dict[str, bytes] = {}
+    for name, rows in tables.items():
+        if rows:
+            files |= result_files(rows, name)
+    files[REPORT] = page.encode()
+    return files | figure_files(drawn, formats) if formats else files
+
+
+def write_and_print(
+    screen: Callable[[], Any],
+    files: Callable[[], Mapping[str, bytes]],
+    output: OutputFolder | None,
+    *,
+    before: Sequence[Path] = (),
+    after: Sequence[Path] = (),
+) -> None:
+    """Write the files, if there is a folder for them; print the results and the written paths.
+
+    The printed paths begin with `before` and end with `after`.
+    """
+    # The files are written first, because a reader such as `head` closes the pipe early.
+    try:
+        with show_status("Writing"):
+            written = [] if output is None else output.write(files())
+    except (AbstainError, OSError):
+        # The results are printed even if they cannot be written.
+        console().print(screen())
+        raise
+    console().print(screen())
+    print_written_files([*before, *written, *after])
+
+
+def _input_files(path: Path) -> list[Path]:
+    """Return a file, or the input files in a folder of results."""
+    inside = (
+        [found for ending in _INPUT_PATTERNS for found in path.glob(ending)]
+        if path.is_dir()
+        else []
+    )
+    return sorted(inside) or [path]
+
+
+def _file_state(path: Path) -> tuple[int, int] | None:
+    """Return size and modification time of a file; None if it is not a file."""
+    if not path.is_file():
+        return None
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _describe_input(path: Path, state: tuple[int, int] | None) -> dict[str, Any]:
+    """Return name and hash of an input file; the hash is None if the file changed."""
+    sha256 = file_sha256(path) if state is not None and path.is_file() else None
+    is_unchanged = sha256 is not None and _file_state(path) == state
+    return {"name": original_name(path), "sha256": sha256 if is_unchanged else None}
+
+
+#: Manifest of studies in earlier versions, with the hashes of tables and figures.
+OLD_MANIFEST: Final = ".abstain-files.json"
+
+#: Text in the first lines of every page.
+_PAGE_MARK: Final = b'<meta name="generator" content="abstain '
+_PAGE_HEAD_BYTES: Final = 2000
+
+
+def files_of_earlier_version(folder: Path) -> dict[str, str]:
+    """Return the files in a folder that an earlier version wrote, with their hashes.
+
+    A page is recognized by a text in it. If there is a page, the other files are the tables and
+    figures in the manifest of a study, and results.csv if it has the contents of results.parquet.
+    """
+    if (folder / MANIFEST).exists():
+        return {}
+    pages = [name for name in ("report.html", "benchmark.html") if _is_page(folder / name)]
+    if not pages:
+        return {}
+    return _old_manifest_hashes(folder) | {
+        name: file_sha256(folder / name) for name in _matching_tables(folder) + pages
+    }
+
+
+def remove_old_manifest(folder: Path) -> None:
+    """Remove the manifest of an earlier version after a new one was written."""
+    if _old_manifest_hashes(folder):
+        (folder / OLD_MANIFEST).unlink(missing_ok=True)
+
+
+def _is_page(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _PAGE_MARK in file.read(_PAGE_HEAD_BYTES)
+
+
+def _old_manifest_hashes(folder: Path) -> dict[str, str]:
+    """Return names and hashes in the old manifest; empty if it is missing or damaged."""
+    try:
+        return valid_set_names(read_json_object(folder / OLD_MANIFEST))
+    except AbstainError:
+        return {}
+
+
+def _matching_tables(folder: Path) -> list[str]:
+    """Return the names of the main tables if both have the same contents."""
+    import polars as pl
+
+    from abstain.tables.results import result_files
+
+    names = ["results.parquet", "results.csv"]
+    if not all((folder / name).is_file() for name in names):
+        return []
+    try:
+        rows = pl.read_parquet(folder / names[0], glob=False, hive_partitioning=False)
+        has_same_contents = result_files(rows)[names[1]] == (folder / names[1]).read_bytes()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, AbstainError):
+        # Damaged files, or files of another program.
+        return []
+    return names if has_same_contents else []

@@ -1,0 +1,143 @@
+"""Images with descriptions in labeled rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from abstain.errors import InputError, ShapeError
+from abstain.plots._panels import Panels
+from abstain.plots.formatting import escape_control_characters
+from abstain.plots.labels import draw_text
+from abstain.plots.style import INK
+from abstain.typing import Array
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+#: Height of the heading of a row, as a share of the height of its images.
+_HEADING_HEIGHT = 0.12
+
+#: Size of an image and height of a line of text in inches; maximum length of a line.
+_IMAGE_SIZE, _LINE_HEIGHT, _MAX_LINE_LENGTH = 1.15, 0.15, 17
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledImage:
+    """An image with a name and a description.
+
+    Attributes
+    ----------
+    name, description : str
+        Name of the sample, and text below the image.
+    levels : ndarray of shape (height, width) or (height, width, 3)
+        Gray or RGB values from 0 to 255.
+    row : str
+        Name of the row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LabeledImage("iid 7", "an A, taken for B", np.zeros((8, 8), np.uint8)).row
+    ''
+    """
+
+    name: str
+    description: str
+    levels: Array
+    row: str = ""
+
+
+@dataclass(eq=False)
+class ImageGridDisplay(Panels):
+    """Images in rows with headings, each with a description below it.
+
+    `plot` passes additional options to each call of ``Axes.imshow`` (cmap, interpolation).
+
+    Attributes
+    ----------
+    images : tuple of LabeledImage
+        Images in their order.
+    title : str
+        Title of the figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.plots import ImageGridDisplay, LabeledImage
+    >>> image = LabeledImage("iid 7", "an A, taken for B", np.zeros((8, 8), np.uint8), "msr")
+    >>> ImageGridDisplay((image,), "Failures").frame().rows()
+    [('msr', 'iid 7', 'an A, taken for B', 8, 8)]
+    """
+
+    images: tuple[LabeledImage, ...]
+    title: str
+
+    def __post_init__(self) -> None:
+        """Check that there is an image, and that all images have a valid shape."""
+        if not self.images:
+            raise InputError("`images` must contain at least one image; got none")
+        for image in self.images:
+            shape = image.levels.shape
+            if len(shape) not in {2, 3} or shape[2:] not in {(), (3,)}:
+                raise ShapeError(
+                    f"image {image.name!r} must have shape (h, w) or (h, w, 3); got {shape}"
+                )
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the plotted data as a Polars table with one row per picture."""
+        import polars as pl
+
+        rows = [(p.row, p.name, p.description, *p.levels.shape[:2]) for p in self.images]
+        columns = ["row", "name", "about", "height", "width"]
+        return pl.DataFrame(rows, schema=columns, orient="row")
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        rows, n_columns = self._rows, self._n_columns
+        position = axes.get_subplotspec()
+        figure: Any = axes.figure
+        if position is None:
+            raise InputError(
+                "`ax` must be created by plt.subplots or add_subplot, because images replace it"
+            )
+        axes.remove()
+        # The heading spans the row, so that it does not change the width of an image.
+        heights = [_HEADING_HEIGHT, 1.0] * len(rows)
+        spec = position.subgridspec(2 * len(rows), n_columns, height_ratios=heights)
+        image_axes: list[Axes] = []
+        for i, (row, row_images) in enumerate(rows.items()):
+            heading = figure.add_subplot(spec[2 * i, :])
+            heading.axis("off")
+            draw_text(heading, 0.0, 0.0, row, fontsize=8.5, color=INK, transform=heading.transAxes)
+            for j, image in enumerate(row_images):
+                ax = figure.add_subplot(spec[2 * i + 1, j])
+                self._draw_image(ax, image, kwargs)
+                image_axes.append(ax)
+        self.ax_ = image_axes[0]
+
+    def _draw_image(self, ax: "Axes", image: LabeledImage, kwargs: dict[str, Any]) -> None:
+        style = {"cmap": "gray", "vmin": 0, "vmax": 255, "interpolation": "nearest", **kwargs}
+        ax.imshow(image.levels, **style)
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+        ax.set_xlabel(_wrapped_description(image), fontsize=7, color=INK, parse_math=False)
+
+    @property
+    def _rows(self) -> dict[str, Sequence[LabeledImage]]:
+        named = dict.fromkeys(p.row for p in self.images)
+        return {row: [p for p in self.images if p.row == row] for row in named}
+
+    @property
+    def _n_columns(self) -> int:
+        return max(len(row_images) for row_images in self._rows.values())
+
+    def _size(self) -> tuple[float, float]:
+        lines = max(_wrapped_description(p).count("\n") + 1 for p in self.images)
+        return max(_IMAGE_SIZE * self._n_columns, 4.0), 0.4 + (
+            _IMAGE_SIZE + 0.3 + _LINE_HEIGHT * lines
+        ) * len(self._rows)
+
+
+def _wrapped_description(image: LabeledImage) -> str:
+    return "\n".join(wrap(escape_control_characters(image.description), _MAX_LINE_LENGTH))
