@@ -129,7 +129,9 @@ def _create_images(
         images = task.exposure_images(exposures[key]).images
         for row in sorted(rows):
             if row < len(images) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
-                levels = to_gray_levels(images[row], task.preprocessing.mean, task.preprocessing.std)
+                levels = to_gray_levels(
+                    images[row], task.preprocessing.mean, task.preprocessing.std
+                )
                 sources[key, row] = to_data_url(Image.fromarray(levels))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return SampleImages(sources, reason)
