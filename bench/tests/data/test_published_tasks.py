@@ -85,14 +85,14 @@ def test_every_part_of_every_task_loads_and_fits(loaded):
     assert (parts.train.labels >= 0).all()
     assert (parts.validation.labels >= 0).all()
     for exposure in parts.exposures:
-        if exposure.severity > 1 and not exposure.ready:  # the images of severity 1
+        if exposure.severity > 1 and not exposure.is_corrupted:  # the images of severity 1
             continue
         images = exposure.load()
         assert images.shape == parts.train.shape == parts.validation.shape
         assert images.classes == parts.train.classes
-        assert images.labels.max() < parts.train.count
-        assert bool((images.labels == -1).all()) is exposure.new_classes
-        assert bool((images.labels >= 0).all()) is not exposure.new_classes
+        assert images.labels.max() < parts.train.n_classes
+        assert bool((images.labels == -1).all()) is exposure.has_new_classes
+        assert bool((images.labels >= 0).all()) is not exposure.has_new_classes
 
 
 def test_every_study_of_the_papers_is_one_of_the_task(loaded):
@@ -106,16 +106,16 @@ def test_every_study_of_the_papers_is_one_of_the_task(loaded):
 
 
 def test_listing_exposures_reads_no_pictures_of_them(home, monkeypatch):
-    from abstain_bench.data.published import PictureFiles
+    from abstain_bench.data.published import ImageFiles
 
     def refuse(*_, **__):
         pytest.fail("pictures were read")
 
-    changes = {"cifar10": {"corrupted": refuse}}
+    changes = {"cifar10": {"load_corrupted": refuse}}
     changes |= {name: {"load": refuse} for name in ("cifar100", "svhn")}
     for name, change in changes.items():
         monkeypatch.setitem(DATASETS._entries, name, replace(DATASETS[name], **change))
-    monkeypatch.setattr(PictureFiles, "read", refuse)
+    monkeypatch.setattr(ImageFiles, "read", refuse)
     for name in ("cifar10", "entity13", "iwildcam", "iwildcam-open-3", "camelyon17"):
         assert len(TASKS[name].load(home, sizes(name)).exposures) >= 2
 
@@ -134,7 +134,7 @@ def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_a
     parts = TASKS["cifar10"].load(home, sizes("cifar10"))
     spoiled = [e for e in parts.exposures if e.kind == "corruption"]
     assert parts.notes == ()
-    assert all(e.ready for e in spoiled)
+    assert all(e.is_corrupted for e in spoiled)
     assert [(e.corruption, e.severity) for e in spoiled] == [
         (name, severity) for name in CORRUPTIONS for severity in range(1, 6)
     ]
@@ -161,7 +161,7 @@ def test_corruptions_that_are_not_there_are_told(home, tmp_path):
     alone = TASKS["cifar10"].load(tmp_path, sizes("cifar10"))
     own = [e for e in alone.exposures if e.corruption]
     assert (len(alone.exposures), len(own)) == (76, 75)
-    assert not any(e.ready for e in own)
+    assert not any(e.is_corrupted for e in own)
     assert own[0].load().rows.tolist() == list(range(10, 20))
     first, *others = alone.notes
     assert first.startswith("our own corruptions replace the official ones: ")
@@ -186,7 +186,7 @@ def test_held_out_sub_classes_are_only_in_the_shift(home):
     parts = TASKS["cifar100-super"].load(home, sizes("cifar100-super"))
     iid, shift = (e.load() for e in parts.exposures)
     assert [e.kind for e in parts.exposures] == ["iid", "sub-class"]
-    assert parts.train.count == 19
+    assert parts.train.n_classes == 19
     assert "vehicles_2" not in parts.train.classes
     assert not set(iid.rows.tolist()) & set(parts.validation.rows.tolist())
     fine = (home / "cifar-100-binary/fine_label_names.txt").read_text().split("\n")
@@ -244,7 +244,7 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
     assert {str((row + 1) % 10) for row in new.rows} == out
     assert not {str((row + 1) % 10) for row in parts.train.rows} & out
     animals = TASKS[f"iwildcam-open-{rotation}"].load(home, sizes("iwildcam"))
-    assert animals.train.count == 3
+    assert animals.train.n_classes == 3
     gone = set(classes_of_rotation(5, rotation))
     whole = TASKS["iwildcam"].load(home, sizes("iwildcam"))
     assert animals.train.n == int((~np.isin(whole.train.labels, list(gone))).sum())
@@ -311,10 +311,10 @@ def test_every_model_takes_the_pictures_of_its_task(loaded):
     from abstain_bench.runs.training.variations import make_variation
 
     task, parts = loaded
-    MODELS[task.model]._check(parts.train.shape)
+    MODELS[task.model]._check_shape(parts.train.shape)
     # What the model sees officially, where the tests take other sides.
     if task.model == "resnet50":
-        MODELS[task.model]._check((3, Sizes().side, Sizes().side))
+        MODELS[task.model]._check_shape((3, Sizes().side, Sizes().side))
     make_variation(dict(task.variation))
 
 
@@ -333,12 +333,12 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     some = parts.train.subset(np.arange(4))
     backbone = MODELS[task.model].make(some.shape, seed=0, dropout=task.dropout)
     objective = training.make("cross-entropy", rng=0)
-    network = training.Network(backbone, objective.head(backbone.width, some.count))
+    network = training.Network(backbone, objective.head(backbone.width, some.n_classes))
     recipe = type(task.recipe)(epochs=1, batch_size=4, learning_rate=0.001)
     assert np.isfinite(train(network, some, objective, recipe, preprocessing=inputs)).all()
     seen = inputs.prepare(some, seed=0)
-    out = compute_outputs(network, objective, seen, some.labels, some.places, samples=2)
-    assert out.logit_samples.shape == (4, 2, some.count)
+    out = compute_outputs(network, objective, seen, some.labels, some.source_indices, samples=2)
+    assert out.logit_samples.shape == (4, 2, some.n_classes)
     assert not np.allclose(out.logit_samples[:, 0], out.logit_samples[:, 1])
 
 
@@ -358,7 +358,7 @@ def test_corrupted_pictures_are_of_those_tested_of_all_or_of_a_tenth(home):
     def places(name, which):
         parts = TASKS[name].load_images(home, sizes(name, corrupted=which))
         own = next(e for e in parts.exposures if e.corruption == "fog" and e.severity == 2)
-        return own.load().places.tolist()
+        return own.load().source_indices.tolist()
 
     assert places("cifar10", "tested") == list(range(10, 20))
     assert places("cifar10", "all") == list(range(20))
@@ -375,22 +375,22 @@ def test_a_tenth_is_what_the_code_of_the_paper_takes():
     labels = np.random.default_rng(0).permutation(np.arange(10_000) % 100)
     whole = Images(np.zeros((10_000, 1, 1, 1), np.uint8), labels, tuple(map(str, range(100))))
     theirs = np.concatenate([i * 100 + np.arange(100 // 10) for i in range(100)])
-    assert np.array_equal(_tenth(whole).places, theirs)
+    assert np.array_equal(_tenth(whole).source_indices, theirs)
 
 
 def test_choices_may_be_made_on_the_first_pictures_of_the_test_part(home):
     files = find_iwildcam(home, records=65)
     few = Sizes({"iwildcam": 65}, 4, 0, 0, 32, "first")
     parts = TASKS["iwildcam"].load_images(home, few)
-    assert parts.validation.places.tolist() == files.test.rows[:4].tolist()
+    assert parts.validation.source_indices.tolist() == files.test.rows[:4].tolist()
     tested = parts.exposures[0].load()
-    assert tested.places.tolist() == files.test.rows[4:].tolist()
+    assert tested.source_indices.tolist() == files.test.rows[4:].tolist()
     with pytest.raises(InputError, match="1,000 images must leave some"):
         TASKS["iwildcam"].load_images(home, replace(few, validation=1000))
     drawn = TASKS["camelyon17"].load_images(home, sizes("camelyon17", chosen="first"))
-    both = [*drawn.validation.places, *drawn.exposures[0].load().places]
+    both = [*drawn.validation.source_indices, *drawn.exposures[0].load().source_indices]
     official = TASKS["camelyon17"].load_images(home, sizes("camelyon17"))
-    same = [*official.validation.places, *official.exposures[0].load().places]
+    same = [*official.validation.source_indices, *official.exposures[0].load().source_indices]
     assert sorted(both) == sorted(same)
     assert drawn.validation.n == 10
 
@@ -409,7 +409,7 @@ def test_no_limit_takes_all_and_new_classes_may_have_another_size(home):
 
 def test_pictures_of_one_source_are_joined(home):
     files = find_iwildcam(home, records=65)
-    both = files.validation.joined(files.test)
+    both = files.validation.concatenate(files.test)
     assert both.n == files.validation.n + files.test.n
     assert both.rows.tolist() == [*files.validation.rows, *files.test.rows]
     assert both.labels.tolist() == [*files.validation.labels, *files.test.labels]
@@ -417,11 +417,11 @@ def test_pictures_of_one_source_are_joined(home):
 
 
 def test_many_pictures_are_mapped_from_a_file_and_are_the_same(home, monkeypatch, tmp_path):
-    from abstain_bench.data.published import pictures as reader
+    from abstain_bench.data.published import image_files as reader
 
     files = find_iwildcam(home, records=65).test
     held = files.read(side=16)
-    monkeypatch.setattr(reader, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(reader, "_MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     mapped = files.read(side=16)
     assert isinstance(mapped.pixels.base, np.memmap)

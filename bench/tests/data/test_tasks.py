@@ -43,8 +43,8 @@ def test_pictures_fit_the_classifier(parts):
         assert images.shape == parts.train.shape
         assert images.classes == parts.train.classes
         assert images.n >= 100
-        assert bool((images.labels == -1).all()) is exposure.new_classes
-        assert bool((images.labels >= 0).all()) is not exposure.new_classes
+        assert bool((images.labels == -1).all()) is exposure.has_new_classes
+        assert bool((images.labels >= 0).all()) is not exposure.has_new_classes
 
 
 def test_each_of_many_corruptions_takes_fewer_pictures():
@@ -55,26 +55,26 @@ def test_each_of_many_corruptions_takes_fewer_pictures():
         own = next(e for e in exposures if e.corruption).load()
         # Each class as often, and none of them seen more than once.
         assert len(set(np.bincount(own.labels).tolist())) == 1
-        assert len(set(own.places.tolist())) == spoiled
-        assert set(own.places.tolist()) <= set(exposures[0].load().places.tolist())
+        assert len(set(own.source_indices.tolist())) == spoiled
+        assert set(own.source_indices.tolist()) <= set(exposures[0].load().source_indices.tolist())
 
 
 def test_choices_are_made_on_every_class(parts):
     for part in (parts.train, parts.validation):
-        assert set(part.labels.tolist()) == set(range(part.count))
+        assert set(part.labels.tolist()) == set(range(part.n_classes))
 
 
 def test_what_is_tested_is_not_learned_from():
     parts = TASKS["digits"].load(None)
-    seen = [set(p.places.tolist()) for p in (parts.train, parts.validation)]
-    test = set(parts.exposures[0].load().places.tolist())
+    seen = [set(p.source_indices.tolist()) for p in (parts.train, parts.validation)]
+    test = set(parts.exposures[0].load().source_indices.tolist())
     assert not any(a & b for a, b in pairwise([*seen, test]))
     assert not seen[0] & test
     # Of glyphs only the variation is new for i.i.d. images; other typefaces are new altogether.
-    known = set(TASKS["glyphs"].load(None).train.places.tolist())
+    known = set(TASKS["glyphs"].load(None).train.source_indices.tolist())
     for exposure in TASKS["glyphs"].load(None).exposures:
         if exposure.kind == "sub-class":
-            assert not known & set(exposure.load().places.tolist())
+            assert not known & set(exposure.load().source_indices.tolist())
 
 
 def test_letters_that_look_like_digits_are_no_new_class_of_digits():

@@ -27,7 +27,7 @@ from abstain_bench.networks import (  # noqa: E402
     SmallConv,
     ViT,
     WideResNet,
-    parameters,
+    n_parameters,
 )
 
 
@@ -35,7 +35,7 @@ def with_head(name, classes):
     """Parameters with a linear layer; on the device without memory, as one of them is large."""
     with torch.device("meta"):
         backbone = MODELS[name].build(channels=3)
-    return parameters(backbone) + classes * (backbone.width + 1)
+    return n_parameters(backbone) + classes * (backbone.width + 1)
 
 
 # Exact: of the authors' or the usual implementations for 10 and 100 classes. Millions: of the
@@ -294,11 +294,11 @@ def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
     with pytest.raises(InputError, match="no file of weights"):
         make_tiny(weights=path)
     path.write_bytes(pickle.dumps(_Evil()))
-    with pytest.raises(FileFormatError, match="tensors alone"):
+    with pytest.raises(FileFormatError, match="read as tensors"):
         make_tiny(weights=path)
     for content, match in [
-        ([1, 2], "no tensors by name"),
-        ({"epoch": 3}, "other things than tensors .'epoch'."),
+        ([1, 2], "no named tensors"),
+        ({"epoch": 3}, "entries that are no tensors .'epoch'."),
     ]:
         torch.save(content, path)
         with pytest.raises(FileFormatError, match=match):
@@ -310,7 +310,7 @@ def test_weights_of_another_model_are_refused_by_the_first_that_differs(tmp_path
     first = "stages.0.0.weight"
     for content, match in [
         ({k: v for k, v in own.items() if k != first}, f"lacks '{first}'"),
-        ({**own, "more": torch.zeros(1)}, "has 'more' besides"),
+        ({**own, "more": torch.zeros(1)}, "also has 'more'"),
         ({**own, first: torch.zeros(8, 3, 3, 3)}, r"shape \(8, 3, 3, 3\), not \(8, 1, 3, 3\)"),
     ]:
         torch.save(content, path)

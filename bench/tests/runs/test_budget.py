@@ -22,7 +22,7 @@ def row(found, stage, arm):
 @pytest.mark.parametrize("name", [name for name in NETWORK_SIZES if name != "vit-b16"])
 def test_products_and_parameters_are_those_of_the_layers(name):
     torch = pytest.importorskip("torch")
-    from abstain_bench.networks import MODELS, parameters
+    from abstain_bench.networks import MODELS, n_parameters
 
     own = NETWORK_SIZES[name]
     channels = 1 if name.endswith("-conv") and name != "street-conv" else 3
@@ -48,7 +48,7 @@ def test_products_and_parameters_are_those_of_the_layers(name):
     with torch.inference_mode():
         backbone(torch.zeros(1, channels, side, side))
     assert sum(counted) == own
-    assert parameters(backbone) == NETWORK_SIZES[name].parameters
+    assert n_parameters(backbone) == NETWORK_SIZES[name].parameters
 
 
 def test_the_transformer_is_counted_by_hand():

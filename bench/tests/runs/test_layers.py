@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from abstain_bench.networks.backbone import Dropout, Halving  # noqa: E402  after the skip
+from abstain_bench.networks.backbone import Dropout, MaxPool2x2  # noqa: E402  after the skip
 
 SHAPES = [(40, 16, 9, 7), (1001, 33), (5, 3), (200, 4, 6)]
 
@@ -100,13 +100,13 @@ def test_halving_is_the_maximum_of_two_by_two(shape, layout):
     if maps.numel() > 40:
         maps[0, 1, 1, 0] = torch.nan
     expected = torch.nn.functional.max_pool2d(maps, 2)
-    torch.testing.assert_close(Halving()(maps), expected, rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(MaxPool2x2()(maps), expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_halving_has_the_gradient_of_torch():
     maps = torch.randint(0, 3, (2, 3, 6, 6), generator=torch.Generator().manual_seed(3)).float()
     slopes = []
-    for layer in (Halving(), torch.nn.MaxPool2d(2)):
+    for layer in (MaxPool2x2(), torch.nn.MaxPool2d(2)):
         leaf = maps.clone().requires_grad_()
         (layer(leaf) ** 2).sum().backward()
         slopes.append(leaf.grad)

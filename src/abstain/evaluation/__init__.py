@@ -1,4 +1,4 @@
-"""Joins predictions, scores and metrics; the only place that knows all three."""
+"""Evaluate and compare confidence scores, and choose and check decision rules."""
 
 from typing import TYPE_CHECKING
 

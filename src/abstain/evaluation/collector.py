@@ -1,4 +1,4 @@
-"""Measure each score on each part of the data and collect the results, curves and notes."""
+"""Compute metrics, intervals, curves and notes of each score on each split."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 
 
 class ResultCollector:
-    """Collects results, curves and notes, and the metrics that apply nowhere."""
+    """Collect results, curves and notes, and the metrics that do not apply."""
 
     def __init__(
         self, metrics: list[Metric] | None, findings: Iterable[Note], *, curves: bool
@@ -44,7 +44,7 @@ class ResultCollector:
         self.binary = True
 
     def add(self, part: ScoredSplit) -> None:
-        """Measure one score on one part of the data."""
+        """Evaluate one score on one split."""
         self.binary = self.binary and part.s.is_binary
         measured = _with_intervals(self._measured(part), part)
         self.results += measured
@@ -54,13 +54,13 @@ class ResultCollector:
     def add_results(
         self, results: Iterable[Result], skipped: Mapping[str, str], *, binary: bool
     ) -> None:
-        """Add results that have no curves."""
+        """Add results without curves."""
         self.results += results
         self.skipped |= skipped
         self.binary = self.binary and binary
 
     def evaluation(self, loss: str, own: frozenset[str]) -> Evaluation:
-        """Return the evaluation; raise InputError if a requested metric applies nowhere."""
+        """Return the evaluation; raise InputError if a requested metric applies to no split."""
         _refuse_inapplicable(self.metrics, self.results, self.skipped)
         for name in {result.metric.name for result in self.results}:
             # It applied to another score or split.
@@ -127,7 +127,7 @@ def _result(part: ScoredSplit, metric: Metric, measured: MetricValue, orders: Br
 def _refuse_inapplicable(
     chosen: list[Metric] | None, results: list[Result], skipped: Mapping[str, str]
 ) -> None:
-    """Refuse a metric that was asked for by name and applies nowhere."""
+    """Raise InputError if a requested metric applies to no split."""
     measured = {result.metric.name for result in results}
     for metric in chosen or ():
         if metric.name not in measured:
@@ -197,7 +197,7 @@ _STEPS = 10_000_000
 
 
 def compute_curves(part: ScoredSplit) -> ScoreCurves:
-    """Gather the curves and the notable samples of one score."""
+    """Compute the curves and notable samples of one score on one split."""
     s, sure = part.s, part.scored_by_probability
     calibrated = _calibration_curves(sure) if sure.is_calibratable else (None, None, None)
     selective = thin(curve_from_groups(s.groups, "selective"), vertices=_VERTICES)
@@ -222,7 +222,7 @@ def compute_curves(part: ScoredSplit) -> ScoreCurves:
 
 
 def _band(part: ScoredSplit) -> RiskCoverageBand:
-    """Return the band of the selective risk; that of the generalized risk follows from it."""
+    """Return the band of the selective risk, which also determines the generalized one."""
     s, cluster, options = part.s, part.cluster, part.intervals
     coarse = cluster is not None and s.n_samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
@@ -236,7 +236,7 @@ def _band(part: ScoredSplit) -> RiskCoverageBand:
 def _calibration_curves(
     s: Scored,
 ) -> tuple[ReliabilityCurve, MetricCoverageCurve, MetricCoverageCurve]:
-    """Reliability, and CWSA and CWSA+ against coverage."""
+    """Return the reliability curve, and CWSA and CWSA+ against the coverage."""
     # A threshold that accepts nothing has no CWSA+.
     reached = _THRESHOLDS[float(s.probability_groups.confidence[0]) >= _THRESHOLDS]
     swept = sweep_thresholds(s, reached)

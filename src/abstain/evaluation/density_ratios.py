@@ -1,4 +1,4 @@
-"""`estimate_ratios`: from labeled predictions and unlabeled ones to density ratios for a rule."""
+"""Density ratios for a decision rule, from unlabeled predictions (`estimate_ratios`)."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from abstain.predictions.class_view import log_probabilities
 from abstain.shift import DensityRatios, LabelShift, fit_ratios, label_shift
 from abstain.typing import Array, FloatArray, Rng
 
-#: Log-probabilities below this are this: a classifier of data sets needs no more.
+#: Lower bound of the log-probabilities that are features of the classifier of data sets.
 _LEAST: Final = -30.0
-#: Where the ratios are worth less than this part of the samples, that is a warning.
+#: Ratio of the effective sample size to the sample size below which there is a warning.
 _WORTH_LITTLE: Final = 0.1
-#: Above this the two data sets hardly overlap.
+#: AUROC of the classifier of data sets above which there is a warning about their overlap.
 _APART: Final = 0.95
 
 Shift = Literal["covariate", "label"]
@@ -28,16 +28,17 @@ Shift = Literal["covariate", "label"]
 
 @dataclass(frozen=True, eq=False)
 class EstimatedRatios:
-    """Density ratios of calibration predictions, and what to know of them.
+    """Density ratios of calibration predictions, with diagnostics.
 
     Attributes
     ----------
     ratios : DensityRatios
-        Of the calibration samples: what `ratio=` of `set_threshold` takes.
+        Ratio of each calibration sample: the argument `ratio=` of `set_threshold`.
     shift : {"covariate", "label"}
-        What is taken to have changed: which inputs come up, or which classes.
+        The assumed shift: of the distribution of the inputs, or of the classes.
     auroc : float or None
-        For a covariate shift: how well a classifier tells the data sets apart (0.5: not at all).
+        For a covariate shift: AUROC of the classifier that separates the data sets; 0.5 if they
+        cannot be separated.
     classes : LabelShift or None
         For a label shift: the ratio of each class with its standard error.
 
@@ -46,11 +47,11 @@ class EstimatedRatios:
     >>> import numpy as np
     >>> import abstain as ab
     >>> rng = np.random.default_rng(0)
-    >>> sure, new = rng.beta(4, 1, 1000), rng.beta(3, 1, 1000)
-    >>> here = ab.Predictions(confidence=sure, loss=rng.random(1000) > sure)
-    >>> there = ab.Predictions(confidence=new, unlabeled=True)
-    >>> found = ab.estimate_ratios(here, there)
-    >>> found.shift, found.ratios.n, found.ratios.effective_size > 800
+    >>> confidence, deployed_confidence = rng.beta(4, 1, 1000), rng.beta(3, 1, 1000)
+    >>> calibration = ab.Predictions(confidence=confidence, loss=rng.random(1000) > confidence)
+    >>> deployed = ab.Predictions(confidence=deployed_confidence, unlabeled=True)
+    >>> estimate = ab.estimate_ratios(calibration, deployed)
+    >>> estimate.shift, estimate.ratios.n, estimate.ratios.effective_size > 800
     ('covariate', 1000, True)
     """
 
@@ -60,7 +61,7 @@ class EstimatedRatios:
     classes: LabelShift | None = None
 
     def notes(self) -> tuple[Note, ...]:
-        """Return what the reader of a rule that rests on them should know, in sentences."""
+        """Return notes for the reader of a rule that depends on these ratios."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[Note]:
@@ -98,46 +99,46 @@ def estimate_ratios(
     clip: float | None = None,
     rng: Rng = 0,
 ) -> EstimatedRatios:
-    """Estimate how much more often each calibration sample comes up where a rule is used.
+    """Estimate the ratio of the density in deployment to that of each calibration sample.
 
-    Answers: nobody labeled the data that the rule is for; what are my calibration data worth there?
+    Answers: how representative are my calibration data for unlabeled data from deployment?
 
     Parameters
     ----------
     predictions : Predictions
         The calibration data.
     deployed : Predictions
-        From where the rule is used; what is right there is not looked at.
+        Predictions from deployment; their labels are ignored.
     shift : {"covariate", "label"}, default="covariate"
-        "covariate": other inputs come up, and those that look alike are wrong equally often
-        (`abstain.shift.fit_ratios`). "label": other classes come up, and each class looks as
-        before (`abstain.shift.label_shift`).
+        "covariate": the distribution of the inputs changes, and similar inputs have the same error
+        rate (`abstain.shift.fit_ratios`). "label": the distribution of the classes changes, and the
+        inputs of each class do not (`abstain.shift.label_shift`).
     score : str or fitted score, optional
-        The confidence of the rule, for a covariate shift; by default as for `set_threshold`.
+        For a covariate shift: the confidence score of the rule; by default as for `set_threshold`.
     clip : float, optional
-        Cut ratios to this many times their mean (`abstain.shift.density_ratios`).
+        Upper bound of the ratios, in multiples of their mean (`abstain.shift.density_ratios`).
     rng : int, Generator or None, default=0
-        Of folds and resamples.
+        Seed of folds and resamples.
 
     Returns
     -------
     EstimatedRatios
-        `ratios` for the rule, `findings()` for the reader.
+        `ratios` for the rule, and `notes()` for the reader.
 
     Raises
     ------
     InputError
-        No such shift; a label shift with `clip`.
+        If `shift` is unknown, or `clip` is passed for a label shift.
     MissingInputError
-        Nothing that both data sets have; for a label shift, no classes.
+        If the data sets have no inputs in common; for a label shift: if they have no classes.
     ShapeError, DomainError
         As the functions of `abstain.shift`.
 
     Notes
     -----
-    A covariate shift is looked for in the features where both have them, else in the logarithms
-    of the class probabilities, and in the confidence of the score. The more columns, the more of a
-    shift can be seen, and the less sure is each ratio.
+    For a covariate shift, the classifier uses the confidence of the score and the features of both
+    data sets, or else the logarithms of their class probabilities. More columns can reveal more
+    kinds of shift, but increase the variance of the ratios.
 
     Examples
     --------
@@ -145,10 +146,10 @@ def estimate_ratios(
     >>> import abstain as ab
     >>> labels, prediction = np.repeat(["a", "b"], 200), np.tile(["a", "a", "a", "b"], 100)
     >>> prediction = np.where(labels == "b", np.where(prediction == "a", "b", "a"), prediction)
-    >>> here = ab.Predictions(prediction=prediction, labels=labels)
-    >>> there = ab.Predictions(prediction=np.repeat(["a", "b"], [100, 200]), unlabeled=True)
-    >>> found = ab.estimate_ratios(here, there, shift="label")
-    >>> found.classes.classes, found.classes.ratio.round(2).tolist()
+    >>> calibration = ab.Predictions(prediction=prediction, labels=labels)
+    >>> deployed = ab.Predictions(prediction=np.repeat(["a", "b"], [100, 200]), unlabeled=True)
+    >>> estimate = ab.estimate_ratios(calibration, deployed, shift="label")
+    >>> estimate.classes.classes, estimate.classes.ratio.round(2).tolist()
     (('a', 'b'), [0.33, 1.67])
     """
     checks.one_of(shift, "shift", ("covariate", "label"))
@@ -184,14 +185,14 @@ def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> L
 
 
 def _texts(names: tuple[Hashable, ...], codes: Array) -> Array:
-    """Return class names as text: a file without labels may read them as another type."""
+    """Return class names as text, because a file without labels may have another type of names."""
     return np.array([*map(str, names), ""])[codes]
 
 
 def _columns(
     one: Predictions, other: Predictions, score: "str | ScoreState | None"
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what both data sets say of each sample, shape (n, d) and (m, d)."""
+    """Return the features of the classifier of data sets, shapes (n, d) and (m, d)."""
     confidences = [
         _finite(compute_confidence(data, score, where=where).values)
         for data, where in ((one, "calibration"), (other, "the data to come"))
@@ -213,7 +214,7 @@ def _finite(values: Array) -> FloatArray:
 
 
 def _classes_said(found: LabelShift) -> str:
-    """Write the ratios of the classes that changed most."""
+    """Return the ratios of the classes with the largest changes as text."""
     far = np.argsort(-np.abs(np.log(np.maximum(found.ratio, 1e-3))), kind="stable")[:8]
     parts = [
         f"{found.classes[i]!s} {found.ratio[i]:.2g} (standard error {found.standard_error[i]:.2g})"

@@ -1,4 +1,4 @@
-"""The rows of predictions that count: rows with weight 0 are dropped first of all."""
+"""Removal of rows with weight 0, which happens before all other steps."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,10 +12,11 @@ from abstain.typing import BoolArray, Split
 
 
 def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
-    """Return the rows with a positive weight, and the same rows of columns with one entry per row.
+    """Return the rows with a positive weight, of the predictions and of the columns.
 
-    Names, such as that of a loss, and data that are no `Predictions` stay as they are. Refuse
-    predictions without such rows.
+    A column has one entry per row. Other arguments, such as the name of a loss, and data that are
+    no `Predictions` are returned unchanged. Predictions without positive weights raise a
+    DomainError.
     """
     rows = _positive_rows(data) if isinstance(data, Predictions) else None
     if rows is None:
@@ -28,9 +29,9 @@ def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any
 def positive_weight_splits(
     splits: Mapping[Split, Predictions], loss: Any = None
 ) -> tuple[dict[Split, Predictions], Any]:
-    """Return the rows of each split with a positive weight, and their losses as `counted` does.
+    """Return the rows with a positive weight of each split, and of the losses.
 
-    A split without any such row is left out. Samples without ids keep the numbers of their rows.
+    Splits without such rows are removed. Samples without ids keep their row numbers.
     """
     found = {}
     for split, part in splits.items():
@@ -45,7 +46,7 @@ def positive_weight_splits(
 
 
 def positive_weight_batch(predictions: Predictions) -> Predictions | None:
-    """Return the rows with a positive weight; None where there are none."""
+    """Return the rows with a positive weight; None if there are none."""
     rows = _positive_rows(predictions)
     if rows is None:
         return predictions
@@ -55,10 +56,10 @@ def positive_weight_batch(predictions: Predictions) -> Predictions | None:
 def positive_weight_runs(
     runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
 ) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
-    """Return, for each data set and run, the rows of the models that have a weight somewhere.
+    """Return the rows of each run that have a positive weight for some method, and their losses.
 
-    Runs of a data set that have equally many rows keep the same rows, so that samples stay matched
-    between them. A run without such rows is left out. `loss` has its rows dropped likewise.
+    Runs of a data set with equally many rows keep the same rows, so that their samples stay
+    matched. Runs without such rows are removed.
     """
     found = {}
     for (data, run), models in runs.items():
@@ -76,7 +77,7 @@ def positive_weight_runs(
 
 
 def _rows_of_any(parts: Iterable[Predictions]) -> BoolArray | None:
-    """Return which rows have a positive weight in any part; None where all rows have."""
+    """Return a mask of the rows with a positive weight in any table; None if all rows have one."""
     each = [_positive_rows(part) for part in parts]
     known = [rows for rows in each if rows is not None]
     if len(known) < len(each):
@@ -86,15 +87,15 @@ def _rows_of_any(parts: Iterable[Predictions]) -> BoolArray | None:
 
 
 def zero_weights_error(where: str = "") -> DomainError:
-    """Return the error for data in which every weight is 0."""
+    """Return the error for data whose weights are all 0."""
     msg = "`weight` must not be zero everywhere; got only zeros"
     return DomainError(f"{where}: {msg}" if where else msg)
 
 
 def _numbered(predictions: Predictions) -> Predictions:
-    """Return predictions whose samples are named by the numbers of their rows if they have no ids.
+    """Return predictions whose ids are their row numbers, unless they have ids.
 
-    They keep these names when other rows are dropped.
+    The samples keep these ids if other rows are removed.
     """
     if predictions.ids is not None:
         return predictions
@@ -110,7 +111,7 @@ def _positive_rows(predictions: Predictions) -> BoolArray | None:
 
 
 def select_rows(column: Any, rows: BoolArray) -> Any:
-    """Return some rows of a column; one of another length is refused where it is read."""
+    """Return some rows of a column; a column of another length is returned unchanged."""
     if column is None or isinstance(column, str | CostMatrix):
         return column
     values = np.asarray(column)

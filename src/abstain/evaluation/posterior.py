@@ -1,4 +1,4 @@
-"""Metrics under a posterior over models: one value for each Monte-Carlo sample of the model."""
+"""Expectation of a metric over a posterior, from Monte Carlo samples of the model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -28,30 +28,29 @@ _NOTHING_SAID: dict[str, Any] = dict.fromkeys(
 
 @dataclass(frozen=True, eq=False)
 class PosteriorExpectation:
-    """A metric under each draw from a posterior, and their mean.
+    """A metric of each draw from a posterior, and its mean.
 
     Attributes
     ----------
     score, metric, loss : str
         Names of the confidence score, the metric and the loss.
     mean : float
-        Mean over the draws: the estimate of the expectation over the posterior.
+        Mean over the draws, which estimates the expectation over the posterior.
     standard_deviation : float
-        Of the values over the draws, with divisor draws - 1: how much the models differ.
+        Standard deviation over the draws, with divisor draws - 1.
     standard_error : float
-        Of the mean, for independent draws: the standard deviation over the root of their number.
+        Standard error of the mean for independent draws.
     values : ndarray of shape (draws,)
-        The metric of each draw; NaN where it is undefined.
-    of_mean : float
-        The metric of the mean predictor, whose class probabilities are averaged over the draws;
-        NaN where it is undefined.
+        The metric of each draw; NaN if it is undefined.
+    mean_predictor_value : float
+        The metric of the mean predictor, whose class probabilities are averaged over the draws; NaN
+        if it is undefined.
     n, draws : int
         Number of samples and of draws.
     lower_is_better : bool
-        The direction of the metric.
+        Direction of the metric.
     reason : str
-        What is undefined, where and why; empty when nothing is. The mean is then over the draws
-        that have a value.
+        Reasons of undefined values, or empty. The mean excludes undefined values.
     """
 
     score: str
@@ -68,7 +67,7 @@ class PosteriorExpectation:
     reason: str = ""
 
     def row(self) -> dict[str, Any]:
-        """Return the summary as a flat row; the values of the draws are in `frame`."""
+        """Return the summary as a flat row; `frame` has the values of the draws."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
@@ -184,7 +183,7 @@ def posterior_expectation(
 
 
 def _draws(predictions: Predictions) -> Iterator[Predictions]:
-    """Return what each draw said: its class scores take the place of all other outputs."""
+    """Yield the predictions of each draw, whose class scores replace all other outputs."""
     samples = predictions.samples
     if samples is None:
         raise MissingInputError(
@@ -227,7 +226,7 @@ def _measured(
 def _of_mean(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> MetricValue:
-    """Return the metric of the predictor whose class probabilities are the mean over the draws."""
+    """Return the metric of the predictor with the mean class probabilities over the draws."""
     if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")
     # Samples alone stand for their mean; scores of several samples are refused before.
@@ -245,7 +244,7 @@ def _samples_of(predictions: Predictions) -> dict[str, Any]:
 
 
 def _reason(drawn: list[MetricValue], of_mean: MetricValue) -> str:
-    """Say which values are missing."""
+    """Return the reasons of undefined values."""
     reasons = [measured.reason for measured in drawn if measured.reason]
     said = []
     if reasons:

@@ -1,4 +1,4 @@
-"""One score on one part of the data: its samples, the extreme ones, and the share of each class."""
+"""One score on one split: its samples, notable samples, and contributions of classes and groups."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from abstain.metrics.contributions import GroupContributions, contributions_by_g
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
-#: How many samples of each kind a case shows.
+#: Maximum number of notable samples of each kind.
 MAX_SAMPLES = 24
-#: How many groups a case has curves of, and of how many vertices each, at most.
+#: Maximum number of groups with a curve, and of vertices of such a curve.
 MAX_GROUPS, _VERTICES = 12, 20_000
 
 
 def contributions_by_class(s: Scored) -> tuple[Contribution, ...]:
-    """Return what each class contributes to the AUGRC; nothing without classes."""
+    """Return the contribution of each class to the AUGRC; empty without classes."""
     view = s.class_view
     if view is None:
         return ()
@@ -36,14 +36,14 @@ def contributions_by_class(s: Scored) -> tuple[Contribution, ...]:
 def contributions_by_name(
     s: Scored, names: Array, written: Callable[[Any], str]
 ) -> tuple[Contribution, ...]:
-    """Return the parts of the AUGRC, the largest first."""
+    """Return the contribution of each name to the AUGRC, the largest first."""
     return sort_contributions(contributions_by_group(s, names), written)
 
 
 def sort_contributions(
     c: GroupContributions, written: Callable[[Any], str]
 ) -> tuple[Contribution, ...]:
-    """Write what each name contributes, the largest part first."""
+    """Convert contributions to records, the largest first."""
     return tuple(
         Contribution(
             written(c.group[i]),
@@ -57,7 +57,7 @@ def sort_contributions(
 
 
 def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
-    """Return the selective risk of each of the largest groups against its own coverage."""
+    """Return the selective risk of the largest groups, each against the coverage of its group."""
     groups, codes = encode_names(names, "group")
     sizes = np.bincount(codes, minlength=len(groups))
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_GROUPS])
@@ -73,21 +73,21 @@ def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
 
 
 def most_confident_failures(s: Scored) -> IntArray:
-    """Return the rows of the most confident failures, in order."""
+    """Return the rows of the most confident failures, sorted by confidence."""
     wrong = np.flatnonzero(s.loss)
     return wrong[lowest_rows(-s.confidence[wrong].astype(np.float64))]
 
 
 def least_confident_successes(s: Scored) -> IntArray:
-    """Return the rows of the least confident successes, in order."""
+    """Return the rows of the least confident successes, sorted by confidence."""
     # Nearly all samples are successes, so that one array is cheaper than to name them.
     return lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
 
 
 def lowest_rows(key: Array) -> IntArray:
-    """Return the rows of the lowest keys, in order; ties by row, so that it is reproducible.
+    """Return the rows with the lowest keys, sorted; ties are sorted by row.
 
-    An infinite key is the mark of a row that is none of them.
+    Rows with an infinite key are excluded.
     """
     most = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
     kept = np.flatnonzero((key <= most.max(initial=-np.inf)) & (key < np.inf))
@@ -95,14 +95,14 @@ def lowest_rows(key: Array) -> IntArray:
 
 
 def extreme_samples(
-    predictions: Predictions, s: Scored, rows: IntArray, at: str = ""
+    predictions: Predictions, s: Scored, rows: IntArray, id_prefix: str = ""
 ) -> tuple[ExtremeSample, ...]:
-    """Return some samples with what a reader wants to know of them; `at` stands before names."""
+    """Return records of some samples; `id_prefix` is put before their ids."""
     confidence = s.probability_or_confidence
     view = s.class_view
     return tuple(
         ExtremeSample(
-            id=at + (str(i) if predictions.ids is None else str(predictions.ids[i])),
+            id=id_prefix + (str(i) if predictions.ids is None else str(predictions.ids[i])),
             label="" if view is None else class_name(view.classes, int(view.labels[i])),
             prediction="" if view is None else class_name(view.classes, int(view.prediction[i])),
             confidence=float(confidence[i]),
@@ -113,14 +113,14 @@ def extreme_samples(
 
 
 def class_name(classes: tuple[object, ...], code: int) -> str:
-    """Write the name of a class by its code."""
+    """Return the name of a class code."""
     return "(no known class)" if code < 0 else str(classes[code])
 
 
 # ------------------------------------------------------------------------------------ parts
 @dataclass(frozen=True, eq=False)
 class ScoredSplit(ABC):
-    """One score on one part of the data, and the options of its intervals."""
+    """One score on one split, and the options of its intervals."""
 
     split: Split
     score: str
@@ -129,11 +129,11 @@ class ScoredSplit(ABC):
 
     @property
     def scored_by_probability(self) -> Scored:
-        """The samples by the probability of being right, for what reads its values."""
+        """The samples with the probability of a correct prediction as confidence."""
         return self.s
 
     def samples_for(self, metric: Metric) -> Scored:
-        """Return the samples as this metric takes them."""
+        """Return the samples in the form that a metric requires."""
         return (
             self.scored_by_probability
             if Need.UNIT_CONFIDENCE in metric.measurement.needs
@@ -141,12 +141,12 @@ class ScoredSplit(ABC):
         )
 
     def reason_not_applicable(self, metric: Metric) -> str:
-        """Return why a metric does not apply, or an empty string."""
+        """Return the reason why a metric does not apply, or an empty string."""
         return metric.reason_not_applicable(self.samples_for(metric))
 
     @property
     def has_tie_bounds(self) -> bool:
-        """Whether numbers are told with their range over all orders of tied samples."""
+        """Whether results have the range of the metric over all orders of tied samples."""
         return True
 
     @property
@@ -157,21 +157,21 @@ class ScoredSplit(ABC):
     @property
     @abstractmethod
     def n_unknown_class(self) -> int | None:
-        """How many samples belong to no class that the model knows; None without labels."""
+        """Number of samples with a class unknown to the model; None without labels."""
 
     @property
     def cluster(self) -> IntArray | None:
-        """Codes of the samples that are not independent, where they are to be used."""
+        """Cluster codes of the samples; None if they are treated as independent."""
         return None
 
     @abstractmethod
     def curve_fields(self) -> dict[str, Any]:
-        """Return the fields of `Case` on samples, classes and groups."""
+        """Return the fields of `ScoreCurves` about samples, classes and groups."""
 
 
 @dataclass(frozen=True, eq=False)
 class InMemorySplit(ScoredSplit):
-    """One score on one part of the data that is in memory."""
+    """One score on one split that is in memory."""
 
     predictions: Predictions
 
@@ -182,18 +182,18 @@ class InMemorySplit(ScoredSplit):
 
     @property
     def n_unknown_class(self) -> int | None:
-        """How many samples belong to no class that the model knows; None without labels."""
+        """Number of samples with a class unknown to the model; None without labels."""
         if not self.predictions.has_labels:
             return None
         return int(np.count_nonzero(self.predictions.label_codes < 0))
 
     @cached_property
     def cluster(self) -> IntArray | None:
-        """Codes of the samples that are not independent, where they are to be used."""
+        """Cluster codes of the samples; None if they are treated as independent."""
         return cluster_codes(self.predictions) if self.intervals.clustered else None
 
     def curve_fields(self) -> dict[str, Any]:
-        """Return the fields of `Case` on samples, classes and groups."""
+        """Return the fields of `ScoreCurves` about samples, classes and groups."""
         s, predictions = self.s, self.predictions
         group = predictions.group
         return {

@@ -46,10 +46,10 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
     members = _zip_members if zipfile.is_zipfile(archive) else _tar_members
     try:
         if verify and members is _tar_members:
-            with _opened(archive) as file:
+            with _open_decompressed(archive) as file:
                 _drain(file)
         for name, size, content in members(archive):
-            _write(_target(folder, name, archive), size, content)
+            _write(_target_path(folder, name, archive), size, content)
     except (FileFormatError, InputError):
         raise
     except _DAMAGE as error:
@@ -64,7 +64,7 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
         ) from None
 
 
-def _opened(archive: Path) -> IO[bytes]:
+def _open_decompressed(archive: Path) -> IO[bytes]:
     """Open what is compressed; unlike tarfile's own streams these check the checksums."""
     with archive.open("rb") as file:
         head = file.read(6)
@@ -81,7 +81,7 @@ def _drain(file: IO[bytes]) -> None:
 
 
 def _tar_members(archive: Path) -> Iterator[_Member]:
-    with _opened(archive) as stream:
+    with _open_decompressed(archive) as stream:
         yield from _members_of(stream, archive)
         _drain(stream)
 
@@ -93,7 +93,7 @@ def _members_of(stream: IO[bytes], archive: Path) -> Iterator[_Member]:
                 continue
             content = file.extractfile(member) if member.isreg() else None
             if content is None:
-                raise _refused(archive, member.name, "is a link or a device")
+                raise _unsafe_archive_error(archive, member.name, "is a link or a device")
             yield member.name, member.size, content
 
 
@@ -104,27 +104,29 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
                 continue
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in {0, stat.S_IFREG}:
-                raise _refused(archive, member.filename, "is a link or a device")
+                raise _unsafe_archive_error(archive, member.filename, "is a link or a device")
             with file.open(member) as content:
                 yield member.filename, member.file_size, content
 
 
-def _target(folder: Path, name: str, archive: Path) -> Path:
+def _target_path(folder: Path, name: str, archive: Path) -> Path:
     """Return where a file of the archive goes; refuse a way out of the folder."""
     path = PurePosixPath(name)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts or "\\" in name or ":" in parts[0]:
-        raise _refused(archive, name, "leads out of the folder")
+        raise _unsafe_archive_error(archive, name, "leads out of the folder")
     target = folder.joinpath(*parts)
     # A link that stood there before could lead out too.
     inside = folder.resolve()
     if not target.parent.resolve().is_relative_to(inside) or target.is_symlink():
-        raise _refused(archive, name, "would follow a link out of the folder")
+        raise _unsafe_archive_error(archive, name, "would follow a link out of the folder")
     return target
 
 
-def _refused(archive: Path, name: str, why: str) -> FileFormatError:
-    msg = f"{archive.name} is not unpacked: {name!r} in it {why}; it is not the published archive"
+def _unsafe_archive_error(archive: Path, name: str, reason: str) -> FileFormatError:
+    msg = (
+        f"{archive.name} is not unpacked: {name!r} in it {reason}; it is not the published archive"
+    )
     return FileFormatError(msg)
 
 

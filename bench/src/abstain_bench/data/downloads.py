@@ -210,7 +210,7 @@ class Layout:
         return f"{str(given)!r} does not hold {self.title}: {marks} is missing; {self.how}"
 
 
-def refuse_labels(what: str, labels: Array, wrong: Array, rule: str, *, first: int = 0) -> None:
+def check_labels(what: str, labels: Array, wrong: Array, rule: str, *, first: int = 0) -> None:
     """Refuse a file in which the labels of some images are wrong; name the first of them."""
     rows = np.flatnonzero(wrong)
     if rows.size:

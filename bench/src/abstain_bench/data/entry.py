@@ -1,4 +1,4 @@
-"""`DataSet`: what the catalogue knows of one, and how it is loaded and split."""
+"""`DataSet`: an entry of the catalogue of data sets, with its loading and splitting."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,43 +10,43 @@ from abstain.typing import Rng
 from abstain_bench.data.downloads import SOURCES, DownloadSource
 from abstain_bench.data.images import Images, Splits, split
 
-#: What images of another data set are to a classifier.
+#: Relation of the images of another data set to a classifier.
 NewClass = Literal["new-class", "far-new-class"]
 
-#: Training and test images; the second is None where a source has no official split.
+#: Training and test images; the second is None for sources without an official split.
 Loaded = tuple[Images, Images | None]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """What the catalogue knows of a data set.
+    """An entry of the catalogue of data sets.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name for scripts.
     title : str
-        The name people read.
+        Name for people.
     meaning : str
-        One plain sentence.
+        Description in one sentence.
     source : str
-        Where it comes from.
+        Source of the data.
     load : callable
-        From the folder and the images of a file (None for those of the official version) to
-        training and test images.
+        Function from the folder and the number of images in a file (None for the official version)
+        to training and test images.
     needs_folder : bool
-        Whether the user must have the files.
-    fetched : str
-        The name in `abstain_bench.data.fetching.SOURCES`, where it is another.
+        Whether the user must provide files.
+    download_name : str
+        Name in `abstain_bench.data.fetching.SOURCES`, if it differs.
     new : mapping from str to str
-        Data sets whose images are of new classes to this one: "new-class" where they look alike
-        and differ in meaning only, else "far-new-class".
-    tested : callable, optional
-        Reads the test images alone, where that spares much: from folder, images of a file, and
-        height and width.
-    corrupted : callable, optional
-        Reads the official corruptions of the test images, which are fetched under the name of
-        the data set with "-c": from folder, corruption, severity and ``records``.
+        Data sets whose images have new classes: "new-class" if they look alike and differ only in
+        meaning, otherwise "far-new-class".
+    load_test : callable, optional
+        Function that reads the test images only, if this is much cheaper: from folder, number of
+        images in a file, and side.
+    load_corrupted : callable, optional
+        Function that reads the official corruptions of the test images, whose download has the name
+        of the data set with "-c": from folder, corruption, severity and ``records``.
     """
 
     name: str
@@ -55,28 +55,28 @@ class DataSet:
     source: str
     load: Callable[[Path, int | None], Loaded]
     needs_folder: bool = False
-    fetched: str = ""
+    download_name: str = ""
     new: Mapping[str, NewClass] = field(default_factory=dict)
-    tested: Callable[[Path, int | None, int], Images] | None = None
-    corrupted: Callable[..., Images] | None = None
+    load_test: Callable[[Path, int | None, int], Images] | None = None
+    load_corrupted: Callable[..., Images] | None = None
 
     @property
     def download(self) -> DownloadSource:
-        """Where its files come from, for data sets that need them."""
-        return SOURCES[self.fetched or self.name]
+        """The source of its files, for data sets that need files."""
+        return SOURCES[self.download_name or self.name]
 
-    def official(self, folder: Path, records: int | None = None) -> tuple[Images, Images]:
-        """Return the training and test images of the authors, who must have split it."""
+    def official_splits(self, folder: Path, records: int | None = None) -> tuple[Images, Images]:
+        """Return the official training and test images; raise InputError without such a split."""
         train, test = self.load(folder, records)
         if test is None:
             raise InputError(f"{self.title} has no official test set")
         return train, test
 
-    def outliers(self, folder: Path, records: int | None, side: int) -> Images:
-        """Return the test images, to be those of new classes for another data set."""
-        if self.tested is None:
-            return self.official(folder, records)[1]
-        return self.tested(folder, records, side)
+    def new_class_images(self, folder: Path, records: int | None, side: int) -> Images:
+        """Return the test images, as images of new classes for another data set."""
+        if self.load_test is None:
+            return self.official_splits(folder, records)[1]
+        return self.load_test(folder, records, side)
 
     def splits(
         self,
@@ -88,7 +88,7 @@ class DataSet:
         records: int | None = None,
         rng: Rng = 0,
     ) -> Splits:
-        """Load it and draw its parts.
+        """Load the data set and split it.
 
         Parameters
         ----------
@@ -114,16 +114,17 @@ class DataSet:
             raise MissingInputError(
                 f"the data set {self.name!r} needs the folder that its files are in (--folder)"
             )
-        whole, official = self.load(Path(folder or ""), records)
-        if official is not None and test is not None:
+        images, official_test = self.load(Path(folder or ""), records)
+        if official_test is not None and test is not None:
             raise InputError(f"{self.title} has an official test set; leave `test` out, got {test}")
-        if official is None and test is None:
+        if official_test is None and test is None:
             raise MissingInputError(
-                f"{self.title} has no official test set: `test` must say how many images to keep "
-                "for it"
+                f"{self.title} has no official test set: set `test` to its number of images"
             )
-        wanted = ([] if test is None else [test]) + ([validation] if validation else [])
-        parts = list(split(whole, train or whole.n - sum(wanted), *wanted, rng=rng))
-        learned = parts.pop(0)
-        tested = official if official is not None else parts.pop(0)
-        return Splits(learned, parts.pop(0) if parts else None, tested)
+        n_test, n_validation = test or 0, validation
+        n_train = train or images.n - n_test - n_validation
+        sizes = [n_train, *([] if test is None else [test]), *([validation] if validation else [])]
+        splits = list(split(images, *sizes, rng=rng))
+        train_images = splits.pop(0)
+        test_images = official_test if official_test is not None else splits.pop(0)
+        return Splits(train_images, splits.pop(0) if splits else None, test_images)

@@ -1,4 +1,4 @@
-"""`Exposure`: what a trained classifier is exposed to, one column of the benchmark's tables."""
+"""`Exposure`: test images of a trained classifier, one column of the benchmark's tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain_bench.data.images import Images
 
-#: Where failures come from, in the order of the tables, and what people read.
+#: Kinds of shift in the order of the tables, with their titles.
 KINDS: Final = {
     "iid": "i.i.d.",
     "corruption": "corruption shift",
@@ -20,30 +20,30 @@ KINDS: Final = {
 
 @dataclass(frozen=True)
 class Exposure:
-    """Pictures that a classifier is tested on, and why it may fail on them.
+    """Images that a classifier is tested on, and their kind of shift.
 
     Attributes
     ----------
     name : str
-        The name scripts and tables use.
+        Name for scripts and tables.
     kind : {"iid", "corruption", "sub-class", "new-class", "far-new-class"}
-        Where failures come from.
+        Kind of shift.
     load : callable
-        Returns the images; those of no known class have the label -1.
+        Function that returns the images; images of no known class have the label -1.
     corruption : str
-        The name of a corruption that the images get, after the variation that belongs to the
+        Name of the corruption that is applied to the images, after a variation that is part of the
         task; empty for none.
     severity : int
-        Of the corruption, 1 to 5; 0 without one.
-    ready : bool
-        Whether `load` returns images that are corrupted already, by the authors of the data set;
-        otherwise our own version of the corruption is applied to them.
+        Severity of the corruption, 1 to 5; 0 without a corruption.
+    is_corrupted : bool
+        Whether `load` returns images that the authors of the data set corrupted. Otherwise our
+        version of the corruption is applied.
 
     Raises
     ------
     InputError
-        If the kind is unknown, corruption and severity do not go together, or images are ready
-        that have no corruption.
+        If the kind is unknown, corruption and severity are inconsistent, or `is_corrupted` is set
+        without a corruption.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Exposure:
     load: Callable[[], Images]
     corruption: str = ""
     severity: int = 0
-    ready: bool = False
+    is_corrupted: bool = False
 
     def __post_init__(self) -> None:
         checks.one_of(self.kind, "kind", tuple(KINDS))
@@ -70,23 +70,25 @@ class Exposure:
                 f"its kind is 'corruption'; got {self.kind!r}, {self.corruption!r} and "
                 f"{self.severity!r}"
             )
-        if self.ready and not self.corruption:
-            raise InputError(f"the exposure {self.name!r} has no corruption that could be `ready`")
+        if self.is_corrupted and not self.corruption:
+            raise InputError(
+                f"the exposure {self.name!r} must have a corruption if `is_corrupted` is set"
+            )
 
     @property
     def key(self) -> str:
-        """The name files use, the severity of a corruption in it, and whose corruption it is."""
-        told = f"{self.name}-{self.severity}" if self.severity else self.name
-        # Results on other images must not be taken for those.
-        return f"{told}-official" if self.ready else told
+        """Name for files, with the severity of a corruption, and "official" for official ones."""
+        key = f"{self.name}-{self.severity}" if self.severity else self.name
+        # Results for official and for our corruptions must have different keys.
+        return f"{key}-official" if self.is_corrupted else key
 
     @property
     def title(self) -> str:
-        """The name people read: with the severity of a corruption, and whose it is."""
-        told = f"{self.name} {self.severity}" if self.severity else self.name
-        return f"{told} (official)" if self.ready else told
+        """Name for people, with the severity of a corruption, and "official" for official ones."""
+        title = f"{self.name} {self.severity}" if self.severity else self.name
+        return f"{title} (official)" if self.is_corrupted else title
 
     @property
-    def new_classes(self) -> bool:
-        """Whether its images are of no known class, so that accepting one is a failure."""
+    def has_new_classes(self) -> bool:
+        """Whether its images have no known class, so that accepting one is a failure."""
         return self.kind in {"new-class", "far-new-class"}

@@ -1,4 +1,4 @@
-"""`Images`: images with labels, how they are split, and how classes are held out of them."""
+"""`Images`: images with labels, random splits, and held-out classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,33 +13,32 @@ from abstain.typing import Array, IntArray, Rng
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Pictures of one size with the class of each.
+    """Images of one size with their labels.
 
     Attributes
     ----------
     pixels : uint8 ndarray of shape (n, channels, height, width)
-        0 is black, 255 is white.
+        Pixel values from 0 (black) to 255 (white).
     labels : int64 ndarray of shape (n,)
-        The number of the class, from 0; -1 for an image of no known class, which no answer is
-        right for.
+        Class codes from 0; -1 for an image of no known class, for which every prediction is wrong.
     classes : tuple of str
-        The names of the classes.
+        Names of the classes.
     rows : int64 ndarray of shape (n,), optional
-        Which images of the whole source these are; by default all in their order.
+        Indices of the images in their source; by default 0 to n - 1.
 
     Raises
     ------
     ShapeError
-        The pixels have other axes, or there is not one label for each image.
+        If the pixels have other axes, or the number of labels differs from that of the images.
     DomainError
-        A label names no class, or the pixels are no bytes.
+        If a label is no class, or the pixels are not bytes.
 
     Examples
     --------
     >>> import numpy as np
     >>> from abstain_bench.data import Images
-    >>> some = Images(np.zeros((3, 1, 8, 8), np.uint8), np.array([0, 1, 1]), ("no", "yes"))
-    >>> some.n, some.subset([2]).rows.tolist()
+    >>> images = Images(np.zeros((3, 1, 8, 8), np.uint8), np.array([0, 1, 1]), ("no", "yes"))
+    >>> images.n, images.subset([2]).rows.tolist()
     (3, [2])
     """
 
@@ -60,10 +59,12 @@ class Images:
             raise ShapeError(
                 f"`labels` must have one entry for each of {len(pixels)} images; got {labels.shape}"
             )
-        if labels.dtype.kind not in "iu" or not (-1 <= labels.min() <= labels.max() < self.count):
+        if labels.dtype.kind not in "iu" or not (
+            -1 <= labels.min() <= labels.max() < self.n_classes
+        ):
             raise DomainError(
-                f"`labels` must be whole numbers from 0 to {self.count - 1} (the classes), or -1 "
-                "(of no known class)"
+                f"`labels` must be class codes from 0 to {self.n_classes - 1}, or -1 for images "
+                "of no known class"
             )
         rows = np.arange(len(pixels)) if self.rows is None else np.asarray(self.rows)
         object.__setattr__(self, "pixels", pixels)
@@ -76,7 +77,7 @@ class Images:
         return len(self.pixels)
 
     @property
-    def count(self) -> int:
+    def n_classes(self) -> int:
         """Number of classes."""
         return len(self.classes)
 
@@ -87,29 +88,29 @@ class Images:
         return channels, height, width
 
     @property
-    def places(self) -> IntArray:
-        """Which images of the whole source these are."""
+    def source_indices(self) -> IntArray:
+        """Indices of the images in their source."""
         return np.arange(self.n) if self.rows is None else self.rows
 
     def subset(self, rows: Array | slice) -> "Images":
-        """Return these images only, in this order."""
-        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
-        own = self.pixels[chosen], self.labels[chosen], self.classes, self.places[chosen]
-        return Images(*own)
+        """Return the images with these row numbers, in this order."""
+        selected = rows if isinstance(rows, slice) else np.asarray(rows)
+        indices = self.source_indices[selected]
+        return Images(self.pixels[selected], self.labels[selected], self.classes, indices)
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The parts of a data set.
+    """Training, validation and test images of a data set.
 
     Attributes
     ----------
     train : Images
-        What is learned from.
+        Training images.
     validation : Images or None
-        What choices are made on; None when nothing is chosen.
+        Images for selecting settings; None if nothing is selected.
     test : Images
-        What the results are about; nothing is ever chosen on it.
+        Test images; nothing is selected on them.
     """
 
     train: Images
@@ -118,30 +119,30 @@ class Splits:
 
 
 def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
-    """Draw parts without a common image, each with the classes in equal proportion.
+    """Sample disjoint subsets, each with the classes in equal proportion.
 
     Parameters
     ----------
     data : Images
-        The images to draw from.
+        The images.
     *sizes : int
-        Images of each part; what is left over belongs to none.
+        Number of images of each subset. Remaining images are in no subset.
     rng : int, Generator or None, default=0
-        The seed of the drawing.
+        Seed of the sample.
 
     Returns
     -------
     tuple of Images
-        One part for each size, its images in the order of the source.
+        One subset per size, with its images in the order of the source.
 
     Raises
     ------
     InputError
-        A size is below the number of classes, or the sizes add up to more than there is.
+        If a size is smaller than the number of classes, or the sum of the sizes exceeds n.
 
     Notes
     -----
-    Each part gets its share of every class, rounded so that the sizes are met exactly.
+    Each subset has its share of every class, rounded so that the sizes are exact.
 
     Examples
     --------
@@ -153,12 +154,12 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
     ([0, 0, 0, 1, 1, 1], 4)
     """
     for size in sizes:
-        if checks.positive_int(size, "sizes") < data.count:
+        if checks.positive_int(size, "sizes") < data.n_classes:
             raise InputError(
-                f"a part needs at least one image a class, so {data.count}; got {size!r}"
+                f"a split needs at least one image per class, so {data.n_classes}; got {size!r}"
             )
     if sum(sizes) > data.n:
-        raise InputError(f"the parts need {sum(sizes):,} images, and there are {data.n:,}")
+        raise InputError(f"the splits need {sum(sizes):,} images, and there are {data.n:,}")
     order = _interleaved(data.labels, as_generator(rng))
     ends = np.cumsum(sizes)
     starts = [0, *ends[:-1]]
@@ -166,18 +167,18 @@ def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:
 
 
 def _interleaved(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return an order in which every stretch has the classes in their proportion."""
-    place = np.empty(labels.size)
+    """Return a random order in which every section has the classes in their proportion."""
+    position = np.empty(labels.size)
     for label in np.unique(labels):
-        own = rng.permutation(np.flatnonzero(labels == label))
-        place[own] = (np.arange(own.size) + rng.random()) / own.size
-    return np.argsort(place, kind="stable").astype(np.int64)
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        position[rows] = (np.arange(rows.size) + rng.random()) / rows.size
+    return np.argsort(position, kind="stable").astype(np.int64)
 
 
 def held_out_classes(
     count: int, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> IntArray:
-    """Draw the classes that an open-set study holds out.
+    """Return the classes that an open-set study holds out, by default a random sample.
 
     Examples
     --------
@@ -187,84 +188,88 @@ def held_out_classes(
     """
     if checks.positive_int(count, "count") < 3:
         raise InputError(
-            f"classes can be held out of three or more, so that two are left; got {count}"
+            f"classes can be held out of three or more, so that two remain; got {count}"
         )
     if classes is None:
         checks.fraction(share, "share")
-        out = min(max(1, round(share * count)), count - 2)
-        return np.sort(as_generator(rng).choice(count, out, replace=False)).astype(np.int64)
-    chosen = np.unique(np.asarray(classes))
-    if chosen.dtype.kind not in "iu" or not chosen.size or chosen[0] < 0 or chosen[-1] >= count:
+        n_held_out = min(max(1, round(share * count)), count - 2)
+        sample = as_generator(rng).choice(count, n_held_out, replace=False)
+        return np.sort(sample).astype(np.int64)
+    codes = np.unique(np.asarray(classes))
+    if codes.dtype.kind not in "iu" or not codes.size or codes[0] < 0 or codes[-1] >= count:
         raise InputError(f"`classes` must be numbers from 0 to {count - 1}; got {list(classes)}")
-    if chosen.size > count - 2:
-        raise InputError(f"`classes` must leave two classes or more; got {chosen.size} of {count}")
-    return chosen.astype(np.int64)
+    if codes.size > count - 2:
+        raise InputError(f"`classes` must leave two classes or more; got {codes.size} of {count}")
+    return codes.astype(np.int64)
 
 
 def held_out(
     images: Images, *, share: float = 0.4, classes: Sequence[int] | None = None, rng: Rng = 0
 ) -> tuple[Images, Images]:
-    """Hold classes out of a data set: what is kept, and images of no known class.
+    """Split images into those of known classes and those of held-out classes.
 
     Parameters
     ----------
     images : Images
-        Images of all classes. Pass training and test images with the same options: the same
-        classes are held out of both, unless `rng` is a Generator, which moves on.
+        Images of all classes. Training and test images with the same options have the same
+        held-out classes, unless `rng` is a Generator, whose state changes.
     share : float, default=0.4
-        The share of the classes to hold out; 40 % as in the open-set studies of FD-Shifts.
+        Share of the classes to hold out; 40% as in the open-set studies of FD-Shifts.
     classes : sequence of int, optional
-        These instead of drawn ones; the configuration of FD-Shifts for SVHN holds out 6 to 9.
+        Classes to hold out instead of a sample. FD-Shifts holds out 6 to 9 of SVHN.
     rng : int, Generator or None, default=0
-        The seed of the drawing.
+        Seed of the sample.
 
     Returns
     -------
     tuple of Images
-        The kept images, their classes numbered anew from 0 in the same order; and the images
-        of the held-out classes with the label -1. Both have the kept classes and know their rows.
+        The images of known classes, which get new codes from 0 in the same order; and the images of
+        held-out classes with the label -1. Both have the names of the known classes.
 
     Raises
     ------
     InputError
-        As `held_out_classes`, or no image is left on one side.
+        As `held_out_classes`, or if one of the two has no image.
 
     Examples
     --------
     >>> from abstain_bench.data import digits8
     >>> from abstain_bench.data.published import held_out
-    >>> kept, new = held_out(digits8(), classes=[6, 7, 8, 9])
-    >>> kept.classes, kept.n, new.n, set(new.labels.tolist())
+    >>> known, new = held_out(digits8(), classes=[6, 7, 8, 9])
+    >>> known.classes, known.n, new.n, set(new.labels.tolist())
     (('0', '1', '2', '3', '4', '5'), 1083, 714, {-1})
     """
-    out = held_out_classes(images.count, share=share, classes=classes, rng=rng)
-    left = np.setdiff1d(np.arange(images.count), out)
-    names = tuple(images.classes[i] for i in left)
-    labels = numbered_anew(images.labels, images.count, left)
-    sides = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
-    if not sides[0].size or not sides[1].size:
-        what = "kept" if not sides[0].size else "held-out"
-        raise InputError(f"there is no image of the {what} classes; hold out others")
-    kept, new = (
-        Images(images.pixels[rows], labels[rows], names, images.places[rows]) for rows in sides
-    )
-    return kept, new
+    held_out_codes = held_out_classes(images.n_classes, share=share, classes=classes, rng=rng)
+    retained = np.setdiff1d(np.arange(images.n_classes), held_out_codes)
+    names = tuple(images.classes[code] for code in retained)
+    labels = renumber_classes(images.labels, images.n_classes, retained)
+    splits = []
+    for description, rows in (
+        ("known", np.flatnonzero(labels >= 0)),
+        ("held-out", np.flatnonzero(labels < 0)),
+    ):
+        if not rows.size:
+            raise InputError(f"there is no image of the {description} classes; hold out others")
+        indices = images.source_indices[rows]
+        splits.append(Images(images.pixels[rows], labels[rows], names, indices))
+    return splits[0], splits[1]
 
 
-def numbered_anew(labels: IntArray, count: int, kept: Array) -> IntArray:
-    """Return labels of `count` classes as numbers of those kept, in their order, or else -1."""
-    # The last is that of the label -1: who was of no known class before still is.
-    number = np.full(count + 1, -1)
-    number[kept] = np.arange(len(kept))
-    return number[labels].astype(np.int64)
+def renumber_classes(labels: IntArray, n_classes: int, retained: Array) -> IntArray:
+    """Return the positions of labels among the retained classes, -1 for all other labels."""
+    # The last entry is that of the label -1 (no known class).
+    new_codes = np.full(n_classes + 1, -1)
+    new_codes[retained] = np.arange(len(retained))
+    return new_codes[labels].astype(np.int64)
 
 
-def levels_of(seen: Array, mean: Sequence[float], deviation: Sequence[float]) -> Array:
-    """Return an image that a network sees as bytes for people: channels last, or none of gray.
+def to_gray_levels(preprocessed: Array, mean: Sequence[float], std: Sequence[float]) -> Array:
+    """Return a normalized image as bytes for display: channels last, or two axes if gray.
 
-    It is scaled by the mean and deviation of each channel, which is undone.
+    The normalization by mean and standard deviation per channel is reversed.
     """
-    scaled = np.asarray(seen, dtype=np.float64)
-    middle, spread = (np.reshape(v, (-1, 1, 1)) for v in (mean, deviation))
-    levels = np.round(255 * np.clip(scaled * spread + middle, 0, 1)).astype(np.uint8)
+    normalized = np.asarray(preprocessed, dtype=np.float64)
+    channel_mean, channel_std = (np.reshape(v, (-1, 1, 1)) for v in (mean, std))
+    values = normalized * channel_std + channel_mean
+    levels = np.round(255 * np.clip(values, 0, 1)).astype(np.uint8)
     return np.asarray(levels[0] if len(levels) == 1 else levels.transpose(1, 2, 0))

@@ -1,4 +1,4 @@
-"""`Backbone`: what the training loop and the scores need of a model, and nothing more."""
+"""`Backbone`: the interface of models for the training loop and the scores."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -11,27 +11,27 @@ nn = torch.nn
 #: torch may be absent when types are checked.
 Tensor = Any
 
-#: What the chance to be kept is a multiple of: one over this.
-_CHANCES = 1 << 16
+#: Number of levels of the probability of retaining a unit.
+_N_LEVELS = 1 << 16
 
 
 class Backbone(nn.Module, ABC):
-    """A network that turns images into features; a head makes logits of them.
+    """A network that computes features of images; a head computes logits from them.
 
-    With the head that an objective makes it is a `abstain.training.Network`, whose last layer is
+    With the head of an objective it is an `abstain.training.Network`, whose last layer is
     ``network.head.classifier``.
 
     Parameters
     ----------
     width : int
-        Features of an image.
+        Number of features.
 
     Attributes
     ----------
     width : int
-        Features of an image.
+        Number of features.
     side : int
-        Height and width that the layers see; 0 for those of the images.
+        Height and width of the input of the first layer; 0 for that of the images.
 
     Examples
     --------
@@ -60,74 +60,76 @@ class Backbone(nn.Module, ABC):
         return self.features(pictures)
 
     def before_dropout(self, pictures: Tensor) -> Tensor:
-        """Return what comes before the first layer of dropout: the same in every pass."""
+        """Run the layers before the first dropout layer, whose output is equal in all passes."""
         return pictures
 
     def after_dropout(self, maps: Tensor) -> Tensor:
-        """Return the features, from what `before_dropout` returned."""
+        """Return the features for an output of `before_dropout`."""
         return self.features(maps)
 
-    def renamed(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights of a file under the names that this model has for them."""
+    def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of a file with the names that this model uses."""
         return weights
 
 
 def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> Any:
-    """Return a convolution without bias that keeps the size of the image at stride 1."""
+    """Return a convolution without bias that preserves the size of the image at stride 1."""
     return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
 
 
-def dropped(rate: float) -> Any:
-    """Return a layer that leaves out units with this chance; nothing at 0."""
+def dropout_layer(rate: float) -> Any:
+    """Return a dropout layer with this rate; an identity for 0."""
     if checks.fraction(rate, "dropout", high=1.0) == 1.0:
-        raise DomainError(
-            f"`dropout` must be below 1, or nothing is left to learn from; got {rate!r}"
-        )
+        raise DomainError(f"`dropout` must be below 1, or no unit remains; got {rate!r}")
     return Dropout(rate) if rate else nn.Identity()
 
 
 class Dropout(nn.Dropout):
-    """Dropout as torch has it, in half its time on a CPU, where it is a large part of all work.
+    """Dropout in half the time of torch on a CPU, where it is a large part of the computation.
 
-    The chance is rounded to 1/65536 there, and kept units are scaled by what it really is.
+    The rate is rounded to a multiple of 1/65536 there, and retained units are scaled accordingly.
     """
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Leave units out in training mode, and scale the others."""
-        kept = round((1.0 - self.p) * _CHANCES)
-        if not self.training or maps.device.type != "cpu" or not 0 < kept < _CHANCES:
+        """Set random units to zero in training mode, and scale the others."""
+        n_retained_levels = round((1.0 - self.p) * _N_LEVELS)
+        is_exact = not 0 < n_retained_levels < _N_LEVELS
+        if not self.training or maps.device.type != "cpu" or is_exact:
             return super().forward(maps)
-        # 64 random bits are as fast to draw as one draw of torch's Bernoulli, and serve four units.
+        # 64 random bits cost as much as one Bernoulli draw of torch, and serve four units.
         bits = torch.empty((maps.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        draws = _laid(bits.bitwise_not_().view(torch.int16)[: maps.numel()], maps)
-        scaled, last = maps * (_CHANCES / kept), _CHANCES // 2 - kept - 1
+        draws = bits.bitwise_not_().view(torch.int16)[: maps.numel()]
+        draws = _match_memory_layout(draws, maps)
+        scaled = maps * (_N_LEVELS / n_retained_levels)
+        # Draws are uniform on the 16-bit integers; a unit is retained above this one.
+        threshold = _N_LEVELS // 2 - n_retained_levels - 1
         if maps.dtype not in {torch.float32, torch.float64}:
-            # Numbers of 16 bits cannot tell the draws apart.
-            return torch.where(draws > last, scaled, 0)
-        # What a ReLU does to gradients: half the time of `where`, and a quarter of that of a
-        # product with a mask of numbers.
-        return torch.ops.aten.threshold_backward(scaled, draws.to(maps.dtype), last)
+            # Floats of 16 bits cannot represent all draws.
+            return torch.where(draws > threshold, scaled, 0)
+        # The gradient of a ReLU: half the time of `where`, and a quarter of that of a product with
+        # a mask.
+        return torch.ops.aten.threshold_backward(scaled, draws.to(maps.dtype), threshold)
 
 
-def _laid(draws: Tensor, maps: Tensor) -> Tensor:
-    """Give draws the shape of maps, in the order of memory, so that neighbors go together."""
+def _match_memory_layout(draws: Tensor, maps: Tensor) -> Tensor:
+    """Return draws in the shape of maps, in their memory order, so that access is contiguous."""
     if maps.ndim == 4 and maps.is_contiguous(memory_format=torch.channels_last):
         n, channels, height, width = maps.shape
         return draws.view(n, height, width, channels).permute(0, 3, 1, 2)
     return draws.view(maps.shape)
 
 
-class Halving(nn.MaxPool2d):
-    """The largest of each 2 x 2 units; where no gradient is asked for, in a tenth of torch's time.
+class MaxPool2x2(nn.MaxPool2d):
+    """Max pooling of 2 x 2 units; without gradients on a CPU in a tenth of the time of torch.
 
-    That is on a CPU, for maps of small images. The numbers are the same.
+    The results are equal to those of torch.
     """
 
     def __init__(self) -> None:
         super().__init__(2)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Return maps of half the height and width; what is left over at odd sizes is dropped."""
+        """Return maps of half the height and width; odd rows and columns at the end are dropped."""
         if maps.requires_grad or maps.device.type != "cpu":
             return super().forward(maps)
         height, width = (size // 2 * 2 for size in maps.shape[2:])
@@ -135,10 +137,10 @@ class Halving(nn.MaxPool2d):
         return torch.maximum(rows[..., 0::2], rows[..., 1::2])
 
 
-def start(model: Any) -> None:
-    """Draw the weights of all convolutions as He et al. (2015) do.
+def initialize_weights(model: Any) -> None:
+    """Initialize the weights of all convolutions as in He et al. (2015).
 
-    The draws come from torch's generator, which whoever makes a model seeds and restores.
+    The generator of torch is used; the caller seeds and restores it.
     """
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
@@ -147,6 +149,6 @@ def start(model: Any) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def averaged(maps: Tensor) -> Tensor:
+def average_over_image(maps: Tensor) -> Tensor:
     """Average each feature map over the image: (n, c, h, w) to (n, c)."""
     return maps.mean(dim=(2, 3))

@@ -1,4 +1,4 @@
-"""The catalogue of models: what each is, and how one is made, with fresh weights or from a file."""
+"""The catalogue of models, and functions that make a model with random or trained weights."""
 
 import zipfile
 from collections.abc import Callable
@@ -23,24 +23,24 @@ from abstain_bench.networks.zoom import Resized
 
 @dataclass(frozen=True)
 class Model:
-    """What the catalogue knows of a model.
+    """An entry of the catalogue of models.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name for scripts.
     title : str
-        The name people read.
+        Name for people.
     source : str
-        Where it is defined.
+        Papers and code that define it.
     build : callable
-        Makes it; takes `channels` and `dropout`, and `side` where it is made for one size.
+        Function that makes it, with `channels`, `dropout`, and `side` if `needs_image_side`.
     side : int
-        Height and width that the images must have; 0 where others will do.
-    least : int
-        The smallest height and width.
-    made_for_size : bool
-        Whether `build` must be told the size of the images, which must be square.
+        Required height and width of images; 0 for any.
+    min_side : int
+        Minimum height and width of images.
+    needs_image_side : bool
+        Whether `build` needs the size of the images, which must be square.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Model:
     source: str
     build: Callable[..., Backbone]
     side: int = 32
-    least: int = 8
-    made_for_size: bool = False
+    min_side: int = 8
+    needs_image_side: bool = False
 
     def make(
         self,
@@ -60,10 +60,10 @@ class Model:
         weights: str | Path | None = None,
         side: int = 0,
     ) -> Backbone:
-        """Make a model with fresh weights, or with trained ones from a file."""
-        seen = (shape[0], side, side) if side else shape
-        self._check(seen)
-        options: dict[str, Any] = {"side": seen[1]} if self.made_for_size else {}
+        """Make a model with random weights, or with trained ones from a file."""
+        input_shape = (shape[0], side, side) if side else shape
+        self._check_shape(input_shape)
+        options: dict[str, Any] = {"side": input_shape[1]} if self.needs_image_side else {}
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             out = self.build(channels=shape[0], dropout=dropout, **options)
@@ -71,14 +71,14 @@ class Model:
             load_weights(out, weights)
         return Resized(out, side) if side else out
 
-    def _check(self, shape: tuple[int, int, int]) -> None:
-        """Refuse images of a size that the model does not take."""
+    def _check_shape(self, shape: tuple[int, int, int]) -> None:
+        """Raise InputError for images of an unsupported size."""
         _, height, width = shape
         if self.side and (height, width) != (self.side, self.side):
             rule = f"of {self.side} x {self.side}"
-        elif min(height, width) < self.least:
-            rule = f"of at least {self.least} x {self.least}"
-        elif self.made_for_size and height != width:
+        elif min(height, width) < self.min_side:
+            rule = f"of at least {self.min_side} x {self.min_side}"
+        elif self.needs_image_side and height != width:
             rule = "that are square"
         else:
             return
@@ -88,8 +88,8 @@ class Model:
         )
 
 
-def parameters(model: "torch.nn.Module") -> int:
-    """Count the numbers that training changes.
+def n_parameters(model: "torch.nn.Module") -> int:
+    """Return the number of trainable parameters.
 
     Examples
     --------
@@ -161,7 +161,7 @@ for _depth in (20, 56, 110, 164):
         )
     )
 MODELS.add(Model("wrn-28-10", "WideResNet-28x10", "Zagoruyko & Komodakis 2016", WideResNet))
-MODELS.add(Model("resnet50", "ResNet-50", "He et al. 2015", ResNet, side=0, least=32))
+MODELS.add(Model("resnet50", "ResNet-50", "He et al. 2015", ResNet, side=0, min_side=32))
 MODELS.add(
     Model(
         "vit-b16",
@@ -169,37 +169,42 @@ MODELS.add(
         "Dosovitskiy et al. 2021, from timm",
         ViT,
         side=0,
-        least=16,
-        made_for_size=True,
+        min_side=16,
+        needs_image_side=True,
     )
 )
 
 
-#: What the last layer is called in published files; an objective makes its own.
-_LAST = ("fc.", "head.", "classifier.")
-#: Where published files keep the weights beside other things.
-_WITHIN = ("state_dict", "model")
-#: Of batch norm; files of old versions of torch lack it.
-_COUNT = "num_batches_tracked"
+#: Prefixes of the last layer in published files; it is not loaded.
+_LAST_LAYER_PREFIXES = ("fc.", "head.", "classifier.")
+#: Keys under which published files store the weights.
+_WRAPPER_KEYS = ("state_dict", "model")
+#: Suffix of the batch counts of batch norm, which files of old versions of torch lack.
+_BATCH_COUNT_SUFFIX = "num_batches_tracked"
 
 
 def load_weights(backbone: Backbone, path: str | Path) -> None:
-    """Put trained weights into a backbone; the last layer of the file is left out.
+    """Load trained weights into a backbone, without the last layer.
 
-    The file holds tensors by name: safetensors, or what `torch.save` wrote.
+    The file contains named tensors: safetensors, or the output of `torch.save`.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file of weights {str(path)!r}")
-    read = _safetensors if path.suffix == ".safetensors" else _torch
-    found = {name: x for name, x in read(path).items() if not name.startswith(_LAST)}
-    own = backbone.state_dict()
-    found = {**{k: v for k, v in own.items() if k.endswith(_COUNT)}, **backbone.renamed(found)}
-    _refuse_other(path, own, found)
-    backbone.load_state_dict(found)
+    read = _read_safetensors if path.suffix == ".safetensors" else _read_torch_file
+    file_weights = {
+        name: tensor
+        for name, tensor in read(path).items()
+        if not name.startswith(_LAST_LAYER_PREFIXES)
+    }
+    initial = backbone.state_dict()
+    batch_counts = {k: v for k, v in initial.items() if k.endswith(_BATCH_COUNT_SUFFIX)}
+    weights = {**batch_counts, **backbone.rename_weights(file_weights)}
+    _check_names_and_shapes(path, initial, weights)
+    backbone.load_state_dict(weights)
 
 
-def _safetensors(path: Path) -> dict[str, Tensor]:
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
     if not is_installed("safetensors"):
         raise MissingInputError(f"{str(path)!r} is read with safetensors: pip install safetensors")
     safetensors: Any = import_module("safetensors")
@@ -212,42 +217,48 @@ def _safetensors(path: Path) -> dict[str, Tensor]:
     return out
 
 
-def _torch(path: Path) -> dict[str, Tensor]:
+def _read_torch_file(path: Path) -> dict[str, Tensor]:
     try:
-        # Files of torch from before 2020 are no archives and hold no checksums.
+        # Files of torch from before 2020 are no archives and have no checksums.
         if zipfile.is_zipfile(path):
             verify_archive(path, "a file of torch")
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # noqa: BLE001  a damaged archive raises anything
-        _refuse(path, f"cannot be read as tensors alone ({type(error).__name__})")
-    for name in _WITHIN:
-        if isinstance(found, dict) and isinstance(found.get(name), dict):
-            found = found[name]
-    if not isinstance(found, dict) or not found:
-        _refuse(path, "holds no tensors by name")
-    odd = [name for name, x in found.items() if not isinstance(x, torch.Tensor)]
-    if odd:
-        _refuse(path, f"holds other things than tensors ({odd[0]!r})")
-    return found
+        content: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # noqa: BLE001  a damaged archive can raise any error
+        _raise_invalid_weights(path, f"cannot be read as tensors ({type(error).__name__})")
+    for key in _WRAPPER_KEYS:
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+    if not isinstance(content, dict) or not content:
+        _raise_invalid_weights(path, "has no named tensors")
+    for name, value in content.items():
+        if not isinstance(value, torch.Tensor):
+            _raise_invalid_weights(path, f"has entries that are no tensors ({name!r})")
+    return content
 
 
-def _refuse(path: Path, what: str) -> NoReturn:
+def _raise_invalid_weights(path: Path, problem: str) -> NoReturn:
     raise FileFormatError(
-        f"{str(path)!r} {what}; give the safetensors file of these weights, or a state_dict"
+        f"{str(path)!r} {problem}; use the safetensors file of these weights, or a state_dict"
     ) from None
 
 
-def _refuse_other(path: Path, own: dict[str, Tensor], found: dict[str, Tensor]) -> None:
-    """Refuse weights that are missing, too many or of another shape, and name the first."""
-    missing, more = [sorted(a.keys() - b.keys()) for a, b in ((own, found), (found, own))]
-    shapes = [k for k in own if k in found and own[k].shape != found[k].shape]
-    if not missing and not more and not shapes:
-        return
+def _check_names_and_shapes(
+    path: Path, expected: dict[str, Tensor], weights: dict[str, Tensor]
+) -> None:
+    """Raise an error for missing or surplus weights and for other shapes."""
+    missing = sorted(expected.keys() - weights.keys())
+    surplus = sorted(weights.keys() - expected.keys())
+    different = [
+        name for name in expected if name in weights and expected[name].shape != weights[name].shape
+    ]
     if missing:
-        what = f"lacks {missing[0]!r}"
-    elif more:
-        what = f"has {more[0]!r} besides"
+        problem = f"lacks {missing[0]!r}"
+    elif surplus:
+        problem = f"also has {surplus[0]!r}"
+    elif different:
+        name = different[0]
+        shape, expected_shape = tuple(weights[name].shape), tuple(expected[name].shape)
+        problem = f"has {name!r} of shape {shape}, not {expected_shape}"
     else:
-        name = shapes[0]
-        what = f"has {name!r} of shape {tuple(found[name].shape)}, not {tuple(own[name].shape)}"
-    raise FileFormatError(f"{str(path)!r} holds the weights of another model: it {what}")
+        return
+    raise FileFormatError(f"{str(path)!r} has the weights of another model: it {problem}")

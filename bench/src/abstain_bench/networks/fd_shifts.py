@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from abstain_bench.networks.backbone import Backbone, Halving, Tensor, dropped, nn
+from abstain_bench.networks.backbone import Backbone, MaxPool2x2, Tensor, dropout_layer, nn
 from abstain_bench.networks.plain import THIRTEEN, VGG
 
 #: Of the images, which must have this size.
@@ -37,12 +37,12 @@ class StreetConv(Backbone):
         super().__init__(_HIDDEN)
         stages, inputs = [], channels
         for maps in _MAPS:
-            stages.append(nn.Sequential(*_unit(inputs, maps), *_unit(maps, maps), Halving()))
+            stages.append(nn.Sequential(*_unit(inputs, maps), *_unit(maps, maps), MaxPool2x2()))
             inputs = maps
         self.stages = nn.Sequential(*stages)
         side = _SIDE // 2 ** len(_MAPS)
         self.hidden = nn.Linear(inputs * side * side, _HIDDEN)
-        self.dropout = dropped(dropout)
+        self.dropout = dropout_layer(dropout)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of images as (n, 512)."""

@@ -5,13 +5,13 @@ from typing import Any
 
 from abstain_bench.networks.backbone import (
     Backbone,
-    Halving,
+    MaxPool2x2,
     Tensor,
-    averaged,
+    average_over_image,
     convolution,
-    dropped,
+    dropout_layer,
+    initialize_weights,
     nn,
-    start,
 )
 
 
@@ -49,14 +49,14 @@ class SmallConv(Backbone):
                 # The maximum first: the same numbers, and a quarter of the maps to rectify.
                 convolution(a, b),
                 nn.BatchNorm2d(b),
-                Halving(),
+                MaxPool2x2(),
                 nn.ReLU(inplace=True),
             )
             for a, b in pairwise((channels, *widths))
         ]
         self.stages = nn.Sequential(*stages)
-        self.dropout = dropped(dropout)
-        start(self)
+        self.dropout = dropout_layer(dropout)
+        initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of images as (n, width)."""
@@ -72,7 +72,7 @@ class SmallConv(Backbone):
         _, *later = self.stages
         for stage in later:
             maps = stage(self.dropout(maps))
-        return self.dropout(averaged(maps))
+        return self.dropout(average_over_image(maps))
 
 
 #: Feature maps of the 16 convolutions of VGG19, the 13 of VGG16 and the 10 of VGG13; 0 halves the
@@ -125,7 +125,7 @@ class VGG(Backbone):
         inputs = channels
         for place, (outputs, following) in enumerate(pairwise((*maps, 0))):
             if outputs == 0:
-                layers.append(Halving())
+                layers.append(MaxPool2x2())
                 continue
             layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
             rate = dropout * (_LATER if place else _FIRST) if following else 0.0
@@ -133,8 +133,8 @@ class VGG(Backbone):
             inputs = outputs
         self.layers = nn.Sequential(*layers)
         self.hidden = nn.Linear(last, hidden) if hidden else None
-        self.dropout = dropped(dropout)
-        start(self)
+        self.dropout = dropout_layer(dropout)
+        initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of images as (n, width)."""
@@ -147,4 +147,4 @@ class VGG(Backbone):
 def _active(rate: float) -> Any:
     """Return ReLU with dropout after it; one layer, so that no rate changes any name of weights."""
     relu = nn.ReLU(inplace=True)
-    return nn.Sequential(relu, dropped(rate)) if rate else relu
+    return nn.Sequential(relu, dropout_layer(rate)) if rate else relu

@@ -6,11 +6,11 @@ from abstain.errors import DomainError
 from abstain_bench.networks.backbone import (
     Backbone,
     Tensor,
-    averaged,
+    average_over_image,
     convolution,
-    dropped,
+    dropout_layer,
+    initialize_weights,
     nn,
-    start,
 )
 
 _MAPS = (64, 128, 256, 512)
@@ -30,7 +30,7 @@ class _Block(nn.Module):
         self.conv1, self.bn1 = convolution(inputs, maps, 1), nn.BatchNorm2d(maps)
         self.conv2, self.bn2 = convolution(maps, maps, 3, stride), nn.BatchNorm2d(maps)
         self.conv3, self.bn3 = convolution(maps, outputs, 1), nn.BatchNorm2d(outputs)
-        self.dropout = dropped(dropout)
+        self.dropout = dropout_layer(dropout)
         self.downsample = (
             nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
             if stride > 1 or inputs != outputs
@@ -53,7 +53,7 @@ class _Basic(nn.Module):
         super().__init__()
         self.conv1, self.bn1 = convolution(inputs, maps, 3, stride), nn.BatchNorm2d(maps)
         self.conv2, self.bn2 = convolution(maps, maps), nn.BatchNorm2d(maps)
-        self.dropout = dropped(dropout)
+        self.dropout = dropout_layer(dropout)
         self.downsample = (
             nn.Sequential(convolution(inputs, maps, 1, stride), nn.BatchNorm2d(maps))
             if stride > 1 or inputs != maps
@@ -109,7 +109,7 @@ class ResNet(Backbone):
         self.conv1 = convolution(channels, _MAPS[0], size, stride)
         self.bn1 = nn.BatchNorm2d(_MAPS[0])
         self.maxpool = nn.Identity() if small_pictures else nn.MaxPool2d(3, 2, padding=1)
-        self.dropout = dropped(dropout)
+        self.dropout = dropout_layer(dropout)
         inputs = _MAPS[0]
         self.stages: list[str] = []
         for number, (maps, count) in enumerate(zip(_MAPS, blocks, strict=True), start=1):
@@ -119,7 +119,7 @@ class ResNet(Backbone):
             others = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
             self.add_module(f"layer{number}", nn.Sequential(first, *others))
             inputs = wider * maps
-        start(self)
+        initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of images as (n, width)."""
@@ -127,7 +127,7 @@ class ResNet(Backbone):
         maps = self.maxpool(maps)
         for name in self.stages:
             maps = self.get_submodule(name)(maps)
-        return self.dropout(averaged(maps))
+        return self.dropout(average_over_image(maps))
 
 
 #: From this depth on blocks are bottlenecks of three convolutions, as in the paper's net of 164.
@@ -190,13 +190,13 @@ class PreResNet(Backbone):
         self.first = convolution(channels, _WIDTHS[0])
         self.blocks = nn.Sequential(*_stages((depth - 2) // layers, bottleneck=bottleneck))
         self.norm = nn.BatchNorm2d(width)
-        self.dropout = dropped(dropout)
-        start(self)
+        self.dropout = dropout_layer(dropout)
+        initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of images as (n, width)."""
         maps = nn.functional.relu(self.norm(self.blocks(self.first(pictures))))
-        return self.dropout(averaged(maps))
+        return self.dropout(average_over_image(maps))
 
 
 def _stages(blocks: int, *, bottleneck: bool) -> list[Any]:
@@ -217,7 +217,7 @@ class _WideBlock(nn.Module):
         self.norm1, self.norm2 = nn.BatchNorm2d(inputs), nn.BatchNorm2d(maps)
         self.convolution1 = convolution(inputs, maps, stride=stride)
         self.convolution2 = convolution(maps, maps)
-        self.dropout = dropped(dropout)
+        self.dropout = dropout_layer(dropout)
         self.shortcut = convolution(inputs, maps, 1, stride) if inputs != maps else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -261,8 +261,8 @@ class WideResNet(Backbone):
                 inputs = maps
         self.blocks = nn.Sequential(*blocks)
         self.norm = nn.BatchNorm2d(inputs)
-        start(self)
+        initialize_weights(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of images as (n, width)."""
-        return averaged(nn.functional.relu(self.norm(self.blocks(self.first(pictures)))))
+        return average_over_image(nn.functional.relu(self.norm(self.blocks(self.first(pictures)))))

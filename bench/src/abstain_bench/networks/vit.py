@@ -5,7 +5,7 @@ from typing import Any
 
 from abstain._foundation.optional_packages import is_installed
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain_bench.networks.backbone import Backbone, Tensor, dropped
+from abstain_bench.networks.backbone import Backbone, Tensor, dropout_layer
 
 _PATCH = 16
 _NAME = "vit_base_patch16_224"
@@ -42,7 +42,7 @@ class ViT(Backbone):
         super().__init__(768)
         if side < _PATCH or side % _PATCH:
             raise DomainError(f"`side` must be a multiple of {_PATCH} (the patches); got {side!r}")
-        dropped(dropout)
+        dropout_layer(dropout)
         self.model = _timm().create_model(
             _NAME,
             pretrained=False,
@@ -57,7 +57,7 @@ class ViT(Backbone):
         """Return the features of images, of the class token, as (n, 768)."""
         return self.model(pictures)
 
-    def renamed(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return the weights of timm's model under the names of this one, positions resampled."""
         out = dict(weights)
         grid, found = self.model.patch_embed.grid_size, out.get(_POSITIONS)

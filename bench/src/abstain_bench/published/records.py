@@ -1,23 +1,23 @@
-"""What is known of a published table besides its cells."""
+"""Descriptions of published tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: A cell, or a line where a table has no cells: column to text, and `number` to a float or None.
+#: A cell, or a row of a table without cells: text by column, and `number`, a float or None.
 Fact = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """What a reader should know before a published number is used as a reference.
+    """A remark on the reliability of published numbers.
 
     Attributes
     ----------
     text : str
-        A sentence.
+        The remark.
     where : mapping from str to tuple of str
-        The cells that it concerns: for each column the texts that it may have. Empty: the table.
+        The affected cells: for each column the possible texts. Empty if it concerns the table.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Doubt:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def concerns(self, cell: Fact) -> bool:
-        """Tell whether a cell is among those that it concerns; one of a whole table has none."""
+        """Return whether a cell is affected; remarks on a whole table affect no single cell."""
         return bool(self.where) and all(cell.get(k) in texts for k, texts in self.where.items())
 
 
@@ -44,31 +44,31 @@ class PublishedTable:
     Attributes
     ----------
     name : str
-        What `table` takes.
+        Name for `table`.
     paper : str
-        "augrc", "fd_shifts", "population_aurc" or "cwsa"; empty where a table is of all four.
+        "augrc", "fd_shifts", "population_aurc" or "cwsa"; empty for tables of all four.
     number : str
-        That of the paper; empty where the numbers stand in its prose.
+        Number in the paper; empty if the numbers are in its text.
     place : str
-        Where in the paper it stands.
+        Location in the paper.
     title : str
-        What it has.
+        Description of the contents.
     scale : str
-        How its numbers are printed: "x1000", "percent", "fraction", "rank" and so on.
+        Scale of the printed numbers: "x1000", "percent", "fraction", "rank" and so on.
     cited : str
-        By whom it is; empty where it is of all four.
+        Citation; empty for tables of all four papers.
     url : str
-        Where the paper can be read.
+        Address of the paper.
     doubts : tuple of Doubt
-        About some of its cells, or all of it.
+        Remarks on some cells, or on the table.
     note : str
-        What holds for each of its cells.
+        Remark that applies to every cell.
 
     Examples
     --------
     >>> from abstain_bench.published import tables
-    >>> one = tables()["augrc_table_3"]
-    >>> one.title, one.scale, one.source
+    >>> table = tables()["augrc_table_3"]
+    >>> table.title, table.scale, table.source
     ('AUGRC of 13 methods in 21 studies, CNN', 'x1000', 'Traub et al. (2024), table 3')
     """
 
@@ -85,5 +85,5 @@ class PublishedTable:
 
     @property
     def source(self) -> str:
-        """The paper and the place in it, as they are cited."""
+        """The citation of the paper and the location in it."""
         return ", ".join(filter(None, (self.cited, self.place)))

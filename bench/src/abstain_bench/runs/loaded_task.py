@@ -73,13 +73,13 @@ class LoadedTask:
 
         def prepare() -> InputImages:
             images = exposure.load()
-            if exposure.ready or not exposure.corruption:
+            if exposure.is_corrupted or not exposure.corruption:
                 return self._prepare(images, EXPOSURE_SEED)
             # Pass the loaded images, because their file may be large.
             prepared = self.preprocessing.prepare_exposure(
                 exposure, seed=EXPOSURE_SEED, images=images
             )
-            return InputImages(prepared, images.labels, images.places)
+            return InputImages(prepared, images.labels, images.source_indices)
 
         return self._cached(f"exposure {exposure.key}", prepare)
 
@@ -92,7 +92,7 @@ class LoadedTask:
         prepared = self.preprocessing.prepare_lazily(images) if exceeds_cache else None
         if prepared is None:
             prepared = self.preprocessing.prepare(images, seed=seed)
-        return InputImages(prepared, images.labels, images.places)
+        return InputImages(prepared, images.labels, images.source_indices)
 
     def _cached(self, name: str, make: Callable[[], InputImages]) -> InputImages:
         """Return images from the cache, or make them and cache them if there is space."""

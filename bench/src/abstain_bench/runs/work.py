@@ -220,7 +220,7 @@ class Worker(Trainer):
         self, training_job: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
     ) -> Network:
         """Make the network of a training job; initial weights are loaded unless it is trained."""
-        spec, n_classes = training_job.spec, task.task_images.train.count
+        spec, n_classes = training_job.spec, task.task_images.train.n_classes
         options = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
         if "weights" in spec and not trained:
             options["weights"] = self.weights

@@ -1,4 +1,4 @@
-"""A confidence score to probabilities of being right, and what that changes on other samples."""
+"""Calibrate confidence scores to probabilities of a correct prediction, and check the result."""
 
 from abstain.evaluation.calibration.check import CalibrationCheck, MetricChange, calibration_check
 from abstain.evaluation.calibration.fit import CALIBRATIONS, CalibrationName, calibrate

@@ -1,4 +1,4 @@
-"""`calibration_check`: what a calibration changed, on samples it was not fitted on."""
+"""Check a calibration on samples that it was not fitted on (`calibration_check`)."""
 
 from dataclasses import dataclass
 
@@ -35,16 +35,16 @@ _FEW, _FEW_FAILURES = 1000, 20
 
 @dataclass(frozen=True)
 class MetricChange:
-    """One number before and after calibration.
+    """The value of a metric before and after calibration.
 
     Attributes
     ----------
     metric, title : str
-        The name scripts use and the one people read.
+        Name for code, and title for reports.
     before, after : float
-        A fraction; NaN when undefined, then `reason` says why.
+        Values as fractions; NaN if undefined for the `reason`.
     reason : str
-        Why a number is NaN, or empty.
+        Reason why a value is NaN, or empty.
     """
 
     metric: str
@@ -56,31 +56,31 @@ class MetricChange:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationCheck:
-    """What a calibration changed on held-out samples.
+    """The effect of a calibration on held-out samples.
 
     Attributes
     ----------
     name : str
-        Of the calibrated score.
+        Name of the calibrated score.
     n : int
-        Samples it was checked on.
+        Number of samples.
     failures : int
-        Those of them with a loss above zero.
-    numbers : tuple of BeforeAfter
-        ECE, ECE with equal-mass bins, MCE, Brier score and NLL of being right, and AUGRC; for a
-        temperature also Brier score and NLL of the classes. Lower is better for all.
-    floor : float
-        The ECE that these samples would show on average if the calibrated probabilities were
-        exactly right: less cannot be told from none.
+        Number of samples with a loss above zero.
+    changes : tuple of MetricChange
+        ECE, ECE with equal-mass bins, MCE, Brier score and NLL of a correct prediction, and AUGRC;
+        for a temperature also Brier score and NLL of the classes. Lower is better for all.
+    expected_ece : float
+        Expected ECE of these samples if the calibrated probabilities were exactly correct. A
+        smaller ECE is not evidence of a better calibration.
     reliability_before : ReliabilityCurve or None
-        None when the score was no probability before.
+        None if the score was not a probability before.
     reliability_after : ReliabilityCurve
-        Of the calibrated score.
+        Reliability curve of the calibrated score.
     consistent_low, consistent_high : ndarray of shape (bins,)
-        For each bin of it, between which shares right 95 % of samples would lie if its mean
-        confidence were exactly right; NaN in an empty bin.
+        For each bin: the range that contains the accuracy with probability 95% if the mean
+        confidence of the bin is exactly correct; NaN for an empty bin.
     note : str
-        What to be careful about, or empty.
+        Remark on the reliability of the check, or empty.
     """
 
     name: str
@@ -96,11 +96,11 @@ class CalibrationCheck:
 
     @property
     def ece(self) -> MetricChange:
-        """The expected calibration error, the first of the numbers."""
+        """The expected calibration error before and after, the first entry of `changes`."""
         return self.changes[0]
 
     def change(self, metric: str) -> MetricChange:
-        """Return one number by name, before and after."""
+        """Return the values of one metric before and after calibration."""
         known = {number.metric: number for number in self.changes}
         if metric not in known:
             listed = ", ".join(map(repr, known))
@@ -110,7 +110,7 @@ class CalibrationCheck:
         return known[metric]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
-        """Return the numbers as a dataframe, one row each; NaN becomes null."""
+        """Return the values as a dataframe with one row per metric; NaN becomes null."""
         import polars as pl
 
         rows = [
@@ -129,7 +129,7 @@ class CalibrationCheck:
         return convert_frame(table, backend)
 
     def __str__(self) -> str:
-        """Say it in plain sentences."""
+        """Return a summary as sentences."""
         ece = self.ece
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
         said = (
@@ -237,7 +237,7 @@ def calibration_check(
 
 
 def _floor(groups: TieGroups) -> float:
-    """Return the mean ECE of samples whose probabilities are exactly right."""
+    """Return the expected ECE if all probabilities are exactly correct."""
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
     spread = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
@@ -245,7 +245,7 @@ def _floor(groups: TieGroups) -> float:
 
 
 def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
-    """Return where the share right of each bin would lie if its confidence were right."""
+    """Return the 95% range of the accuracy of each bin if its confidence is correct."""
     from scipy.stats import binom
 
     count, p = np.asarray(curve.count), np.clip(curve.confidence, 0.0, 1.0)
@@ -273,7 +273,7 @@ def _note(after: Scored, calibrated: CalibratedScore) -> str:
 def _tempered(
     calibrated: CalibratedScore, predictions: Predictions, view: ClassView | None
 ) -> ClassView | None:
-    """Return the classes with the probabilities that a temperature gives them."""
+    """Return the class view with the probabilities after temperature scaling."""
     state, scores = calibrated.calibration, predictions.class_scores
     if view is None or scores is None or not isinstance(state, Temperature):
         return view
@@ -284,7 +284,7 @@ def _tempered(
 def _numbers(
     before: Scored, after: Scored, calibrated: CalibratedScore
 ) -> tuple[MetricChange, ...]:
-    """Return what of the catalogue a calibration may change, and two numbers of being right."""
+    """Return the metrics that a calibration can change, and two scores of a correct prediction."""
     of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
     metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
     metrics.append(METRICS[DEFAULT_METRIC])

@@ -26,8 +26,8 @@ _DARK = 0.1
 
 
 def _gaussian(pictures: Pictures, rng: np.random.Generator, *, deviation: float) -> Pictures:
-    drawn = rng.standard_normal(pictures.shape, dtype=np.float32)
-    return pictures + np.float32(deviation) * drawn
+    random_values = rng.standard_normal(pictures.shape, dtype=np.float32)
+    return pictures + np.float32(deviation) * random_values
 
 
 def _shot(pictures: Pictures, rng: np.random.Generator, *, photons: float) -> Pictures:
@@ -36,9 +36,9 @@ def _shot(pictures: Pictures, rng: np.random.Generator, *, photons: float) -> Pi
 
 
 def _impulse(pictures: Pictures, rng: np.random.Generator, *, share: float) -> Pictures:
-    drawn = rng.random(pictures.shape, dtype=np.float32)
+    random_values = rng.random(pictures.shape, dtype=np.float32)
     # The lowest become black and the highest white: more of them with each severity.
-    black, white = drawn < share / 2, drawn >= 1 - share / 2
+    black, white = random_values < share / 2, random_values >= 1 - share / 2
     return np.where(black, np.float32(0), np.where(white, np.float32(1), pictures))
 
 
@@ -55,8 +55,8 @@ def _glass(
     pictures: Pictures, rng: np.random.Generator, *, distance: float, deviation: float
 ) -> Pictures:
     n, _, height, width = pictures.shape
-    drawn = rng.random((n, 2, height, width), dtype=np.float32)
-    away = (2 * drawn - 1) * np.float32(distance * unit(pictures))
+    random_values = rng.random((n, 2, height, width), dtype=np.float32)
+    away = (2 * random_values - 1) * np.float32(distance * unit(pictures))
     soft = deviation * unit(pictures)
     return blurred(moved(blurred(pictures, soft), away[:, 0], away[:, 1]), soft)
 
@@ -85,7 +85,7 @@ def _enlargement(size: int, factor: float) -> Pictures:
 #: Side of the sheet; its left border continues at the right, its upper one at the lower.
 SIDE = 256
 
-#: Seed of the one sheet; the parts that images get are drawn by their own generator.
+#: Seed of the one sheet; the parts that images get are random_values by their own generator.
 _SEED = 1903
 
 #: Length of a grain, and distance of the needles in it, in pixels.
@@ -115,9 +115,9 @@ def sheet() -> Pictures:
     stem = np.exp(-(aside**2))
     border = np.clip((distance[..., 1] - distance[..., 0]) / 1.5, 0, 1)
     ice = np.maximum(0.15 + 0.85 * needle**1.5, stem) * strength[own] * (0.4 + 0.6 * border)
-    drawn: Pictures = ice.astype(np.float32)
-    drawn.flags.writeable = False
-    return drawn
+    random_values: Pictures = ice.astype(np.float32)
+    random_values.flags.writeable = False
+    return random_values
 
 
 #: Cells along the shorter side of the layers of fog; each counts half of the one before.
@@ -126,7 +126,7 @@ _LAYERS = (2, 4, 8, 16)
 #: How bright fog and the air full of snow are.
 _FOG, _AIR = 0.85, 0.7
 
-#: Pixels that a flake is drawn out over as it falls.
+#: Pixels that a flake is random_values out over as it falls.
 _FALL = 3.0
 
 #: Ice is a little blue.
@@ -136,10 +136,10 @@ _ICE = (0.9, 0.96, 1.0)
 def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: float) -> Pictures:
     n, _, height, width = pictures.shape
     rows, columns = _cells(pictures, 32)
-    drawn = rng.random((n, rows * columns + 1), dtype=np.float32)
+    random_values = rng.random((n, rows * columns + 1), dtype=np.float32)
     # From 45 degrees left to 45 degrees right of straight down.
-    angle = np.pi * (0.25 + 0.5 * drawn[:, -1].astype(np.float64))
-    places = drawn[:, :-1].reshape(n, 1, rows, columns)
+    angle = np.pi * (0.25 + 0.5 * random_values[:, -1].astype(np.float64))
+    places = random_values[:, :-1].reshape(n, 1, rows, columns)
     flakes = np.sqrt(np.clip((places - (1 - share)) / share, 0, 1)).astype(np.float32)
     falling = np.minimum(np.float32(_FALL) * convolved(flakes, line(_FALL, angle)), 1)
     there = stretched(falling, (height, width))
@@ -150,9 +150,9 @@ def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: f
 
 def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: float) -> Pictures:
     n, channels, height, width = pictures.shape
-    drawn = rng.random((n, 4))
-    first = (drawn[:, :2] * SIDE).astype(np.int64)
-    step = np.where(drawn[:, 2:] < 0.5, -1, 1)
+    random_values = rng.random((n, 4))
+    first = (random_values[:, :2] * SIDE).astype(np.int64)
+    step = np.where(random_values[:, 2:] < 0.5, -1, 1)
     rows, columns = (
         (first[:, k, None] + step[:, k, None] * np.arange(size)) % SIDE
         for k, size in enumerate(_cells(pictures, 32))
@@ -165,9 +165,9 @@ def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: fl
 def _fog(pictures: Pictures, rng: np.random.Generator, *, opacity: float) -> Pictures:
     cells = [_cells(pictures, count) for count in _LAYERS]
     sizes = [(rows + 1) * (columns + 1) for rows, columns in cells]
-    drawn = rng.random((len(pictures), sum(sizes)), dtype=np.float32)
+    random_values = rng.random((len(pictures), sum(sizes)), dtype=np.float32)
     density = np.zeros((len(pictures), 1, *pictures.shape[-2:]), np.float32)
-    parts = np.split(drawn, np.cumsum(sizes)[:-1], axis=1)
+    parts = np.split(random_values, np.cumsum(sizes)[:-1], axis=1)
     for layer, ((rows, columns), part) in enumerate(zip(cells, parts, strict=True)):
         values = part.reshape(-1, 1, rows + 1, columns + 1)
         density += np.float32(0.5**layer) * stretched(values, pictures.shape[-2:])
@@ -209,8 +209,8 @@ def _elastic(pictures: Pictures, rng: np.random.Generator, *, distance: float) -
     n, _, height, width = pictures.shape
     pixels = min(height, width) / 32
     grid = round(height / pixels), round(width / pixels)
-    drawn = rng.standard_normal((n, 2, *grid), dtype=np.float32)
-    field = stretched(blurred(drawn, _SMOOTH), (height, width))
+    random_values = rng.standard_normal((n, 2, *grid), dtype=np.float32)
+    field = stretched(blurred(random_values, _SMOOTH), (height, width))
     size = np.sqrt(np.mean(field**2, axis=(1, 2, 3), keepdims=True) * 2)
     away = field / size * np.float32(distance * pixels)
     return moved(pictures, away[:, 0], away[:, 1])

@@ -1,6 +1,6 @@
 """Published data sets, read from a local folder in their official formats.
 
-Small ones come as `Images`; large ones as files first (`PictureFiles`), which are made small as
+Small ones come as `Images`; large ones as files first (`ImageFiles`), which are made small as
 they are read. Nothing is ever unpickled, and every error names the file and what to do.
 """
 
@@ -12,15 +12,15 @@ from abstain_bench.data.published.cifar import CORRUPTIONS as CORRUPTIONS
 from abstain_bench.data.published.cifar import EXTRA_CORRUPTIONS as EXTRA_CORRUPTIONS
 from abstain_bench.data.published.cifar import read_cifar10_c as read_cifar10_c
 from abstain_bench.data.published.cifar import read_cifar100_c as read_cifar100_c
+from abstain_bench.data.published.image_files import ImageFiles as ImageFiles
+from abstain_bench.data.published.image_files import ImageFileSplits as ImageFileSplits
+from abstain_bench.data.published.image_files import PublishedImages as PublishedImages
 from abstain_bench.data.published.image_folder import find_image_folder as find_image_folder
 from abstain_bench.data.published.image_folder import read_image_folder as read_image_folder
 from abstain_bench.data.published.mnist import read_emnist as read_emnist
 from abstain_bench.data.published.mnist import read_fashion_mnist as read_fashion_mnist
 from abstain_bench.data.published.mnist import read_idx as read_idx
 from abstain_bench.data.published.mnist import read_mnist as read_mnist
-from abstain_bench.data.published.pictures import FileParts as FileParts
-from abstain_bench.data.published.pictures import PictureFiles as PictureFiles
-from abstain_bench.data.published.pictures import PublishedPictures as PublishedPictures
 from abstain_bench.data.published.sub_classes import ENTITY13 as ENTITY13
 from abstain_bench.data.published.sub_classes import HELD_OUT_FINE as HELD_OUT_FINE
 from abstain_bench.data.published.sub_classes import find_entity13 as find_entity13
@@ -34,7 +34,7 @@ from abstain_bench.data.published.wilds import find_iwildcam as find_iwildcam
 __all__ = [
     "CORRUPTIONS",
     "NEW_CLASS",
-    "PictureFiles",
+    "ImageFiles",
     "find_camelyon17",
     "find_entity13",
     "find_image_folder",

@@ -13,7 +13,7 @@ from abstain._foundation import checks
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 from abstain_bench.data.corruptions import SEVERITIES
-from abstain_bench.data.downloads import Layout, class_names, refuse_labels
+from abstain_bench.data.downloads import Layout, check_labels, class_names
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 
@@ -166,7 +166,7 @@ def _records(path: Path, kind: Format, count: int) -> Array:
     found = np.fromfile(path, dtype=np.uint8).reshape(count, length)
     labels, what = found[:, kind.head - 1], f"{path.name} is not of {kind.layout.title} in the "
     rule = f"and the last class is {kind.classes - 1}"
-    refuse_labels(f"{what}binary version", labels, labels >= kind.classes, rule)
+    check_labels(f"{what}binary version", labels, labels >= kind.classes, rule)
     return found
 
 
@@ -318,7 +318,7 @@ def _read_corrupted(
     part = slice((severity - 1) * count, severity * count)
     own = np.asarray(labels[part]).astype(np.int64)
     wrong, rule = (own < 0) | (own >= len(classes)), f"and the last class is {len(classes) - 1}"
-    refuse_labels(f"labels.npy is not of {title}", own, wrong, rule, first=part.start)
+    check_labels(f"labels.npy is not of {title}", own, wrong, rule, first=part.start)
     # The files have the channels last.
     return Images(np.ascontiguousarray(pixels[part].transpose(0, 3, 1, 2)), own, classes)
 
@@ -364,7 +364,7 @@ ENTRIES = (
             # Cats, dogs and trucks among them: FD-Shifts counts all as new, and so do we.
             "tiny-imagenet": "far-new-class",
         },
-        corrupted=read_cifar10_c,
+        load_corrupted=read_cifar10_c,
     ),
     DataSet(
         "cifar100",
@@ -374,6 +374,6 @@ ENTRIES = (
         lambda folder, records: read_cifar100(folder, records=records),
         needs_folder=True,
         new={"cifar10": "new-class", "svhn": "far-new-class", "tiny-imagenet": "far-new-class"},
-        corrupted=read_cifar100_c,
+        load_corrupted=read_cifar100_c,
     ),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
-from abstain_bench.data.downloads import Layout, refuse_labels
+from abstain_bench.data.downloads import Layout, check_labels
 from abstain_bench.data.embedded import DIGITS
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
@@ -206,7 +206,7 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
     for part in ("train", "test"):
         pixels, labels = _files(where, f"{stem}{part}", layout)
         what = f"{stem}{part}-labels-idx1-ubyte does not belong to {stem}mapping.txt"
-        refuse_labels(what, labels, ~np.isin(labels, numbers), "which it does not name")
+        check_labels(what, labels, ~np.isin(labels, numbers), "which it does not name")
         upright = np.ascontiguousarray(pixels.transpose(0, 2, 1))
         parts.append(Images(upright[:, None], np.searchsorted(numbers, labels), names))
     return parts[0], parts[1]
@@ -226,7 +226,7 @@ def _pair(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Ima
         pixels, labels = _files(where, part, layout)
         rule = f"and the last class is {len(classes) - 1}"
         what = f"the labels of {part} are not those of {title}"
-        refuse_labels(what, labels, labels >= len(classes), rule)
+        check_labels(what, labels, labels >= len(classes), rule)
         parts.append(Images(pixels[:, None], labels.astype(np.int64), classes))
     return parts[0], parts[1]
 
@@ -303,6 +303,6 @@ ENTRIES = (
         "Cohen et al. 2017",
         lambda folder, _: read_emnist(folder, split="letters"),
         needs_folder=True,
-        fetched="emnist",
+        download_name="emnist",
     ),
 )

@@ -12,10 +12,10 @@ from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import class_names
-from abstain_bench.data.images import Images, numbered_anew
+from abstain_bench.data.images import Images, renumber_classes
 from abstain_bench.data.published.cifar import CIFAR100, read_cifar100
+from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, PublishedImages
 from abstain_bench.data.published.image_folder import find_image_folder
-from abstain_bench.data.published.pictures import FileParts, PictureFiles, PublishedPictures
 
 #: The fine class of each super-class that FD-Shifts holds out, in the order of the super-classes.
 #: The last, of "vehicles_2", is named there too, but that super-class is dropped.
@@ -29,7 +29,7 @@ _FILES = ("train.bin", "test.bin")
 _RECORD = 2 + 3 * 32 * 32
 
 
-def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> PublishedPictures:
+def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> PublishedImages:
     """Read CIFAR-100 with 19 super-classes, of each of which one fine class is held out.
 
     Parameters
@@ -42,7 +42,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
 
     Returns
     -------
-    PublishedPictures
+    PublishedImages
         For training 38,000 and for testing 7,600 images of four fine classes of each
         super-class, from the official training and test files; the shift "sub-class" is the
         11,400 images of the held-out fine classes, from both files as in FD-Shifts.
@@ -85,11 +85,11 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
     kept = tuple(names[i] for i in keep)
     inside, outside = [], []
     for part, own in zip(fine, coarse, strict=True):
-        labels = numbered_anew(own, len(names), np.array(keep))
+        labels = renumber_classes(own, len(names), np.array(keep))
         held = np.isin(part.labels, out)
         inside.append(_part(part, labels, (labels >= 0) & ~held, kept))
         outside.append(_part(part, labels, (labels >= 0) & held, kept))
-    return PublishedPictures(
+    return PublishedImages(
         inside[0], None, inside[1], {"sub-class": _joined(outside[0], outside[1], fine)}
     )
 
@@ -163,7 +163,7 @@ def _joined(first: Images, second: Images, fine: tuple[Images, Images]) -> Image
         np.concatenate([first.pixels, second.pixels]),
         np.concatenate([first.labels, second.labels]),
         first.classes,
-        np.concatenate([first.places, fine[0].n + second.places]),
+        np.concatenate([first.source_indices, fine[0].n + second.source_indices]),
     )
 
 
@@ -183,7 +183,7 @@ _WNID = re.compile(r"n\d{8}")
 _SEED = 12345
 
 
-def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -> FileParts:
+def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -> ImageFileSplits:
     """Find the images of BREEDS ENTITY-13 in the training images of ImageNet.
 
     Parameters
@@ -198,7 +198,7 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
 
     Returns
     -------
-    FileParts
+    ImageFileSplits
         13 super-classes. Training and i.i.d. test images are of the ten source sub-classes of
         each, the shift "sub-class" is the ten target sub-classes. `read` makes them small as they
         are read; all are 338,000, so pass `limit`, or read `batches`.
@@ -235,7 +235,7 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     order = list(range(source.n))
     as_generator(rng).shuffle(order)
     rows = np.array(order)
-    return FileParts(
+    return ImageFileSplits(
         train=source.subset(np.sort(rows[test:])),
         validation=None,
         test=source.subset(np.sort(rows[:test])),
@@ -258,7 +258,7 @@ def _folder(folder: Path) -> Path:
     )
 
 
-def _domain(where: Path, column: int) -> PictureFiles:
+def _domain(where: Path, column: int) -> ImageFiles:
     """Find the images of the source (1) or the target (2), labeled by super-class."""
     wnids = [(wnid, label) for label, row in enumerate(ENTITY13) for wnid in row[column]]
     # In the order of the folders, which is that of other readers too.
@@ -266,4 +266,4 @@ def _domain(where: Path, column: int) -> PictureFiles:
     found = find_image_folder(where, classes=[wnid for wnid, _ in wnids])
     above = np.array([label for _, label in wnids])
     classes = tuple(row[0] for row in ENTITY13)
-    return PictureFiles(where, found.names, above[found.labels], classes)
+    return ImageFiles(where, found.names, above[found.labels], classes)

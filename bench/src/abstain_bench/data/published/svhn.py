@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import FileFormatError
 from abstain.typing import Array
-from abstain_bench.data.downloads import Layout, refuse_labels
+from abstain_bench.data.downloads import Layout, check_labels
 from abstain_bench.data.embedded import DIGITS
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
@@ -193,7 +193,7 @@ def _read(path: Path, count: int) -> Images:
             f"{pixels.shape[-1]:,} and {labels.size:,} labels; {_LAYOUT.how}, again"
         )
     rule = "and labels are 1 to 9, and 10 for a zero"
-    refuse_labels(f"{path.name} is not of SVHN", labels, ~np.isin(labels, np.arange(1, 11)), rule)
+    check_labels(f"{path.name} is not of SVHN", labels, ~np.isin(labels, np.arange(1, 11)), rule)
     digits = labels.astype(np.int64) % 10
     return Images(np.ascontiguousarray(pixels.transpose(3, 2, 0, 1)), digits, DIGITS)
 

@@ -9,7 +9,7 @@ from abstain.errors import FileFormatError
 from abstain_bench.data.downloads import Layout
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
-from abstain_bench.data.published.pictures import PictureFiles
+from abstain_bench.data.published.image_files import ImageFiles
 
 # Not "train", which ImageNet in the same folder has too.
 _LAYOUT = Layout("tiny-imagenet", "TinyImageNet", ("wnids.txt", "val/val_annotations.txt"))
@@ -68,7 +68,7 @@ def read_tiny_imagenet(
 
 def find_tiny_imagenet(
     folder: str | Path, *, records: int | None = None
-) -> tuple[PictureFiles, PictureFiles]:
+) -> tuple[ImageFiles, ImageFiles]:
     """Find the images of TinyImageNet without reading them.
 
     Examples
@@ -108,7 +108,7 @@ def _words(where: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{words[w]} ({w})" if words.get(w) else w for w in wnids)
 
 
-def _train(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
+def _train(where: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
     names: list[str] = []
     for wnid in wnids:
         images = _LAYOUT.needed(where, f"train/{wnid}/images")
@@ -120,10 +120,10 @@ def _train(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
             )
         names += [f"train/{wnid}/images/{name}" for name in own]
     labels = np.repeat(np.arange(len(wnids)), count)
-    return PictureFiles(where, tuple(names), labels, _words(where, wnids))
+    return ImageFiles(where, tuple(names), labels, _words(where, wnids))
 
 
-def _validation(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
+def _validation(where: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
     path = where / "val" / "val_annotations.txt"
     if not path.is_file():
         raise FileFormatError(
@@ -148,7 +148,7 @@ def _validation(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles
             f"{len(names):,} (half extracted?); {_LAYOUT.how}, again"
         )
     own = np.array(labels, np.int64)
-    return PictureFiles(where, tuple(names), own, _words(where, wnids))
+    return ImageFiles(where, tuple(names), own, _words(where, wnids))
 
 
 ENTRIES = (
@@ -161,7 +161,7 @@ ENTRIES = (
         needs_folder=True,
         new={"svhn": "far-new-class"},
         # The 100,000 training images are not even looked at.
-        tested=lambda folder, records, side: find_tiny_imagenet(folder, records=records)[1].read(
+        load_test=lambda folder, records, side: find_tiny_imagenet(folder, records=records)[1].read(
             side=side
         ),
     ),

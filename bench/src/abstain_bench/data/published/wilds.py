@@ -10,7 +10,7 @@ from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError
 from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import Layout
-from abstain_bench.data.published.pictures import FileParts, PictureFiles
+from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits
 
 
 def read_table(
@@ -82,7 +82,7 @@ _TEST_CENTER, _VALIDATION_CENTER, _CENTERS = 2, 1, 5
 _SEED = 12345
 
 
-def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FileParts:
+def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFileSplits:
     """Find the images of iWildCam2020-WILDS: 182 animals seen by camera traps.
 
     Parameters
@@ -95,7 +95,7 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
 
     Returns
     -------
-    FileParts
+    ImageFileSplits
         By the official split: `train`, `validation` ("id_val") and the i.i.d. `test` ("id_test")
         come from the same camera traps; the shift "locations" ("test") and
         "locations-validation" ("val") from others. `groups` tells the camera trap. Images are
@@ -129,7 +129,7 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
     labels = column_of_numbers(table, "y", path)
     traps = column_of_numbers(table, "location_remapped", path)
     classes = _categories(where, int(labels.max()) + 1)
-    whole = PictureFiles(where, names, labels, classes, groups=traps, crop=False)
+    whole = ImageFiles(where, names, labels, classes, groups=traps, crop=False)
     split = np.array(table["split"])
     unknown = sorted(set(table["split"]) - set(_IWILDCAM_SPLITS))
     if unknown:
@@ -139,12 +139,14 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
     train, validation, test, shift, other = (
         _subset(whole, split == name, name) for name in _IWILDCAM_SPLITS
     )
-    return FileParts(train, validation, test, {"locations": shift, "locations-validation": other})
+    return ImageFileSplits(
+        train, validation, test, {"locations": shift, "locations-validation": other}
+    )
 
 
 def find_camelyon17(
     folder: str | Path, *, records: int | None = None, rng: Rng = _SEED
-) -> FileParts:
+) -> ImageFileSplits:
     """Find the images of Camelyon17-WILDS: tumor or not, in tissue from five hospitals.
 
     Parameters
@@ -159,7 +161,7 @@ def find_camelyon17(
 
     Returns
     -------
-    FileParts
+    ImageFileSplits
         By the official split: training and i.i.d. images ("id_val") from three hospitals; the
         shift "hospital" from center 2 and "hospital-validation" from center 1. The data set has
         no i.i.d. test part, so a tenth of "id_val" is the `validation` part and the rest is the
@@ -198,12 +200,12 @@ def find_camelyon17(
     split = column_of_numbers(table, "split", path, below=4)
     rows = zip(*(table[name] for name in columns[:4]), strict=True)
     names = tuple(_patch(*row) for row in rows)
-    whole = PictureFiles(where, names, labels, ("normal", "tumor"), groups=center, crop=False)
+    whole = ImageFiles(where, names, labels, ("normal", "tumor"), groups=center, crop=False)
     own = ~np.isin(center, (_TEST_CENTER, _VALIDATION_CENTER))
     near = _subset(whole, own & (split == 1), "id_val")
     order = as_generator(rng).permutation(near.n)
     tenth = max(1, near.n // 10)
-    return FileParts(
+    return ImageFileSplits(
         train=_subset(whole, own & (split == 0), "train"),
         validation=near.subset(np.sort(order[:tenth])),
         test=near.subset(np.sort(order[tenth:])),
@@ -238,7 +240,7 @@ def _refuse_length(
         )
 
 
-def _subset(whole: PictureFiles, mask: Array, name: str) -> PictureFiles:
+def _subset(whole: ImageFiles, mask: Array, name: str) -> ImageFiles:
     rows: IntArray = np.flatnonzero(mask)
     if not rows.size:
         raise FileFormatError(f"metadata.csv names no image of the part {name!r} (cut off?)")

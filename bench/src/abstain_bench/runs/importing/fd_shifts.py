@@ -19,7 +19,7 @@ from abstain.tables import read_predictions
 from abstain.typing import IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.data.exposures import KINDS
-from abstain_bench.data.images import numbered_anew
+from abstain_bench.data.images import renumber_classes
 from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.store import VALIDATION, ExposureFacts
 
@@ -392,7 +392,7 @@ def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> 
     return replace(
         subset,
         logits=subset.logits[:, classes],
-        labels=numbered_anew(subset.labels, outputs.n_classes, classes),
+        labels=renumber_classes(subset.labels, outputs.n_classes, classes),
         logit_samples=None if samples is None else samples[:, :, classes],
         classes=None,
     )

@@ -230,7 +230,7 @@ def as_unknown_class(
     """
     if shape is not None and images.shape != shape:
         raise InputError(f"pictures of new classes must have the shape {shape}; got {images.shape}")
-    return Images(images.pixels, np.full(images.n, -1), classes, images.places)
+    return Images(images.pixels, np.full(images.n, -1), classes, images.source_indices)
 
 
 def split_first(images: Images, count: int) -> tuple[Images, Images]:

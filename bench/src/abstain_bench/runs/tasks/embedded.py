@@ -93,7 +93,7 @@ def _digits_as_glyphs() -> Images:
 
     enlarged = zoom(sample.pixels, (1, 1, 1.5, 1.5), order=1)
     pixels = np.pad(enlarged, ((0, 0), (0, 0), (3, 3), (3, 3)))
-    return Images(pixels, np.full(sample.n, -1), tuple(glyphs().classes), sample.places)
+    return Images(pixels, np.full(sample.n, -1), tuple(glyphs().classes), sample.source_indices)
 
 
 def _load_digits(_folder: Path | None) -> TaskImages:
@@ -133,7 +133,7 @@ def _letters_as_digits(classes: tuple[str, ...]) -> Images:
 
     letters = _letters_unlike_digits(copies=2)
     pixels = zoom(letters.pixels, (1, 1, 28 / 48, 28 / 48), order=1)
-    return Images(pixels, np.full(letters.n, -1), classes, letters.places)
+    return Images(pixels, np.full(letters.n, -1), classes, letters.source_indices)
 
 
 def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
@@ -141,7 +141,7 @@ def _letters_as_digits8(classes: tuple[str, ...]) -> Images:
     letters = _letters_unlike_digits(copies=1)
     blocks = letters.pixels.reshape(letters.n, 1, 8, 6, 8, 6)
     pixels = blocks.mean(axis=(3, 5)).round().astype(np.uint8)
-    return Images(pixels, np.full(letters.n, -1), classes, letters.places)
+    return Images(pixels, np.full(letters.n, -1), classes, letters.source_indices)
 
 
 def _letters_unlike_digits(copies: int) -> Images:

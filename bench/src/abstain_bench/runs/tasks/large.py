@@ -15,8 +15,8 @@ import numpy as np
 from abstain.errors import InputError, MissingInputError
 from abstain_bench.data import Exposure, Images
 from abstain_bench.data.published import (
-    FileParts,
-    PictureFiles,
+    ImageFiles,
+    ImageFileSplits,
     find_camelyon17,
     find_entity13,
     find_image_folder,
@@ -39,12 +39,12 @@ _N_CORRUPTED: Final = 1000
 _SHIFT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
-def image_loader(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
+def image_loader(files: ImageFiles, limit: int, sizes: Sizes) -> Load:
     """Return a function that reads these images, at most `limit` of them (0: all)."""
-    return partial(files.some(limit or None).read, side=sizes.side)
+    return partial(files.sample(limit or None).read, side=sizes.side)
 
 
-def validation_files(files: FileParts) -> PictureFiles:
+def validation_files(files: ImageFileSplits) -> ImageFiles:
     """Return the validation images of a data set; test images must not replace them."""
     if files.validation is None:
         raise InputError("a task must have validation images that are not test images")
@@ -52,23 +52,23 @@ def validation_files(files: FileParts) -> PictureFiles:
 
 
 def validation_and_test_files(
-    files: FileParts, sizes: Sizes, *, at_random: bool = False
-) -> tuple[PictureFiles, ...]:
+    files: ImageFileSplits, sizes: Sizes, *, at_random: bool = False
+) -> tuple[ImageFiles, ...]:
     """Return the validation images and the i.i.d. test images.
 
     With `at_random`, both are sampled from one set, as in FD-Shifts, but with another seed.
     """
     if sizes.chosen == "official":
         return validation_files(files), files.test
-    available = validation_files(files).joined(files.test) if at_random else files.test
+    available = validation_files(files).concatenate(files.test) if at_random else files.test
     return _split_files(available, sizes.validation, at_random=at_random)
 
 
 def images_from_files(
     sizes: Sizes,
-    train: PictureFiles,
-    chosen: PictureFiles,
-    tested: PictureFiles,
+    train: ImageFiles,
+    chosen: ImageFiles,
+    tested: ImageFiles,
     *others: Exposure,
 ) -> TaskImages:
     """Return task images that are read on access; the i.i.d. test images come first."""
@@ -129,8 +129,8 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
 
 
 def _split_files(
-    files: PictureFiles, count: int, *, at_random: bool = True
-) -> tuple[PictureFiles, PictureFiles]:
+    files: ImageFiles, count: int, *, at_random: bool = True
+) -> tuple[ImageFiles, ImageFiles]:
     """Split `count` images off, the first ones or a random sample."""
     if not 0 < count < files.n:
         raise InputError(f"{count:,} images must leave some of {files.n:,}")
@@ -154,7 +154,7 @@ def _folders_with_prefix(folder: Path, prefix: str) -> list[tuple[str, Path]]:
     return folders
 
 
-def _find_shifted_files(path: Path, train: PictureFiles) -> PictureFiles:
+def _find_shifted_files(path: Path, train: ImageFiles) -> ImageFiles:
     """Find shifted images of known classes; some classes may be absent."""
     files = find_image_folder(path)
     code_by_class = {name: code for code, name in enumerate(train.classes)}
@@ -168,14 +168,14 @@ def _find_shifted_files(path: Path, train: PictureFiles) -> PictureFiles:
     return replace(files, labels=labels, classes=train.classes)
 
 
-def _read_new_classes(path: Path, train: PictureFiles, sizes: Sizes) -> Images:
+def _read_new_classes(path: Path, train: ImageFiles, sizes: Sizes) -> Images:
     files = find_image_folder(path)
     if common := sorted(set(files.classes) & set(train.classes)):
         raise InputError(
             f"{str(path)!r} has the class {common[0]!r}, which is not new: 'train' has it too"
         )
     images = image_loader(files, sizes.tested, sizes)()
-    return Images(images.pixels, np.full(images.n, -1), train.classes, images.places)
+    return Images(images.pixels, np.full(images.n, -1), train.classes, images.source_indices)
 
 
 #: Epochs, learning rates and batch sizes from the configurations of FD-Shifts.

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from abstain_bench.data import Exposure
-from abstain_bench.data.images import numbered_anew
+from abstain_bench.data.images import renumber_classes
 from abstain_bench.data.published import (
-    PictureFiles,
+    ImageFiles,
     find_iwildcam,
     held_out,
     held_out_classes,
@@ -57,7 +57,7 @@ def classes_of_rotation(count: int, rotation: int) -> list[int]:
 
 def _load_svhn(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     train, test = read_official("svhn", folder, sizes)
-    classes = classes_of_rotation(train.count, rotation)
+    classes = classes_of_rotation(train.n_classes, rotation)
     known_train, _ = held_out(train, classes=classes)
     known, new = held_out(test, classes=classes)
     validation, tested = split_first(known, sizes.validation)
@@ -77,11 +77,11 @@ def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SI
     return images_from_files(sizes, train, chosen, tested, exposure)
 
 
-def _hold_out_classes(files: PictureFiles, classes: list[int]) -> tuple[PictureFiles, PictureFiles]:
+def _hold_out_classes(files: ImageFiles, classes: list[int]) -> tuple[ImageFiles, ImageFiles]:
     """Hold classes out of image files, as `held_out` does for images in memory."""
     held_out_codes = held_out_classes(len(files.classes), classes=classes)
     known_codes = np.setdiff1d(np.arange(len(files.classes)), held_out_codes)
-    labels = numbered_anew(files.labels, len(files.classes), known_codes)
+    labels = renumber_classes(files.labels, len(files.classes), known_codes)
     names = tuple(files.classes[code] for code in known_codes)
     renumbered = replace(files, labels=labels, classes=names)
     is_known = labels >= 0

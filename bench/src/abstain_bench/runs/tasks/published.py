@@ -37,7 +37,7 @@ _N_CORRUPTED: Final = 1000
 def read_official(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
     """Read the training and test images of a data set."""
     records = sizes.records.get(name)
-    return read_required(name, folder, lambda place: DATASETS[name].official(place, records))
+    return read_required(name, folder, lambda place: DATASETS[name].official_splits(place, records))
 
 
 def _load_fd_shifts_task(
@@ -81,7 +81,7 @@ def _load_corruptions(
     `clean` contains all test images, and those that are tested.
     """
     data, (test, tested) = DATASETS[name], clean
-    if data.corrupted is None:
+    if data.load_corrupted is None:
         return (), ()
     source = SOURCES[f"{name}-c"]
     source_folder = source.find(folder)
@@ -99,14 +99,14 @@ def _load_corruptions(
                 f"{str(source_folder)!r} (incomplete extraction?); run `abstain data fetch "
                 f"{source.name} --folder DIR` again"
             )
-    read = partial(data.corrupted, source_folder, records=sizes.records.get(name))
+    read = partial(data.load_corrupted, source_folder, records=sizes.records.get(name))
     to_corrupt = {"tested": tested, "all": test, "tenth": _tenth(test)}[sizes.corrupted]
     return tuple(_official_corruptions(read, available, to_corrupt)), tuple(notes)
 
 
 def _tenth(test: Images) -> Images:
     """Return a tenth of the images, as in Traub et al.; see `subsampled_rows`."""
-    return test.subset(subsampled_rows(test.n, test.count, factor=10))
+    return test.subset(subsampled_rows(test.n, test.n_classes, factor=10))
 
 
 def _official_corruptions(
@@ -117,17 +117,17 @@ def _official_corruptions(
             read_severity = partial(read, official_name, severity)
             load = partial(_read_matching_rows, read_severity, tested)
             key = f"corruption-{corruption}"
-            yield Exposure(key, "corruption", load, corruption, severity, ready=True)
+            yield Exposure(key, "corruption", load, corruption, severity, is_corrupted=True)
 
 
 def _read_matching_rows(read: Callable[[], Images], tested: Images) -> Images:
     """Read corrupted images and return those of the tested images."""
-    corrupted = read().subset(tested.places)
+    corrupted = read().subset(tested.source_indices)
     mismatches = np.flatnonzero(corrupted.labels != tested.labels)
     if mismatches.size:
         row = mismatches[0]
         raise FileFormatError(
-            f"labels.npy is not that of these test images: image {tested.places[row]:,} "
+            f"labels.npy is not that of these test images: image {tested.source_indices[row]:,} "
             f"has the class {corrupted.labels[row]} there, and {tested.labels[row]} here"
         )
     return replace(corrupted, classes=tested.classes)
@@ -156,7 +156,7 @@ def _load_new_classes(
 def _read_new_classes(other: str, folder: Path, train: Images, sizes: Sizes) -> Images:
     """Read the test images of another data set as images of no known class."""
     side = sizes.new_side or train.shape[1]
-    images = DATASETS[other].outliers(folder, sizes.records.get(other), side)
+    images = DATASETS[other].new_class_images(folder, sizes.records.get(other), side)
     # The network resizes images with a side of their own.
     return as_unknown_class(images, train.classes, None if sizes.new_side else train.shape)
 

@@ -86,7 +86,7 @@ class Preprocessing:
         """Return the normalized images of an exposure, corrupted if it is a corruption."""
         loaded = exposure.load() if images is None else images
         prepared = self._apply_task_variation(loaded, seed, 1)
-        if exposure.corruption and not exposure.ready:
+        if exposure.corruption and not exposure.is_corrupted:
             clipped = prepared.clamp(0, 1).numpy()
             corrupted = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
             prepared = torch.from_numpy(corrupted)

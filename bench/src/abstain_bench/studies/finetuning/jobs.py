@@ -216,7 +216,7 @@ def _load_data(choice_json: str) -> _LoadedData:
 
 def _new_network(spec: Mapping[str, Any], data: _LoadedData, objective: Any) -> Network:
     train = data.splits.train
-    return make_network(spec["model"], train.shape, train.count, objective, seed=spec["seed"])
+    return make_network(spec["model"], train.shape, train.n_classes, objective, seed=spec["seed"])
 
 
 def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[str, Any]:
@@ -240,7 +240,7 @@ def _predict(network: Network, data: _LoadedData, images: Images, copies: int) -
     seed = 2 * data.choice.seed + (images is data.splits.test)
     device = str(next(network.parameters()).device)
     pixels = data.preprocessing.prepare(images, seed=seed, copies=copies, device=device)
-    rows = np.tile(images.places, copies)
+    rows = np.tile(images.source_indices, copies)
     # The id "17.2" is the third copy of the image in row 17.
     ids = [f"{row}.{i // images.n}" for i, row in enumerate(rows)] if copies > 1 else rows
     return Predictions(

@@ -22,7 +22,7 @@ from abstain.evaluation.comparison import (
 )
 from abstain.metrics import Metric
 from abstain.plots.image_grid import LabeledImage
-from abstain_bench.data.images import levels_of
+from abstain_bench.data.images import to_gray_levels
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
@@ -217,7 +217,7 @@ class RankedFolder:
         for key, index, label, panel in requests:
             if key in exposures:
                 pixels = task_data.exposure_images(exposures[key]).images[index]
-                levels = levels_of(pixels, preprocessing.mean, preprocessing.std)
+                levels = to_gray_levels(pixels, preprocessing.mean, preprocessing.std)
                 images.append(LabeledImage(f"{key} {index}", label, levels, panel))
         return images, "" if images else f"the task {task!r} has none of these exposures"
 

@@ -1,0 +1,245 @@
+"""Image files: they are found first, and read and resized when they are needed."""
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.random import as_generator
+from abstain.errors import FileFormatError, InputError, MissingInputError
+from abstain.typing import Array, IntArray, Rng
+from abstain_bench.data.images import Images
+
+#: Maximum bytes of images in memory.
+_MAX_MEMORY_BYTES = 1 << 33
+
+#: Errors of Pillow for damaged files and files that are no images.
+_DAMAGE = (OSError, SyntaxError, ValueError, TypeError, IndexError, struct.error, zlib.error)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFiles:
+    """Images of a data set that are not read yet.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the files.
+    names : tuple of str
+        Path of each image relative to the folder.
+    labels : int64 ndarray of shape (n,)
+        Class codes.
+    classes : tuple of str
+        Names of the classes.
+    groups : int64 ndarray of shape (n,), optional
+        Origin of each image (camera trap, hospital), if the data set has it.
+    crop : bool
+        Whether to take the largest central square; otherwise images are resized to a square.
+    rows : int64 ndarray of shape (n,), optional
+        Indices of the images in their source; by default 0 to n - 1.
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import find_image_folder
+    >>> files = find_image_folder("imagenet/train")  # doctest: +SKIP
+    >>> files.sample(5000).read(side=64).shape  # doctest: +SKIP
+    (3, 64, 64)
+    """
+
+    folder: Path
+    names: tuple[str, ...]
+    labels: IntArray
+    classes: tuple[str, ...]
+    groups: IntArray | None = None
+    crop: bool = True
+    rows: IntArray | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of images."""
+        return len(self.names)
+
+    @property
+    def source_indices(self) -> IntArray:
+        """Indices of the images in their source."""
+        return np.arange(self.n) if self.rows is None else self.rows
+
+    def subset(self, rows: Array) -> "ImageFiles":
+        """Return the images with these row numbers, in this order."""
+        selected = np.asarray(rows)
+        return ImageFiles(
+            folder=self.folder,
+            names=tuple(self.names[row] for row in selected),
+            labels=self.labels[selected],
+            classes=self.classes,
+            groups=None if self.groups is None else self.groups[selected],
+            crop=self.crop,
+            rows=self.source_indices[selected],
+        )
+
+    def concatenate(self, other: "ImageFiles") -> "ImageFiles":
+        """Return these and other images of the same source, which must be disjoint."""
+        groups = None
+        if self.groups is not None and other.groups is not None:
+            groups = np.concatenate([self.groups, other.groups])
+        return ImageFiles(
+            folder=self.folder,
+            names=self.names + other.names,
+            labels=np.concatenate([self.labels, other.labels]),
+            classes=self.classes,
+            groups=groups,
+            crop=self.crop,
+            rows=np.concatenate([self.source_indices, other.source_indices]),
+        )
+
+    def sample(self, limit: int | None, *, rng: Rng = 0) -> "ImageFiles":
+        """Sample at most `limit` images, in the order of the source; None for all."""
+        if limit is None or checks.positive_int(limit, "limit") >= self.n:
+            return self
+        return self.subset(np.sort(as_generator(rng).choice(self.n, limit, replace=False)))
+
+    def read(self, *, side: int = 32) -> Images:
+        """Read all images as squares of `side` pixels; errors name the damaged file.
+
+        Large JPEG files are decoded at a fraction of their size, at least twice `side`, and resized
+        with an antialiased bilinear filter. More than 8 GiB of images are stored in an unnamed
+        temporary file (TMPDIR), which is deleted with the process.
+        """
+        if not self.n:
+            raise InputError(f"there are no images to read in {str(self.folder)!r}")
+        checks.positive_int(side, "side")
+        pixels = _allocate((self.n, 3, side, side))
+        for row, name in enumerate(self.names):
+            pixels[row] = read_image(self.folder / name, side, crop=self.crop)
+        return Images(pixels, self.labels, self.classes, self.rows)
+
+    def batches(self, size: int, *, side: int = 32) -> Iterator[Images]:
+        """Yield batches of `size` images, for data sets that do not fit into memory."""
+        checks.positive_int(size, "size")
+        for start in range(0, self.n, size):
+            yield self.subset(np.arange(start, min(start + size, self.n))).read(side=side)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedImages:
+    """The splits of a published data set with its shifts.
+
+    Attributes
+    ----------
+    train : Images
+        Training images.
+    validation : Images or None
+        Validation images, if the data set has an official validation set.
+    test : Images
+        I.i.d. test images.
+    shifts : mapping
+        Shifted test images by the name of the shift.
+    """
+
+    train: Images
+    validation: Images | None
+    test: Images
+    shifts: Mapping[str, Images]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFileSplits:
+    """The splits of a published data set whose images are not read yet.
+
+    Attributes
+    ----------
+    train : ImageFiles
+        Training images.
+    validation : ImageFiles or None
+        Validation images, if the data set has an official validation set.
+    test : ImageFiles
+        I.i.d. test images.
+    shifts : mapping
+        Shifted test images by the name of the shift.
+    """
+
+    train: ImageFiles
+    validation: ImageFiles | None
+    test: ImageFiles
+    shifts: Mapping[str, ImageFiles]
+
+    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> PublishedImages:
+        """Read every split as squares of `side` pixels, with at most `limit` sampled images each.
+
+        An image takes 3 x side x side bytes: 100,000 images of 64 pixels take 1.2 GB.
+        """
+        generator = as_generator(rng)
+
+        def read(files: ImageFiles) -> Images:
+            return files.sample(limit, rng=generator).read(side=side)
+
+        return PublishedImages(
+            train=read(self.train),
+            validation=None if self.validation is None else read(self.validation),
+            test=read(self.test),
+            shifts={name: read(files) for name, files in self.shifts.items()},
+        )
+
+
+def read_image(path: Path, side: int, *, crop: bool) -> Array:
+    """Read one image as bytes of shape (3, side, side); errors name the file."""
+    module = _import_pillow()
+    try:
+        with module.open(path) as image:
+            # Decodes JPEG files at 1/2, 1/4 or 1/8 if that is still large enough.
+            image.draft("RGB", (2 * side, 2 * side))
+            return _to_square(image, side, crop=crop, bilinear=module.Resampling.BILINEAR)
+    except FileNotFoundError:
+        raise InputError(
+            f"{str(path)!r} is missing (incomplete extraction?); unpack its archive again"
+        ) from None
+    except PermissionError:
+        raise InputError(f"{str(path)!r} cannot be opened: permission denied") from None
+    except (*_DAMAGE, module.DecompressionBombError) as error:
+        size = path.stat().st_size if path.is_file() else 0
+        raise FileFormatError(
+            f"{str(path)!r} ({size:,} bytes) is no readable image; it is cut off or damaged: "
+            f"unpack it again ({' '.join(str(error).split())})"
+        ) from None
+
+
+def _allocate(shape: tuple[int, ...]) -> Array:
+    """Allocate bytes in memory, or in a memory-mapped temporary file if they are too many."""
+    if math.prod(shape) <= _MAX_MEMORY_BYTES:
+        return np.empty(shape, np.uint8)
+    with TemporaryFile() as file:
+        # The mapping keeps the deleted file alive.
+        file.truncate(math.prod(shape))
+        return np.memmap(file, np.uint8, "r+", shape=shape)
+
+
+def _to_square(image: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
+    # Pillow warns about palettes with transparency unless they are converted to RGBA first.
+    rgb = image.convert("RGBA").convert("RGB") if image.mode == "P" else image.convert("RGB")
+    width, height = rgb.size
+    if (width, height) != (side, side):
+        edge = min(width, height)
+        left, top = (width - edge) / 2, (height - edge) / 2
+        box = (left, top, left + edge, top + edge) if crop else None
+        rgb = rgb.resize((side, side), bilinear, box=box)
+    return np.asarray(rgb, np.uint8).transpose(2, 0, 1)
+
+
+def _import_pillow() -> Any:
+    """Import the module that reads images."""
+    try:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "PIL":
+            raise
+        raise MissingInputError(
+            "JPEG and PNG images are read with Pillow: pip install Pillow"
+        ) from None
+    return Image
