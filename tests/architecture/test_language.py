@@ -46,7 +46,6 @@ NOT_REWRITTEN: dict[str, tuple[float, float]] = {
     "abstain.training": (70, 11),
     "abstain_bench.data": (84, 9),
     "abstain_bench.networks": (51, 12),
-    "abstain_bench.pages": (111, 19),
     "abstain_bench.published": (134, 27),
     "abstain_bench.results": (121, 11),
     "abstain_bench.runs": (130, 17),
