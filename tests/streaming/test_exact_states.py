@@ -215,7 +215,7 @@ def cut_short(folder):
             "'value_counts' must be asc",
         ),
         (damaged("FailureCounts", **{"value_counts.count": None}), "no array 'value_counts.count'"),
-        (damaged("CutCounts", n_seen=np.array(-1)), "must be an integer"),
+        (damaged("CutCounts", n_samples=np.array(-1)), "must be an integer"),
         (damaged("CutCounts", n_successes_at_cut=np.array([1, 0, 1])), "do not add up"),
         (damaged("CutCounts", n_successes_between_cuts=np.zeros(3, np.int64)), "must be 4 counts"),
         (damaged("CutCounts", cuts=np.array([1.0, 0.5, 0.7])), "'cuts' must be ascending"),

@@ -287,7 +287,7 @@ def test_refuses_confidences_that_do_not_go_together():
         made().decide([0.9, 0.1], [np.nan, np.nan])
     with pytest.raises(ShapeError, match="'two'"):
         made().decide([0.9, 0.1], [0.5])
-    with pytest.raises(InputError, match="give confidences of one, two"):
+    with pytest.raises(InputError, match="pass confidences of one, two"):
         made().decide()
     with pytest.raises(InputError, match="another scale"):
         CascadeStage("one", "some", 0.9, scale="probability").accepts([3.0, -2.0])

@@ -377,7 +377,7 @@ def test_self_adaptive_gradients_with_targets_that_moved():
 
 def test_self_adaptive_asks_for_the_index():
     out, labels = output()
-    with pytest.raises(MissingInputError, match="`index` must say which training samples"):
+    with pytest.raises(MissingInputError, match="`index` must contain the indices"):
         made("self-adaptive")(out, labels)
 
 
@@ -449,7 +449,7 @@ def test_wrong_batches_are_refused_in_plain_words(name):
 )
 def test_an_output_of_another_head_is_refused(name, field):
     out, labels = output()
-    with pytest.raises(MissingInputError, match=f"`output` must hold `{field}`"):
+    with pytest.raises(MissingInputError, match=f"`output` must have `{field}`"):
         last_phase(made(name))(out._replace(**{field: None}), labels, index=torch.arange(6))
 
 

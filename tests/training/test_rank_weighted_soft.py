@@ -82,7 +82,7 @@ def test_the_limit_is_the_hard_value(weights):
 @pytest.mark.parametrize("weights", [*NAMES, "own"])
 def test_gradcheck(weights, monkeypatch):
     # The temperature is a constant to the gradient, so it must be one to the differences too.
-    monkeypatch.setattr(area, "spread", lambda _: torch.tensor(1.0))
+    monkeypatch.setattr(area, "standard_deviation", lambda _: torch.tensor(1.0))
     c, x = (t.requires_grad_() for t in samples(9))
     recent = samples(5, seed=1)[0]
     given = {"weights": lambda r, n: torch.sin(r / n)} if weights == "own" else options(weights)
@@ -93,7 +93,7 @@ def test_gradcheck(weights, monkeypatch):
 
 
 def test_gradcheck_from_logits(monkeypatch):
-    monkeypatch.setattr(area, "spread", lambda _: torch.tensor(1.0))
+    monkeypatch.setattr(area, "standard_deviation", lambda _: torch.tensor(1.0))
     g = torch.Generator().manual_seed(0)
     z = torch.randn(6, 3, generator=g, dtype=torch.float64).requires_grad_()
     y = torch.tensor([0, 1, 2, 0, 1, 2])

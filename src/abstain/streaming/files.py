@@ -38,8 +38,8 @@ _OLD_NAMES = {
     "n_failures_at_cut": "failed",
     "n_successes_at_cut": "at",
     "n_successes_between_cuts": "between",
-    "n_seen": "seen",
-    "n_failures_seen": "seen_failures",
+    "n_samples": "seen",
+    "n_failures": "seen_failures",
 }
 
 State: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts | SortedRuns
@@ -255,12 +255,12 @@ def _read_cut_counts(archive: Archive) -> CutCounts:
         _read_counts(archive, "n_failures_at_cut", cuts.size),
         _read_counts(archive, "n_successes_at_cut", cuts.size),
         _read_counts(archive, "n_successes_between_cuts", cuts.size + 1),
-        _read_number(archive, "n_seen"),
-        _read_number(archive, "n_failures_seen"),
+        _read_number(archive, "n_samples"),
+        _read_number(archive, "n_failures"),
     )
     n_failures = int(state.n_failures_at_cut.sum())
     n_successes = int(state.n_successes_at_cut.sum() + state.n_successes_between_cuts.sum())
-    if n_failures != first.n_failures or n_successes != state.n_seen - state.n_failures_seen:
+    if n_failures != first.n_failures or n_successes != state.n_samples - state.n_failures:
         raise InputError("its counts do not add up")
     return state
 

@@ -132,9 +132,9 @@ class CutCounts:
         Number of successes at each cut, without the buffered samples; see `finalized`.
     n_successes_between_cuts : ndarray of shape (k + 1,)
         Number of successes below the first cut, between neighboring cuts, and above the last cut.
-    n_seen : int
+    n_samples : int
         Number of samples in this pass.
-    n_failures_seen : int
+    n_failures : int
         Number of failures in this pass.
 
     Examples
@@ -154,8 +154,8 @@ class CutCounts:
     n_failures_at_cut: IntArray
     n_successes_at_cut: IntArray
     n_successes_between_cuts: IntArray
-    n_seen: int = 0
-    n_failures_seen: int = 0
+    n_samples: int = 0
+    n_failures: int = 0
     pending: tuple[Array, ...] = ()
 
     def __post_init__(self) -> None:
@@ -190,8 +190,8 @@ class CutCounts:
         n_failures = batch.is_failure.size - successes.size
         state = replace(
             self,
-            n_seen=self.n_seen + batch.is_failure.size,
-            n_failures_seen=self.n_failures_seen + n_failures,
+            n_samples=self.n_samples + batch.is_failure.size,
+            n_failures=self.n_failures + n_failures,
             pending=append_pending(self.pending, successes) if successes.size else self.pending,
         )
         if exceeds_bytes(state.pending, max(MIN_PENDING_BYTES, 4 * self.cuts.nbytes)):
@@ -200,22 +200,22 @@ class CutCounts:
 
     def merged(self, other: "CutCounts") -> "CutCounts":
         """Return the state of both streams; see `streaming.merge`."""
-        one, two = self.finalized, other.finalized
-        have_same_cuts = np.array_equal(one.cuts, two.cuts) and np.array_equal(
-            one.n_failures_at_cut, two.n_failures_at_cut
+        left, right = self.finalized, other.finalized
+        have_same_cuts = np.array_equal(left.cuts, right.cuts) and np.array_equal(
+            left.n_failures_at_cut, right.n_failures_at_cut
         )
-        if not have_same_cuts or one.first.n != two.first.n:
+        if not have_same_cuts or left.first.n != right.first.n:
             raise InputError(
                 "`a` and `b` must continue the same first pass over all samples and have the same "
-                f"cuts; got {one.first.n} samples with {one.cuts.size} cuts, and {two.first.n} "
-                f"samples with {two.cuts.size} cuts"
+                f"cuts; got {left.first.n} samples with {left.cuts.size} cuts, and {right.first.n} "
+                f"samples with {right.cuts.size} cuts"
             )
         return replace(
-            one,
-            n_successes_at_cut=one.n_successes_at_cut + two.n_successes_at_cut,
-            n_successes_between_cuts=one.n_successes_between_cuts + two.n_successes_between_cuts,
-            n_seen=one.n_seen + two.n_seen,
-            n_failures_seen=one.n_failures_seen + two.n_failures_seen,
+            left,
+            n_successes_at_cut=left.n_successes_at_cut + right.n_successes_at_cut,
+            n_successes_between_cuts=left.n_successes_between_cuts + right.n_successes_between_cuts,
+            n_samples=left.n_samples + right.n_samples,
+            n_failures=left.n_failures + right.n_failures,
         )
 
     def accepted(self, threshold: float) -> tuple[int, int]:
@@ -265,7 +265,7 @@ class CutCounts:
         )
 
     def _check_both_passes_match(self) -> None:
-        first, second = (self.first.n, self.first.n_failures), (self.n_seen, self.n_failures_seen)
+        first, second = (self.first.n, self.first.n_failures), (self.n_samples, self.n_failures)
         if first != second:
             raise InputError(
                 "`state` must contain the same samples in both passes; got "

@@ -54,10 +54,10 @@ class ValueCounts:
 
     def merged(self, other: "ValueCounts") -> "ValueCounts":
         """Return the counts of the values of both."""
-        one, two = self.finalized, other.finalized
-        if not (one.value.size and two.value.size):
-            return one if one.value.size else two
-        return _merge_counts(one, two)
+        left, right = self.finalized, other.finalized
+        if not left.value.size:
+            return right
+        return _merge_counts(left, right) if right.value.size else left
 
     def as_type(self, dtype: np.dtype[Any]) -> "ValueCounts":
         """Return the finalized counts with the values converted to a wider type."""
@@ -111,8 +111,9 @@ def _count_values(values: Array) -> ValueCounts:
     return ValueCounts(values[last], np.diff(last, prepend=-1))
 
 
-def _merge_counts(one: ValueCounts, two: ValueCounts) -> ValueCounts:
-    larger, smaller = (one, two) if one.value.size >= two.value.size else (two, one)
+def _merge_counts(left: ValueCounts, right: ValueCounts) -> ValueCounts:
+    is_left_larger = left.value.size >= right.value.size
+    larger, smaller = (left, right) if is_left_larger else (right, left)
     # The number of values of `larger` that are at most each value of `smaller`.
     n_at_most = count_at_most(smaller.value, larger.value)
     is_present = larger.value.take(n_at_most - 1, mode="clip") == smaller.value

@@ -21,10 +21,10 @@ REWARDS = (2.2, 3.0, 4.5, 6.0, 10.0, 12.0, 15.0, 20.0)
 
 
 class _Abstaining(ObjectiveWithWarmUp):
-    """An objective whose head has an additional class, which is no answer."""
+    """An objective whose head has an additional class for abstention."""
 
     def confidence(self, output: Output) -> Tensor:
-        """Log-odds that the network does not abstain.
+        """Compute the log-odds that the network does not abstain.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class _Abstaining(ObjectiveWithWarmUp):
 
 
 def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probabilities of the label and of abstaining, (n,) each, among K + 1 classes."""
+    """Return the log-probabilities of the label and of abstention, (n,), among K + 1 classes."""
     extra = at_least_float32(required_field(output, "abstention"))[:, None]
     log_p = functional.log_softmax(
         torch.cat([at_least_float32(output.logits), extra], dim=1), dim=1
@@ -53,43 +53,44 @@ def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class DeepGamblers(_Abstaining):
-    """DeepGamblers: bet on the classes, or keep part of the stake by abstaining.
+    """DeepGamblers: bet on the classes, or keep the stake by abstaining.
 
-    With p the softmax over K classes and "abstain", the mean of ``-log(p[y] + p[abstain] / o)``:
-    a bet on the right class pays o times the stake, abstaining pays it back.
+    With p the softmax over K classes and "abstain", the loss is the mean of
+    ``-log(p[y] + p[abstain] / o)``: a bet on the true class pays o times the stake, and abstention
+    returns the stake.
 
     Parameters
     ----------
     reward : float, default=2.2
-        The payoff o, above 1. Abstaining pays when the best class is less probable than 1 / o:
-        the smaller o, the more is abstained. Near 1 nothing else pays. Above the number of
-        classes K abstaining never pays at the optimum: an even bet on all classes pays o / K,
-        more than the stake, whichever class is right. `head` then warns.
+        The payoff o, above 1. Abstention is optimal if the most probable class has a probability
+        below 1 / o: for a smaller o, more is abstained. Near 1, abstention is always optimal. Above
+        the number of classes K, it never is: an equal bet on all classes pays o / K, more than the
+        stake, for any true class. `head` then warns.
     warm_up : float, default=1/3
-        Share of the epochs with cross-entropy over the K classes first. With a small reward
-        training may not start without it; the authors take 100 of 300 epochs on CIFAR-10 for
-        rewards up to 6, FD-Shifts 100 for all.
+        Share of the epochs with cross-entropy over the K classes first. With a small reward,
+        training may fail without it. The authors take 100 of 300 epochs on CIFAR-10 for rewards up
+        to 6, FD-Shifts 100 for all rewards.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        A reward that is not above 1, or a warm-up outside [0, 1).
+        If the reward is not above 1, or the warm-up is outside [0, 1).
 
     Warns
     -----
     UserWarning
-        The head has fewer classes than the reward.
+        If the head has fewer classes than the reward.
 
     Notes
     -----
-    FD-Shifts trains with rewards above the number of classes too, and selects some of them
-    (Jaeger et al. 2023): the loss has no other limit than 1.
+    FD-Shifts also trains with rewards above the number of classes, and selects some of them
+    (Jaeger et al. 2023). The loss only requires a reward above 1.
 
-    Its confidence is the reservation score, ``1 - p[abstain]``, as log-odds. `class_logits`
-    leaves abstention out, so scores from them see the K classes renormalized. Computed as
-    ``-logaddexp(log p[y], log p[abstain] - log o)``.
+    The confidence is the reservation score, ``1 - p[abstain]``, as log-odds. `class_logits` leaves
+    out abstention, so scores from them are based on the renormalized K classes. The loss is
+    computed as ``-logaddexp(log p[y], log p[abstain] - log o)``.
 
     References
     ----------
@@ -131,50 +132,50 @@ class DeepGamblers(_Abstaining):
         return super()._branches(width, classes)
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        bet, kept = _log_probabilities(output, labels)
-        return -torch.logaddexp(bet, kept - math.log(self.reward)).mean()
+        label, abstention = _log_probabilities(output, labels)
+        return -torch.logaddexp(label, abstention - math.log(self.reward)).mean()
 
 
-#: Training samples; a larger index is a name and no number of a row.
+#: Upper limit of sample indices. A larger number is probably an identifier and not an index.
 _MAX_INDEX = 2**32
 
 
 class SelfAdaptiveTraining(_Abstaining):
-    """Self-adaptive training: labels that the network doubts turn into abstentions.
+    """Self-adaptive training: labels that the network doubts become abstentions.
 
-    Each training sample i has a target t_i, at first 1, which follows the probability q that the
-    network gives to its label: ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. With p the
+    Each training sample i has a target t_i, initially 1, which follows the probability q that the
+    network assigns to its label: ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. With p the
     softmax over K classes and "abstain", the loss is the mean of
     ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------
     momentum : float, default=0.99
-        How slowly targets follow, in [0, 1]; 1 keeps the labels.
+        How slowly targets change, in [0, 1]; 1 keeps the labels.
     warm_up : float, default=0
-        Share of the epochs with cross-entropy over the K classes first, before targets move. The
-        authors' selective classifiers start at once.
+        Share of the epochs with cross-entropy over the K classes first, before targets change. The
+        authors' selective classifiers have no warm-up.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Attributes
     ----------
     target : torch.Tensor
-        Targets of the samples seen so far, by their index; a buffer that grows with the largest
-        index. Four bytes a sample of the training set, on the device of the objective.
+        Targets of the samples so far, by their index; a buffer that grows with the largest index.
+        It takes four bytes for each training sample, on the device of the objective.
 
     Raises
     ------
     DomainError
-        An option outside its range.
+        If an option is out of range.
 
     Notes
     -----
-    Its confidence is ``1 - p[abstain]``, as log-odds. The q of the targets is the softmax over
-    the K classes alone, as in the authors' code. The loss needs the `index` of the samples; keep
-    it on the CPU, where it is looked at without waiting for a device. Processes that train
-    together share their targets. In eval mode every target is 1 and no index is needed: those of
-    validation samples are not of the training set.
+    The confidence is ``1 - p[abstain]``, as log-odds. The q of the targets is the softmax over the
+    K classes alone, as in the authors' code. The loss requires the `index` of the samples; keep it
+    on the CPU, where reading it does not wait for a device. Processes that train together share
+    their targets. In eval mode, every target is 1 and no index is needed, because validation
+    samples are not in the training set.
 
     References
     ----------
@@ -202,29 +203,30 @@ class SelfAdaptiveTraining(_Abstaining):
         self.register_buffer("target", torch.ones(0))
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
-        right, kept = _log_probabilities(output, labels)
+        label, abstention = _log_probabilities(output, labels)
         if not self.training:
-            return -right.mean()
-        target = self._moved(output.logits.detach(), labels, index).to(right)
-        return -(target * right + (1.0 - target) * kept).mean()
+            return -label.mean()
+        target = self._update_targets(output.logits.detach(), labels, index).to(label)
+        return -(target * label + (1.0 - target) * abstention).mean()
 
-    def _moved(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Move the targets of a batch, of all processes together, and return its own."""
+    def _update_targets(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
+        """Update the targets of the samples of all processes, and return those of this process."""
         if index is None:
             raise MissingInputError(
-                "`index` must say which training samples these are; got None. Self-adaptive "
-                "training keeps a target for each: let the data set give (x, label, index)."
+                "`index` must contain the indices of the training samples; got None. Self-adaptive "
+                "training stores a target for each: let the data set return (x, label, index)."
             )
         q = functional.softmax(at_least_float32(logits), dim=1).gather(1, labels[:, None])[:, 0]
-        every = gather_vectors(index.to(q.device))
-        self._grow(every)
-        place, follow = every.to(self.target.device), gather_vectors(q).to(self.target)
-        now = self.target[place]
-        # A step whose logits overflowed is skipped by its optimizer; targets would keep the NaN.
-        follow = torch.where(torch.isfinite(follow), follow, now)
-        moved = self.momentum * now + (1.0 - self.momentum) * follow
-        # The mean, so that a sample that is twice in a batch has one target in whatever order.
-        self.target.scatter_reduce_(0, place, moved, reduce="mean", include_self=False)
+        all_indices = gather_vectors(index.to(q.device))
+        self._grow(all_indices)
+        position = all_indices.to(self.target.device)
+        probability = gather_vectors(q).to(self.target)
+        target = self.target[position]
+        # The optimizer skips a step whose logits overflow; targets would keep the NaN.
+        probability = torch.where(torch.isfinite(probability), probability, target)
+        updated = self.momentum * target + (1.0 - self.momentum) * probability
+        # A sample that is twice in a batch gets the mean, so the order does not matter.
+        self.target.scatter_reduce_(0, position, updated, reduce="mean", include_self=False)
         return self.target[index.to(self.target.device)]
 
     def _grow(self, index: Tensor) -> None:
@@ -252,7 +254,7 @@ DEEP_GAMBLERS: Final = ObjectiveKind(
     "deep-gamblers",
     "DeepGamblers",
     DeepGamblers,
-    "An additional class keeps the stake: abstaining pays where no class is likely enough.",
+    "An additional class keeps the stake: abstention is optimal if no class is probable enough.",
     "log-odds of not abstaining (reservation score)",
     "Liu et al. (2019), https://arxiv.org/abs/1907.00208",
     {"reward": REWARDS},
@@ -262,7 +264,7 @@ SELF_ADAPTIVE: Final = ObjectiveKind(
     "self-adaptive",
     "Self-adaptive training",
     SelfAdaptiveTraining,
-    "Labels that the network comes to doubt turn into abstentions.",
+    "Labels that the network doubts become abstentions.",
     "log-odds of not abstaining",
     "Huang et al. (2020), https://arxiv.org/abs/2002.10319",
     {"momentum": (0.99,)},

@@ -51,7 +51,7 @@ class Output(NamedTuple):
 
 
 def check_output(output: Output) -> Output:
-    """Refuse what is no output of a head, such as the logits alone."""
+    """Raise InputError for anything but the output of a head, such as logits alone."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         found: object = output
         raise InputError(
@@ -62,41 +62,41 @@ def check_output(output: Output) -> Output:
 
 
 def required_field(output: Output, field: str) -> Tensor:
-    """Return a field that an objective cannot do without."""
-    found: Tensor | None = getattr(check_output(output), field)
-    if found is None:
+    """Return a field that an objective requires."""
+    value: Tensor | None = getattr(check_output(output), field)
+    if value is None:
         raise MissingInputError(
-            f"`output` must hold `{field}` for this objective; got None. "
+            f"`output` must have `{field}` for this objective; got None. "
             "Make the head with the objective's own `head(width, classes)`."
         )
-    return found
+    return value
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """Widen half precision, so that a loss under autocast is summed in float32."""
+    """Convert half precision to float32, so that a loss under autocast is summed in float32."""
     return x.to(at_least_float32_type(x.dtype))
 
 
 def at_least_float32_type(dtype: torch.dtype) -> torch.dtype:
-    """Return the type that `wide` gives to numbers of a type."""
+    """Return the type to which `at_least_float32` converts a type."""
     return dtype if dtype in {torch.float32, torch.float64} else torch.float32
 
 
 def to_widest_type(x: Tensor) -> Tensor:
-    """Widen to the widest type that the device has."""
+    """Convert to the widest floating-point type of the device."""
     return x.to(widest_type(x.device))
 
 
 def widest_type(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 on Apple's devices, which have no other."""
+    """Return float64, or float32 on Apple's devices, which have no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 class Head(nn.Module):
-    """A linear classifier on features, with the branches that an objective adds to it.
+    """A linear classifier on features, with the additional branches of an objective.
 
     `Objective.head` makes it. The classifier is always the submodule ``classifier``, a
-    `torch.nn.Linear` of K classes, so that methods that look at the last layer find it.
+    `torch.nn.Linear` with K classes, so that methods that use the last layer find it.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Head(nn.Module):
         features : torch.Tensor of shape (n, width)
             From the backbone.
         twin : torch.Tensor of shape (n, width), optional
-            Features for the confidence branch alone, where it has a backbone of its own.
+            Features for the confidence branch alone, if it has its own backbone.
 
         Returns
         -------
@@ -164,18 +164,18 @@ class Head(nn.Module):
         Raises
         ------
         ShapeError
-            `features` has another shape.
+            If `features` has another shape.
         """
         if features.ndim != 2 or features.shape[1] != self.width:
             raise ShapeError(
                 f"`features` must have shape (n, {self.width}); got {tuple(features.shape)}"
             )
-        own = features if twin is None else twin
+        confidence_features = features if twin is None else twin
         return Output(
             logits=self.classifier(features),
             features=features,
             abstention=_unit(self.abstention, features),
-            confidence=_unit(self.confidence, own),
+            confidence=_unit(self.confidence, confidence_features),
             auxiliary=None if self.auxiliary is None else self.auxiliary(features),
         )
 
@@ -188,15 +188,15 @@ def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
 
 
 def with_seed(make: Callable[[], Head], seed: int) -> Head:
-    """Make a head whose first weights come from a seed; torch's global generator is put back."""
-    before = torch.get_rng_state()
+    """Make a head with initial weights from a seed; torch's global generator is restored."""
+    state = torch.get_rng_state()
     try:
-        # The generator of the CPU alone: modules are initialized there, and torch.manual_seed
-        # would also reset those of the devices.
+        # Modules are initialized on the CPU. torch.manual_seed would also reset the generators of
+        # the devices.
         torch.default_generator.manual_seed(seed)
         return make()
     finally:
-        torch.set_rng_state(before)
+        torch.set_rng_state(state)
 
 
 def check_sizes(width: int, classes: int) -> tuple[int, int]:
@@ -207,16 +207,16 @@ def check_sizes(width: int, classes: int) -> tuple[int, int]:
 
 
 def fully_connected(width: int, hidden: int, layers: int) -> nn.Sequential:
-    """Fully connected layers with ReLU between them, and one unit at the end."""
+    """Return fully connected layers with ReLU between them, and a single output."""
     widths = [width, *[hidden] * (layers - 1)]
     inner = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.ReLU())]
     return nn.Sequential(*inner, nn.Linear(widths[-1], 1))
 
 
 class SingleSampleBatchNorm(nn.BatchNorm1d):
-    """Batch norm that takes its running statistics for a batch of one sample.
+    """Batch norm that uses its running statistics for a batch of one sample.
 
-    A single sample has no variance, and the last batch of an epoch may hold only one.
+    A single sample has no variance, and the last batch of an epoch may have only one sample.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -233,9 +233,9 @@ _SELECTION_WIDTH = 512
 
 
 def selection_branch(width: int) -> nn.Sequential:
-    """Make a hidden layer with batch norm and one unit, as in the paper of SelectiveNet."""
+    """Return the selection branch of SelectiveNet: a hidden layer with batch norm, one output."""
     norm = SingleSampleBatchNorm(_SELECTION_WIDTH)
-    # The authors divide what batch norm gives by 10: the selection starts near 1/2.
+    # The authors divide the output of batch norm by 10, so the selection is initially near 1/2.
     nn.init.constant_(norm.weight, 0.1)
     return nn.Sequential(
         nn.Linear(width, _SELECTION_WIDTH), nn.ReLU(), norm, nn.Linear(_SELECTION_WIDTH, 1)

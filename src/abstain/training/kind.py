@@ -1,4 +1,4 @@
-"""What the catalogue knows of an objective; each file of objectives says it of its own."""
+"""The catalogue entry of an objective."""
 
 import inspect
 from collections.abc import Mapping
@@ -10,30 +10,30 @@ from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.training.objective import WARM_UP, Objective
 from abstain.typing import Rng
 
-#: Phases whose share of the epochs is an option, with its name.
+#: Phases with an option for their share of the epochs, and the name of the option.
 _SHARES: Final = {WARM_UP: "warm_up", "confidence": "confidence_share", "fine-tune": "fine_tune"}
 
 
 @dataclass(frozen=True)
 class ObjectiveKind:
-    """What the catalogue knows of an objective.
+    """The catalogue entry of an objective.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name in scripts.
     title : str
-        The name people read.
+        Name in reports.
     build : type
         The class; its keyword options are those of the objective.
     meaning : str
-        One plain sentence.
+        Explanation in one sentence.
     score : str
-        What its confidence is, in words.
+        Description of its confidence.
     source : str
         The paper.
     grid : mapping of str to tuple
-        For each option that the literature chooses on validation data, the values it tries.
+        Values of each option that the literature selects on validation data.
     """
 
     name: str
@@ -46,44 +46,44 @@ class ObjectiveKind:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Names of the options, `rng` apart, with their defaults."""
-        found = inspect.signature(self.build).parameters
-        return {name: found[name].default for name in found if name != "rng"}
+        """Names of the options, except `rng`, with their defaults."""
+        parameters = inspect.signature(self.build).parameters
+        return {name: parameters[name].default for name in parameters if name != "rng"}
 
     @property
     def needs_index(self) -> bool:
-        """Whether the loss must know which training samples a batch holds."""
+        """Whether the loss requires the indices of the training samples of a batch."""
         return self.build.needs_index
 
     @property
     def stages(self) -> dict[str, str]:
-        """Names of the phases that can have epochs of their own, with the option of their share."""
+        """Names of the phases with their own epochs, and the option for their share."""
         return {phase: option for phase, option in _SHARES.items() if option in self.options}
 
     def shares_of_stages(
         self, epochs: int, stages: Mapping[str, int]
     ) -> tuple[dict[str, float], int]:
-        """Turn epochs of single phases into the shares that are options of the objective.
+        """Convert epochs of single phases to the shares that are options of the objective.
 
         Parameters
         ----------
         epochs : int
-            Of the phase that is none of `stages`: the classifier's, or the main one.
+            Epochs of the phase that is not in `stages`: that of the classifier, or the main phase.
         stages : mapping from str to int
-            Epochs of phases by name, on top of these; empty where shares are left as they are.
+            Additional epochs of phases, by name; empty to keep the default shares.
 
         Returns
         -------
         options : dict
             The shares, for `make`.
         epochs : int
-            Of all phases together.
+            Total number of epochs of all phases.
 
         Raises
         ------
         InputError
-            The objective has no such phase, a number is not positive, or a phase that is there by
-            default is not named.
+            If the objective has no such phase, a number is not positive, or a phase of the default
+            plan is missing.
 
         Examples
         --------
@@ -106,10 +106,11 @@ class ObjectiveKind:
         for name, option in self.stages.items():
             if name not in stages and self.options[option] > 0:
                 raise InputError(
-                    f"`stages` of {self.name} must name {name!r} too: it is there by default"
+                    f"`stages` of {self.name} must also have {name!r}, a phase of the default plan"
                 )
-        whole = epochs + sum(checks.positive_int(n, f"stages.{k}") for k, n in stages.items())
-        return {self.stages[name]: own / whole for name, own in stages.items()}, whole
+        lengths = {k: checks.positive_int(n, f"stages.{k}") for k, n in stages.items()}
+        total = epochs + sum(lengths.values())
+        return {self.stages[name]: length / total for name, length in lengths.items()}, total
 
     def make(self, *, rng: Rng = None, **options: Any) -> Objective:
         """Make the objective.
@@ -119,23 +120,23 @@ class ObjectiveKind:
         rng : int, numpy.random.Generator or None
             As in `Objective`.
         **options : dict
-            Those of the class; others are refused by name.
+            Options of the class.
 
         Returns
         -------
         Objective
-            In its first phase.
+            The objective in its first phase.
 
         Raises
         ------
         UnknownNameError
-            There is no such option.
+            If there is no such option.
         InputError
-            An option has a value that is not allowed.
+            If the value of an option is not allowed.
         """
         for option in options:
             if option not in self.options:
-                listed = ", ".join(f"`{known}`" for known in self.options) or "none but `rng`"
+                listed = ", ".join(f"`{name}`" for name in self.options) or "none but `rng`"
                 near = suggest(option, self.options)
                 raise UnknownNameError(
                     f"{self.name} has no option `{option}`.{near} It has {listed}."

@@ -1,4 +1,4 @@
-"""`Network`: a backbone with a head, of which a phase of training lets some parts learn."""
+"""`Network`: a backbone with a head, of which each training phase trains some parts."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -12,7 +12,7 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.training.heads import Head, Output
 
-#: The whole network, when it has no more than a classifier.
+#: Parts of a network that has only a classifier.
 CLASSIFIER = ("backbone", "classifier")
 
 
@@ -23,17 +23,17 @@ class Phase:
     Attributes
     ----------
     name : str
-        What the objective calls it.
+        Name of the phase.
     trains : tuple of str
-        Parts of the `Network` that learn: "backbone", "classifier", "abstention", "confidence",
-        "auxiliary", "twin". All others are frozen, their batch norm included.
+        Trained parts of the `Network`: "backbone", "classifier", "abstention", "confidence",
+        "auxiliary", "twin". All other parts are frozen, with their batch norm.
     share : float
-        Its share of all epochs, in (0, 1].
+        Share of all epochs, in (0, 1].
     dropout : bool
-        Whether dropout is on, also in frozen parts. Without it the whole network is in eval mode.
+        Whether dropout is on, also in frozen parts. Without dropout the network is in eval mode.
     learning_rate : float or None
-        The rate of the Adam optimizer with which the method's authors train this phase; None
-        where they go on with the recipe of the classifier. Advice: the loop may do otherwise.
+        Learning rate of Adam that the authors of the method use in this phase; None for the
+        recipe of the classifier. It is a recommendation for the training loop.
     """
 
     name: str
@@ -51,20 +51,21 @@ def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
         raise InputError(
             f"`epochs` must be at least {len(phases)}, one each for {names}; got {count}"
         )
-    out: list[Phase] = []
-    passed = 0.0
-    for left, phase in zip(range(len(phases) - 1, -1, -1), phases, strict=True):
-        passed += phase.share
-        end = round(passed * count) if left else count
-        end = min(max(end, len(out) + 1), count - left)
-        out += [phase] * (end - len(out))
-    return tuple(out)
+    plan: list[Phase] = []
+    cumulative_share = 0.0
+    for n_later, phase in zip(range(len(phases) - 1, -1, -1), phases, strict=True):
+        cumulative_share += phase.share
+        end = round(cumulative_share * count) if n_later else count
+        # At least one epoch for this phase and for each later one.
+        end = min(max(end, len(plan) + 1), count - n_later)
+        plan += [phase] * (end - len(plan))
+    return tuple(plan)
 
 
 class Network(nn.Module):
-    """A backbone and a head, of which a phase of training lets some parts learn.
+    """A backbone and a head, of which each training phase trains some parts.
 
-    Any backbone will do that maps inputs to features (n, width).
+    The backbone is any module that maps inputs to features (n, width).
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ class Network(nn.Module):
     Attributes
     ----------
     twin : torch.nn.Module or None
-        A copy of the backbone for the confidence branch alone. It comes into being in the first
-        phase that trains it, or when a state that has one is loaded.
+        A copy of the backbone for the confidence branch alone. It is created in the first phase
+        that trains it, or when a state that contains it is loaded.
 
     See Also
     --------
@@ -115,12 +116,12 @@ class Network(nn.Module):
             Of the head.
         """
         features: Tensor = self.backbone(x)
-        own = None if self.twin is None else self.twin(x)
-        out: Output = self.head(features, own)
+        twin_features = None if self.twin is None else self.twin(x)
+        out: Output = self.head(features, twin_features)
         return out
 
     def enter(self, phase: Phase) -> None:
-        """Let the parts that a phase trains learn, and freeze the others.
+        """Train the parts of a phase, and freeze the others.
 
         Call it at the start of a phase and after loading a state, then make an optimizer of
         `trained`; under DistributedDataParallel wrap the network after it.
@@ -133,19 +134,19 @@ class Network(nn.Module):
         Raises
         ------
         InputError
-            The network lacks a part that the phase trains.
+            If the network has no part that the phase trains.
         """
         if "twin" in phase.trains and self.twin is None:
             self.twin = deepcopy(self.backbone)
-        learning = [self._part(name) for name in phase.trains]
+        trained_parts = [self._part(name) for name in phase.trains]
         self.requires_grad_(requires_grad=False)
-        for part in learning:
+        for part in trained_parts:
             part.requires_grad_(requires_grad=True)
         self._phase = phase
         self.train(self.training)
 
     def trained(self) -> list[nn.Parameter]:
-        """Return the parameters that learn in the present phase, for an optimizer.
+        """Return the trained parameters of the current phase, for an optimizer.
 
         Returns
         -------
@@ -155,7 +156,7 @@ class Network(nn.Module):
         return [p for p in self.parameters() if p.requires_grad]
 
     def train(self, mode: bool = True) -> "Network":  # noqa: FBT002  torch's own signature
-        """Set training mode where the present phase trains, eval mode elsewhere.
+        """Set training mode for the parts of the current phase, and eval mode for others.
 
         Parameters
         ----------

@@ -1,22 +1,23 @@
-"""The interface between a training loop and what it minimizes.
+"""The interface between a training loop and an objective.
 
-A loop needs five things of an objective, whatever its paper does:
+A training loop uses five parts of an objective, whatever its method:
 
 1. a **head**: ``objective.head(width, classes)`` maps the features (n, width) of any backbone to
-   an `Output`: class logits, features, and the logit of each branch that the objective adds;
-2. a **loss**: ``objective(output, labels, index=index)`` is the scalar to minimize. `index` says
-   which training samples these are; only objectives with ``needs_index`` look at it;
-3. a **confidence**: ``objective.confidence(output)``, (n,), higher is more trusted. Where the
-   paper's score lies in (0, 1) this is its log-odds, which do not saturate: ``torch.sigmoid`` gives
-   the score. ``objective.class_logits(output)`` is for every other score of `abstain.confidence`;
-4. a **schedule**: ``objective.plan(epochs)`` gives a `Phase` for each epoch, which is data: the
-   parts of the network that learn in it. A warm-up with cross-entropy is a phase, and so is the
-   training of a confidence branch on a frozen backbone. ``objective.enter(phase)`` and
-   ``network.enter(phase)`` start one;
-5. a **state**: what an objective keeps (targets, multipliers, its random generator, its phase) is
-   in ``state_dict()``, and training that goes on from there is the training that never stopped.
+   an `Output`: class logits, features, and the logit of each branch of the objective;
+2. a **loss**: ``objective(output, labels, index=index)`` is the scalar to minimize. `index`
+   contains the indices of the training samples; only objectives with ``needs_index`` use it;
+3. a **confidence**: ``objective.confidence(output)``, (n,), higher is more trusted. If the score
+   of the paper lies in (0, 1), this is its log-odds, which do not saturate: ``torch.sigmoid``
+   computes the score. ``objective.class_logits(output)`` is for all other scores of
+   `abstain.confidence`;
+4. a **schedule**: ``objective.plan(epochs)`` returns a `Phase` for each epoch, with the parts of
+   the network that are trained. Examples are a warm-up with cross-entropy, and the training of a
+   confidence branch on a frozen backbone. ``objective.enter(phase)`` and
+   ``network.enter(phase)`` start a phase;
+5. a **state**: ``state_dict()`` contains the state of an objective (targets, multipliers, its
+   random generator, its phase), so that training can be resumed exactly.
 
-So a loop has no case for any method::
+A loop therefore needs no special case for any method::
 
     objective = training.make(name, rng=0)
     network = training.Network(backbone, objective.head(width, classes))
@@ -34,9 +35,9 @@ So a loop has no case for any method::
             loss.backward()
             optimizer.step()
 
-Losses are worked out from logits in log space, at least in float32, so half precision under
-autocast does no harm. ``objective.eval()`` makes the loss a plain function of its arguments, for
-validation: nothing is drawn and no state changes.
+Losses are computed from logits in log space, at least in float32, so half precision under autocast
+is safe. After ``objective.eval()``, the loss is a deterministic function of its arguments, for
+validation: nothing is sampled and no state changes.
 """
 
 from abc import ABC, abstractmethod
@@ -61,28 +62,28 @@ from abstain.training.heads import (
 from abstain.training.network import CLASSIFIER, Phase, plan_epochs
 from abstain.typing import Rng
 
-#: The phase in which a classifier is trained by cross-entropy before the method begins.
+#: Phase in which a classifier is trained with cross-entropy before the method starts.
 WARM_UP = "warm-up"
 
 
 class Objective(nn.Module, ABC):
-    """What a training loop minimizes, with the head it needs, its phases and its confidence.
+    """Base class of objectives: a loss with its head, its phases and its confidence.
 
-    Subclasses say what the loss and the confidence are, which branches the head has and, where
-    there is more than one, what the phases are.
+    Subclasses define the loss, the confidence, the branches of the head and, if there are several,
+    the phases.
 
     Parameters
     ----------
     rng : int, numpy.random.Generator or None
-        Where the first weights of the head come from, and what the loss draws. None takes fresh
-        entropy. The global generators of torch and NumPy are left as they are.
+        Seed of the initial weights of the head and of random numbers in the loss. None uses fresh
+        entropy. The global generators of torch and NumPy are not changed.
 
     Attributes
     ----------
     needs_index : bool
-        Whether the loss must know which training samples a batch holds.
+        Whether the loss requires the indices of the training samples of a batch.
     phase : Phase
-        The present one; at first the first.
+        The current phase, initially the first one.
 
     See Also
     --------
@@ -91,7 +92,7 @@ class Objective(nn.Module, ABC):
 
     Examples
     --------
-    An objective of one's own needs a loss and a confidence:
+    A custom objective needs a loss and a confidence:
 
     >>> import torch
     >>> from abstain import training
@@ -115,7 +116,7 @@ class Objective(nn.Module, ABC):
         self._seed = as_seed(rng) % 2**64
         self._current = 0
 
-    # ------------------------------------------------------------------ what a subclass says
+    # ------------------------------------------------------------------ defined by subclasses
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -124,7 +125,7 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def confidence(self, output: Output) -> Tensor:
-        """Tell how far each prediction is to be trusted.
+        """Compute the confidence of each prediction.
 
         Parameters
         ----------
@@ -142,10 +143,10 @@ class Objective(nn.Module, ABC):
         """Return the loss of a checked batch, a tensor without axes."""
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
-        """Return what the head has beside its classifier, by the names of `Head`'s options."""
+        """Return the branches of the head in addition to its classifier, by option of `Head`."""
         return {}
 
-    # ------------------------------------------------------------------ what a loop calls
+    # ------------------------------------------------------------------ used by training loops
 
     def head(self, width: int, classes: int) -> Head:
         """Make the head that this objective needs.
@@ -165,24 +166,24 @@ class Objective(nn.Module, ABC):
         Raises
         ------
         InputError
-            A size that is not a whole number or too small, or an option of the objective that
-            does not go with so many classes.
+            If a size is not a whole number or too small, or if an option of the objective does not
+            allow the number of classes.
         """
         width, classes = check_sizes(width, classes)
         return with_seed(partial(self._make, width, classes), self._seed)
 
     def forward(self, output: Output, labels: Tensor, *, index: Tensor | None = None) -> Tensor:
-        """Compute the loss of a batch in the present phase.
+        """Compute the loss of a batch in the current phase.
 
         Parameters
         ----------
         output : Output
             Of the head, for n samples.
         labels : torch.Tensor of shape (n,)
-            Classes, integers from 0 to K - 1. Their range is checked on the CPU only: to look at
-            values on a device would wait for it at each step.
+            Classes, integers from 0 to K - 1. Their range is checked on the CPU only, because a
+            check on a device would wait for it at each step.
         index : torch.Tensor of shape (n,), optional
-            Which sample of the training set each row is, counted from 0.
+            Index of the training sample of each row, from 0.
 
         Returns
         -------
@@ -192,9 +193,10 @@ class Objective(nn.Module, ABC):
         Raises
         ------
         ShapeError, DomainError, InputError
-            No `Output`, or labels or index of another shape, type, range or device.
+            If there is no `Output`, or if labels or index have a wrong shape, type, range or
+            device.
         MissingInputError
-            The output lacks a branch, or `index` is needed and was not given.
+            If the output has no required branch, or `index` is required and missing.
         """
         n, classes = check_output(output).logits.shape
         labels = check_integers(labels, "labels", n, output.logits.device)
@@ -217,17 +219,17 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         torch.Tensor of shape (n, K)
-            Without the class "abstain": their softmax is renormalized.
+            Without the class "abstain", so their softmax is renormalized.
         """
         return check_output(output).logits
 
     @property
     def phase(self) -> Phase:
-        """The present phase."""
+        """The current phase."""
         return self.phases[self._current]
 
     def plan(self, epochs: int) -> tuple[Phase, ...]:
-        """Spread the phases over a number of epochs.
+        """Divide a number of epochs among the phases.
 
         Parameters
         ----------
@@ -237,8 +239,8 @@ class Objective(nn.Module, ABC):
         Returns
         -------
         tuple of Phase
-            One for each epoch. The same for the same number, so a training that is resumed looks
-            its epoch up here.
+            One for each epoch. The result depends only on the number, so a resumed training finds
+            the phase of its epoch here.
 
         Raises
         ------
@@ -248,7 +250,7 @@ class Objective(nn.Module, ABC):
         return plan_epochs(self.phases, epochs)
 
     def enter(self, phase: Phase | str) -> None:
-        """Make a phase the present one.
+        """Start a phase.
 
         Parameters
         ----------
@@ -261,7 +263,7 @@ class Objective(nn.Module, ABC):
             There is no such phase.
         """
         name = phase if isinstance(phase, str) else phase.name
-        names = [known.name for known in self.phases]
+        names = [existing.name for existing in self.phases]
         if name not in names:
             listed = ", ".join(map(repr, names))
             raise UnknownNameError(
@@ -270,7 +272,7 @@ class Objective(nn.Module, ABC):
         self._current = names.index(name)
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return the part of the state that is no tensor of the module.
+        """Return the part of the state that is not a tensor of the module.
 
         Returns
         -------
@@ -280,7 +282,7 @@ class Objective(nn.Module, ABC):
         return {"phase": self.phase.name}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Take over what `get_extra_state` returned.
+        """Restore the state that `get_extra_state` returned.
 
         Parameters
         ----------
@@ -292,13 +294,14 @@ class Objective(nn.Module, ABC):
         InputError
             The state is that of another objective, or of none.
         """
-        given: object = state
-        name = given.get("phase") if isinstance(given, dict) else None
+        state_object: object = state
+        name = state_object.get("phase") if isinstance(state_object, dict) else None
         if not isinstance(name, str):
             raise InputError(
-                f"the state of an objective must hold the name of its phase; got {given!r}"
+                "the state of an objective must contain the name of its phase; got "
+                f"{state_object!r}"
             )
-        names = [known.name for known in self.phases]
+        names = [phase.name for phase in self.phases]
         if name not in names:
             raise InputError(
                 f"this is the state of another objective: its phase is {name!r}, and "
@@ -311,14 +314,14 @@ class Objective(nn.Module, ABC):
 
 
 def cross_entropy(output: Output, labels: Tensor) -> Tensor:
-    """Mean of minus the log-probability of the label, abstention left out."""
+    """Return the mean cross-entropy over the classes, without abstention."""
     return functional.cross_entropy(at_least_float32(output.logits), labels)
 
 
 class ObjectiveWithWarmUp(Objective):
-    """An objective that may begin with a share of epochs of cross-entropy.
+    """An objective with an optional warm-up: a share of the epochs with cross-entropy.
 
-    Subclasses say what they minimize after it, and which parts of the network learn then.
+    Subclasses define the loss after the warm-up, and the parts of the network that are trained.
 
     Parameters
     ----------
@@ -328,17 +331,17 @@ class ObjectiveWithWarmUp(Objective):
         As in `Objective`.
     """
 
-    #: Name of the phase after it, and what learns there.
+    #: Name of the phase after the warm-up, and the trained parts.
     main_phase: ClassVar[tuple[str, tuple[str, ...]]]
 
     def __init__(self, *, warm_up: float, rng: Rng) -> None:
         super().__init__(rng=rng)
-        # 0.999 and not 1: the phase after it must have a share.
+        # 0.999 and not 1, because the next phase must have a share.
         self.warm_up = checks.fraction(warm_up, "warm_up", high=0.999)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """A warm-up with cross-entropy, where asked for, then the objective's own."""
+        """An optional warm-up with cross-entropy, then the phase of the objective."""
         main = Phase(*self.main_phase, share=1.0 - self.warm_up)
         if self.warm_up == 0.0:
             return (main,)

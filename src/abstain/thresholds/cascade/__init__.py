@@ -1,4 +1,4 @@
-"""Cascades: who answers each sample (a model, a larger one, a person), with a guarantee."""
+"""Cascades: small models, larger models and a person answer samples, with a guarantee."""
 
 from abstain.thresholds.cascade.capacity import daily_share
 from abstain.thresholds.cascade.check import check_decisions

@@ -1,4 +1,4 @@
-"""What a cascade achieves on data: who answers, risk, load and cost, and whether it holds there."""
+"""Checks of a cascade on data: answering stages, risk, load and cost, with verdicts."""
 
 import numpy as np
 
@@ -33,20 +33,20 @@ def check_decisions(
     name: str = "",
     level: float = 0.95,
 ) -> RuleCheck:
-    """Compute what a cascade achieves on other data, and whether its promise holds there.
+    """Measure the performance of a cascade on other data, and decide whether its limits hold.
 
     Parameters
     ----------
     cascade : Cascade
         The cascade.
     answered : ndarray of shape (n,)
-        Who answers each sample, as `Cascade.decide` says.
+        The answering stage of each sample, from `Cascade.decide`.
     data : CascadeData
-        The samples, with their losses where these are known.
+        The samples, with losses if they are labeled.
     name : str, default=""
         Name of the data, for tables.
     level : float, default=0.95
-        Of every interval; of those of risk and load together where both are promised.
+        Confidence level of every interval; joint for risk and load if both have a limit.
 
     Returns
     -------
@@ -67,17 +67,17 @@ def check_decisions(
     >>> cascade = Cascade(stages, CascadePlan(max_risk=0.05, delta=0.1), 100, 50, (0.5, 0.5), 0.01)
     >>> confidence = np.repeat([0.9, 0.1], 500)
     >>> data = CascadeData.of(["small"], [confidence], [np.arange(1000) % 2 == 1], person=0)
-    >>> found = check_decisions(cascade, cascade.decide(confidence), data)
-    >>> found.risk, found.load.reviews, found.verdict
+    >>> result = check_decisions(cascade, cascade.decide(confidence), data)
+    >>> result.risk, result.load.reviews, result.verdict
     (0.25, 0.5, 'broken')
     """
     plan, level = cascade.plan, check_level(level)
-    together = 1 - (1 - level) / (2 if plan.has_capacity_limit else 1)
+    joint_level = 1 - (1 - level) / (2 if plan.has_capacity_limit else 1)
     loss = None if data.losses is None else data.losses_of_answers(answered)
     everyone = np.ones(data.n, np.bool_)
     samples = check_losses(everyone, loss, None, level=level)
-    samples_together = check_losses(everyone, loss, None, level=together)
-    risk, risk_interval = selective_risk(samples_together)
+    joint_samples = check_losses(everyone, loss, None, level=joint_level)
+    risk, risk_interval = selective_risk(joint_samples)
     excess, excess_interval = excess_over_target(risk, risk_interval, plan.max_risk)
     risk_verdict = decide_verdict(excess_interval)
     stages = []
@@ -87,9 +87,7 @@ def check_decisions(
         stage_risk = selective_risk(samples.subset(is_answered))
         n_answered = int(np.count_nonzero(is_answered))
         stages.append(StageCheck(stage_name, n_answered, stage_share, share_interval, *stage_risk))
-    reviews, reviews_interval = share_with_interval(
-        samples_together, answered == len(cascade.stages)
-    )
+    reviews, reviews_interval = share_with_interval(joint_samples, answered == len(cascade.stages))
     load_excess = _NAN
     load_verdict: Verdict = "no target"
     if plan.has_capacity_limit:
@@ -104,7 +102,7 @@ def check_decisions(
         cost, cost_interval = _NAN, no_interval(level, UNLABELED)
     else:
         costs = costs if loss is None else costs + plan.error_cost * loss
-        cost, cost_interval = 0.0, no_interval(level, "nothing costs anything")
+        cost, cost_interval = 0.0, no_interval(level, "all costs are 0")
         if costs.any():
             cost, cost_interval = mean_with_interval(samples, costs)
     attainable = cascade.attainable

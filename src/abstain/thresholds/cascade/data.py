@@ -1,4 +1,4 @@
-"""What a cascade is chosen and checked on: the same samples as every stage sees them."""
+"""Calibration and test data of a cascade: confidences and losses of every stage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +18,11 @@ class CascadeData:
     Attributes
     ----------
     names : tuple of str
-        Of the stages.
+        Names of the stages.
     confidences : tuple of ndarray of shape (n,)
         One for each stage, in their order.
     losses : tuple of ndarray of shape (n,), or None
-        One for each stage and the person's last, in [0, 1]; None where it is not known what is
-        right.
+        One for each stage, and that of the person last, in [0, 1]; None without labels.
     """
 
     names: tuple[str, ...]
@@ -38,40 +37,40 @@ class CascadeData:
         losses: Sequence[AnyArray] | None,
         person: AnyArray | float = 0.0,
     ) -> "CascadeData":
-        """Validate arrays.
+        """Build the data from arrays, with validation.
 
         Parameters
         ----------
         names : sequence of str
-            Of the stages.
+            Names of the stages.
         confidences, losses : sequence of array of shape (n,)
-            One for each stage. Without losses, only who answers can be told.
+            One for each stage. Without losses, only the answering stage can be determined.
         person : array of shape (n,), or float
-            The loss of each answer of the person, or their mean.
+            Loss of each answer of the person, or the mean loss.
 
         Returns
         -------
         CascadeData
-            In double precision.
+            The data in double precision.
         """
         if not names:
             raise MissingInputError("`stages` is empty; at least one is needed")
         length: int | None = None
-        found = []
-        for name, given in zip(names, confidences, strict=True):
-            values = checks.confidence(given, f"confidence of {name!r}", length=length)
-            found.append(np.asarray(values))
+        validated = []
+        for name, confidence in zip(names, confidences, strict=True):
+            values = checks.confidence(confidence, f"confidence of {name!r}", length=length)
+            validated.append(np.asarray(values))
             length = values.size
-        n = found[0].size
+        n = validated[0].size
         if losses is None:
-            return cls(tuple(names), tuple(found), None)
-        own = [_losses(x, n, name) for name, x in zip(names, losses, strict=True)]
+            return cls(tuple(names), tuple(validated), None)
+        all_losses = [_losses(x, n, name) for name, x in zip(names, losses, strict=True)]
         if isinstance(person, int | float):
             rate = checks.fraction(person, "person_error")
-            own.append(np.full(n, rate))
+            all_losses.append(np.full(n, rate))
         else:
-            own.append(_losses(person, n, PERSON))
-        return cls(tuple(names), tuple(found), tuple(own))
+            all_losses.append(_losses(person, n, PERSON))
+        return cls(tuple(names), tuple(validated), tuple(all_losses))
 
     @property
     def n(self) -> int:
@@ -80,11 +79,9 @@ class CascadeData:
 
     @property
     def required_losses(self) -> tuple[FloatArray, ...]:
-        """The losses; refused where there are none."""
+        """The losses; MissingInputError if there are none."""
         if self.losses is None:
-            raise MissingInputError(
-                "a cascade is chosen on samples of which it is known what is right; give losses"
-            )
+            raise MissingInputError("a cascade is selected on labeled samples; pass losses")
         return self.losses
 
     @property
@@ -93,7 +90,7 @@ class CascadeData:
         return all(bool(((x == 0) | (x == 1)).all()) for x in self.required_losses)
 
     def subset(self, rows: Array) -> "CascadeData":
-        """Return some of the samples."""
+        """Return a subset of the samples."""
         losses = None if self.losses is None else tuple(x[rows] for x in self.losses)
         return replace(self, confidences=tuple(x[rows] for x in self.confidences), losses=losses)
 

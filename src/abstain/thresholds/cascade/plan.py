@@ -1,4 +1,4 @@
-"""`CascadePlan`: what is asked of a cascade."""
+"""`CascadePlan`: the limits and costs of a cascade."""
 
 from dataclasses import dataclass
 
@@ -16,27 +16,27 @@ from abstain.thresholds.cascade.capacity import daily_share
 
 @dataclass(frozen=True)
 class CascadePlan:
-    """What is asked of a cascade: risk, capacity, costs, and how its thresholds are found.
+    """Limits of risk and capacity, costs, and the split of the calibration samples.
 
     Attributes
     ----------
     max_risk : float
-        The largest mean loss of all answers, those of the person among them.
+        The largest mean loss of all answers, including those of the person.
     delta : float
-        The chance, over calibration sets, that the promise may fail.
+        The probability, over calibration sets, that the guarantee may fail.
     capacity : float
         The largest share of the samples that may go to the person; 1 for no limit, 0 for none.
     reviews, arrivals, overflow : int, int, float or None
-        What a person can do in a day, of how many samples, and the share of days on which there
-        may be more, where `capacity` follows from them.
+        Daily number of reviews, daily number of samples, and share of days with more reviews, if
+        `capacity` follows from them.
     person_cost, error_cost : float
-        Of a review, and of a loss of 1.
+        Cost of a review, and of a loss of 1.
     person_error : float or None
-        The share of wrong answers of the person that is assumed; None where it is measured.
+        Assumed error rate of the person; None if it is measured.
     ordered_by : float
-        The share of the calibration samples that order the choices of thresholds; the others test.
+        Share of the calibration samples that order the candidate thresholds; the others test them.
     seed : int
-        By which the samples are divided.
+        Seed of the split of the samples.
     """
 
     max_risk: OpenFraction
@@ -54,8 +54,8 @@ class CascadePlan:
     def __post_init__(self) -> None:
         """Validate every field, and the fields of a day against each other."""
         records.check(self, owner="a cascade")
-        known = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
-        if any(known) and not all(known):
+        is_set = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
+        if any(is_set) and not all(is_set):
             raise InputError(
                 "`reviews`, `arrivals` and `overflow` of a cascade go together; one is missing"
             )
@@ -64,10 +64,11 @@ class CascadePlan:
         share = daily_share(self.reviews, self.arrivals, overflow=self.overflow)
         if abs(share - self.capacity) > 1e-9:
             raise DomainError(
-                f"`capacity` of a cascade must be {share!r} by its days; got {self.capacity!r}"
+                f"`capacity` of a cascade must be {share!r}, which follows from the daily numbers; "
+                f"got {self.capacity!r}"
             )
 
     @property
     def has_capacity_limit(self) -> bool:
-        """Whether there is a limit to what may go to the person."""
+        """Whether the share of reviewed samples is limited."""
         return self.capacity < 1

@@ -1,4 +1,4 @@
-"""`Cascade`: which stage answers which sample, what that promises, and what it rests on."""
+"""`Cascade`: the answering stage of each sample, the guarantee and the calibration results."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -30,29 +30,29 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class Cascade(NotebookDisplay):
-    """Who answers each sample: the first stage whose confidence reaches its threshold, or a person.
+    """A sequence of models: the first confident stage answers a sample, or otherwise a person.
 
-    Without thresholds that keep the promise, `reason` says why, and everything is the person's.
+    If no thresholds reach the limits, `reason` gives the reason, and the person answers everything.
 
     Attributes
     ----------
     stages : tuple of CascadeStage
-        The models, in the order in which they are asked.
+        The models, in their order.
     plan : CascadePlan
-        What was asked for.
+        Limits and costs.
     n, tested : int
-        Calibration samples, and how many of them tested the thresholds; the others ordered them.
+        Number of calibration samples, and number of those that tested the thresholds.
     answered : tuple of float
-        The share of the calibration samples that each stage answers, the person last.
+        Share of the calibration samples that each stage answers, the person last.
     risk, cost : float
         Mean loss and mean cost of a calibration sample.
     reason : str
-        Why nothing is promised; "" where it is.
+        Reason for a missing guarantee; "" if there is one.
 
     Raises
     ------
     InputError
-        (or its kind, DomainError) When a field holds what it cannot; the message names the field.
+        (or DomainError, a subclass) If a field is invalid. The message names the field.
 
     Examples
     --------
@@ -101,12 +101,12 @@ class Cascade(NotebookDisplay):
 
     @property
     def attainable(self) -> bool:
-        """Whether there are thresholds that keep the promise."""
+        """Whether there are thresholds that reach the limits."""
         return not self.reason
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the stages, the person last; `decide` returns places among them."""
+        """Names of the stages, the person last; `decide` returns indices of these names."""
         return (*(stage.name for stage in self.stages), PERSON)
 
     def decide(
@@ -114,44 +114,44 @@ class Cascade(NotebookDisplay):
         *confidences: AnyArray | ConfidenceScore | Predictions,
         scale: Scale | None = None,
     ) -> IntArray:
-        """Tell which stage answers each sample.
+        """Return the stage that answers each sample.
 
         Parameters
         ----------
         *confidences : array of shape (n,), ConfidenceScore or Predictions
-            One for each stage, in their order; higher is more trusted. What a stage says of
-            samples that an earlier one answers is not looked at and may be NaN. Fewer than there
-            are stages tell who is asked next.
+            One for each stage, in their order; higher is more trusted. Confidences of samples that
+            an earlier stage answers are ignored and may be NaN. If there are fewer confidences than
+            stages, the result names the next stage to run.
         scale : {"log-odds", "probability", "score"}, optional
-            What arrays are measured in, as for `DecisionRule.apply`; "score" compares them as they
-            are. What reaches a later stage may be too few to tell by itself.
+            Scale of arrays, as in `DecisionRule.apply`; "score" compares them without conversion.
+            A later stage may have too few samples to check the scale.
 
         Returns
         -------
         ndarray of shape (n,)
-            The place in `names` of who answers. Of samples that none of the stages given answers,
-            the place of the next stage that is run: ask it, and decide again with what it says.
+            Index in `names` of the answering stage. For samples that none of these stages answers,
+            the index of the next stage: run it, and call `decide` again with its confidences.
 
         Raises
         ------
         InputError
-            None or too many confidences; confidences that may be on another scale than the
+            If there are no or too many confidences, or if they may be on another scale than the
             threshold.
         ShapeError, DomainError
-            Lengths that differ; NaN or infinite entries of samples that reach the stage.
+            If lengths differ, or if a sample that reaches a stage has a NaN or infinite confidence.
 
         Examples
         --------
         >>> from abstain.thresholds.cascade import Cascade, CascadeStage, CascadePlan
         >>> stages = (CascadeStage("small", "some", 0.9), CascadeStage("large", "some", 0.7))
         >>> cascade = Cascade(stages, CascadePlan(0.05, 0.1), 100, 50, (0.5, 0.4, 0.1), 0.01)
-        >>> cascade.decide([0.95, 0.5, 0.1]).tolist()  # the large model is asked for two
+        >>> cascade.decide([0.95, 0.5, 0.1]).tolist()  # run the large model for two samples
         [0, 1, 1]
         """
         if not 1 <= len(confidences) <= len(self.stages):
             names = ", ".join(stage.name for stage in self.stages)
             raise InputError(
-                f"give confidences of {names}, or of the first of them; got {len(confidences)}"
+                f"pass confidences of {names}, or of the first of them; got {len(confidences)}"
             )
         pairs = zip(self.stages, confidences, strict=False)
         found = [stage_confidence(stage, given, scale) for stage, given in pairs]
@@ -169,29 +169,29 @@ class Cascade(NotebookDisplay):
         return out
 
     def _next(self, start: int) -> int:
-        """Return the place of the first stage from there on that is run, or of the person."""
+        """Return the index of the first stage from `start` on that is run, or of the person."""
         run = (i for i, s in enumerate(self.stages) if i >= start and s.answers != "none")
         return next(run, len(self.stages))
 
     def costs(self, answered: IntArray) -> Array:
-        """Return what each sample cost, errors apart, by the stage that answered it.
+        """Return the cost of each sample without errors, from the stage that answered it.
 
         Parameters
         ----------
         answered : ndarray of shape (n,)
-            What `decide` returned for the confidences of all stages.
+            Result of `decide` for the confidences of all stages.
 
         Returns
         -------
         ndarray of shape (n,)
-            The costs of all stages that were run on it, and of the review.
+            Sum of the costs of all stages that were run, and of the review.
         """
         run = [0.0 if stage.answers == "none" else stage.cost for stage in self.stages]
         total = np.append(np.cumsum(run), sum(run) + self.plan.person_cost)
         return np.asarray(total[to_numpy(answered, "answered")])
 
     def to_json(self) -> str:
-        """Return the cascade as JSON text; `from_json` gives back exactly the same numbers."""
+        """Return the cascade as JSON text; `from_json` restores exactly the same numbers."""
         return json.dumps({"kind": KIND, "version": VERSION, **asdict(self)}, indent=2)
 
     @classmethod
@@ -201,12 +201,12 @@ class Cascade(NotebookDisplay):
         Parameters
         ----------
         text : str
-            JSON, perhaps edited by hand.
+            JSON, which may have been edited.
 
         Returns
         -------
         Cascade
-            Equal to the one that was written.
+            Equal to the cascade that was written.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""`CascadeStage`: a model of a cascade, and from which confidence on it answers."""
+"""`CascadeStage`: a model of a cascade, and the lowest confidence of its answers."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -23,23 +23,23 @@ Answers = Literal["some", "all", "none"]
 
 @dataclass(frozen=True)
 class CascadeStage:
-    """A model of a cascade: what it answers of the samples that reach it.
+    """A model of a cascade, and the samples that it answers among those that reach it.
 
     Attributes
     ----------
     name : str
-        Of the model.
+        Name of the model.
     answers : {"some", "all", "none"}
-        "some": where its confidence reaches `threshold`; "all" that reach it; "none": it is not
-        run, so that it costs nothing.
+        "some": samples whose confidence reaches `threshold`; "all": all samples that reach the
+        stage; "none": the model is not run and costs nothing.
     threshold : float or None
-        The lowest confidence with which it answers; None unless it answers some.
+        The lowest confidence of its answers; None unless it answers "some".
     cost : float
-        Of running it on one sample, in any unit that all costs share.
+        Cost of running it on one sample, in a common unit of all costs.
     score : str
         Name of its confidence score; "" if unknown.
     scale : {"log-odds", "probability", "score", "unknown"}
-        What the threshold is measured in, as in `DecisionRule`.
+        Scale of the threshold, as in `DecisionRule`.
 
     Examples
     --------
@@ -59,22 +59,20 @@ class CascadeStage:
         """Validate every field."""
         records.check(self, owner="a stage of a cascade")
         if self.name in {PERSON, ERROR}:
-            raise InputError(
-                f"a stage must not be named {self.name!r}, which has a meaning of its own"
-            )
+            raise InputError(f"a stage must not be named {self.name!r}, which is a reserved name")
         if (self.threshold is None) != (self.answers != "some"):
             raise DomainError(
-                f"the stage {self.name!r} must have a threshold exactly where it answers 'some'; "
+                f"the stage {self.name!r} must have a threshold if and only if it answers 'some'; "
                 f"got {self.answers!r} and {self.threshold!r}"
             )
 
     def accepts(self, confidence: AnyArray | ConfidenceScore | Predictions) -> BoolArray:
-        """Tell which samples it answers, of those whose confidences are given.
+        """Return which samples it answers.
 
         Parameters
         ----------
         confidence : array of shape (n,), ConfidenceScore or Predictions
-            As for `DecisionRule.apply`.
+            As in `DecisionRule.apply`.
 
         Returns
         -------
@@ -87,19 +85,19 @@ class CascadeStage:
 
     @property
     def scale_description(self) -> str:
-        """What the threshold is measured in, and what it is on the other scale, in words.
+        """Scale of the threshold, and the threshold on the other scale, as text.
 
-        Empty where nothing is known of it, and for a unit of the score's own.
+        Empty for an unknown scale, and for the unit of a score.
         """
         if self.threshold is None or self.scale == UNKNOWN:
             return ""
         return scales.describe_scale(self.threshold, self.scale)
 
     def __str__(self) -> str:
-        """Say what it does."""
+        """Describe the samples that it answers."""
         if self.threshold is None:
-            said = "answers all" if self.answers == "all" else "is not run"
-            return f"{self.name} {said}"
+            action = "answers all" if self.answers == "all" else "is not run"
+            return f"{self.name} {action}"
         units = f" ({self.scale_description})" if self.scale_description else ""
         return f"{self.name} answers from a confidence of {self.threshold:.6g}{units} on"
 
