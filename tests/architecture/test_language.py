@@ -21,6 +21,7 @@ VAGUE = frozenset(VAGUE_WORDS.split())
 
 #: Names with such a word that have a meaning in the field, with the reason.
 PERMITTED = {
+    "held_out": "a term of the field: classes or samples that are not trained on",
     "one_hot": "a term of the field",
     "one_pass": "reads the samples once, in contrast to two passes",
     "own_loss": "the option --own-loss of released versions",
@@ -40,16 +41,14 @@ MAX_VAGUE_NAMES, MAX_PHRASES = 8, 2
 #: Numbers of packages that are not rewritten yet (names, phrases). Lower an entry when a package
 #: improves, and delete it when the package meets the limits.
 NOT_REWRITTEN: dict[str, tuple[float, float]] = {
-    "abstain.evaluation": (119, 14),
-    "abstain.monitoring": (61, 20),
+    "abstain.evaluation": (45, 3),
+    "abstain.monitoring": (20, 4),
     "abstain.thresholds": (17, 1),
     "abstain.training": (19, 6),
-    "abstain_bench.data": (84, 9),
-    "abstain_bench.networks": (51, 12),
-    "abstain_bench.pages": (111, 19),
-    "abstain_bench.published": (134, 27),
+    "abstain_bench.data": (48, 6),
+    "abstain_bench.networks": (12, 8),
+    "abstain_bench.published": (12, 10),
     "abstain_bench.results": (121, 11),
-    "abstain_bench.runs": (130, 17),
 }
 
 #: The same for the pages together.

@@ -226,7 +226,7 @@ def test_chow_compares_probabilities(abstention_cost):
     top = own.predict_proba(X).max(axis=1)
     np.testing.assert_allclose(own.confidence(X), top, rtol=1e-12)
     np.testing.assert_array_equal(own.accepts(X), top >= 1 - abstention_cost)
-    with pytest.raises(InputError, match="probabilities of being right"):
+    with pytest.raises(InputError, match="requires probabilities of a correct prediction"):
         SelectiveClassifier(LogisticRegression(), score="mls", **rule).fit(X, y).predict(X)
 
 

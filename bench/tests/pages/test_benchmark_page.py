@@ -24,9 +24,9 @@ from abstain.report.document import plain_text
 from abstain.report.formatting import format_number
 from abstain.report.images import to_data_url
 from abstain_bench.pages import benchmark_html, benchmark_pictures, write_benchmark
-from abstain_bench.pages.benchmark.leaderboard import Leaderboard, at
-from abstain_bench.pages.benchmark.pictures import shown_extremes
-from abstain_bench.pages.benchmark.studies import change_of, curves_of, map_of
+from abstain_bench.pages.benchmark.leaderboard import Leaderboard, study_split
+from abstain_bench.pages.benchmark.pictures import displayed_extremes
+from abstain_bench.pages.benchmark.studies import curve_display, map_table, ranking_change
 from abstain_bench.pages.benchmark.verdict import verdict_of
 from abstain_bench.runs.tasks import Sizes
 
@@ -96,7 +96,7 @@ def test_every_value_is_there_with_its_mark():
     best = re.findall(r'<data class="best" value="([^"]*)">([^<]*)<', plain_page_text())
     augrc = Leaderboard(plain()).grid("augrc")
     for study in augrc.studies:
-        (name,) = augrc.standing(study)
+        (name,) = augrc.methods_with_relation(study)
         entry = augrc.column(study)[name]
         value = entry.number.value
         assert (repr(float(value)), format_number(1000 * value)) in best
@@ -139,7 +139,7 @@ def test_ranks_by_both_protocols_stand_side_by_side():
 
 def test_what_is_missing_is_left_out_and_said():
     text = plain_page_text()
-    assert "The pictures themselves are not shown: they were not asked for." in text
+    assert "Images are not available: they were not requested." in text
     assert 'id="backbones"' in text
     alone = replace(
         plain(), thresholds=(), curves={}, extremes=(), calibration=(), left_out={}, findings=()
@@ -153,12 +153,12 @@ def test_what_is_missing_is_left_out_and_said():
 
 def test_pictures_are_part_of_the_page():
     source = to_data_url(Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8)))
-    shown = shown_extremes(Leaderboard(light()))
+    shown = displayed_extremes(Leaderboard(light()))
     made = SampleImages({(one.exposure, one.row): source for one in shown})
     pictures = Page(benchmark_html(light(), images=made)).of("img")
     assert len(pictures) == len(shown)
     assert {a["src"] for a in pictures} == {source}
-    said = Counter("taken for" in a["alt"] for a in pictures)
+    said = Counter("predicted as" in a["alt"] for a in pictures)
     assert said[True] == sum(one.label != one.prediction for one in shown)
     assert np.array_equal(_read(source), np.arange(64).reshape(8, 8))
 
@@ -230,19 +230,21 @@ def test_without_the_data_the_page_says_why(monkeypatch, error, said):
 
 def test_the_leader_and_the_baseline_are_shown():
     for study in plain().headline:
-        first = Leaderboard(plain()).leaders(study, most=1)[0]
+        first = Leaderboard(plain()).leaders(study, max_methods=1)[0]
         names = {
-            one.method for one in shown_extremes(Leaderboard(plain())) if one.study == study.name
+            one.method
+            for one in displayed_extremes(Leaderboard(plain()))
+            if one.study == study.name
         }
         assert names == {first, "msr"}
 
 
 def test_the_map_is_that_of_the_pairs():
-    data = at(plain().headline[0])
+    data = study_split(plain().headline[0])
     square = SignificanceMapDisplay.from_comparison(plain().comparisons["augrc"], data=data)
     cells = {
         (row, column): plain_text(cell)
-        for row, line in zip(square.methods, map_of(square).rows, strict=True)
+        for row, line in zip(square.methods, map_table(square).rows, strict=True)
         for column, cell in zip(square.methods, line.cells[1:], strict=True)
     }
     pairs = plain().comparisons["augrc"].pairs_of("augrc", data)
@@ -256,9 +258,9 @@ def test_the_map_is_that_of_the_pairs():
 def test_few_lines_and_the_baseline_among_them():
     many = made_results((*(f"method {i}" for i in range(12)), "msr"))
     board = Leaderboard(many)
-    assert board.drawn[0] == "msr" == board.baseline
+    assert board.plotted_methods[0] == "msr" == board.baseline
     for study in many.headline:
-        display = curves_of(board, study)
+        display = curve_display(board, study)
         assert len(display.names) in {4, 5}
         assert "msr" in display.names
         full = many.curves[study.name, "msr"].selective_risk[-1]
@@ -267,30 +269,35 @@ def test_few_lines_and_the_baseline_among_them():
 
 def test_ranks_by_both_metrics():
     study = plain().headline[0]
-    display = change_of(Leaderboard(plain()), study)
+    display = ranking_change(Leaderboard(plain()), study)
     for i, metric in enumerate(("aurc", "augrc")):
         known = plain().comparisons[metric].standings_of(metric, (("study", study.name),))
         assert {s.method: s.rank for s in known} == {m: r[i] for m, r in display.ranks.items()}
-    assert change_of(Leaderboard(made_results(metrics=("augrc",))), study) is None
+    assert ranking_change(Leaderboard(made_results(metrics=("augrc",))), study) is None
 
 
 # ----------------------------------------------------------------------------------- verdict
 def test_the_verdict_is_that_of_the_tables():
     overall, leads, base = verdict_of(Leaderboard(plain()))
     grid = Leaderboard(plain()).grid("augrc")
-    assert f"By AUGRC, on i.i.d. data “{grid.standing(grid.studies[0])[0]}” leads" in leads
-    wins = sum("msr" in grid.standing(study) for study in grid.studies)
-    ties = sum("msr" in grid.standing(study, "not told apart") for study in grid.studies)
+    assert (
+        f"By AUGRC, on i.i.d. data “{grid.methods_with_relation(grid.studies[0])[0]}” is best"
+        in leads
+    )
+    wins = sum("msr" in grid.methods_with_relation(study) for study in grid.studies)
+    ties = sum(
+        "msr" in grid.methods_with_relation(study, "not told apart") for study in grid.studies
+    )
     said = re.findall(r"in (?:(no|all)|(\d) of) ?", base)
     counts = [{"no": 0, "all": 4}.get(word, int(digit or 0)) for word, digit in said]
     assert counts == ([wins, ties] if ties else [wins])
     assert ties or wins == len(grid.studies) or base.endswith("that was tested.")
-    first, rank = next(iter(Leaderboard(plain()).means("augrc").items()))
+    first, rank = next(iter(Leaderboard(plain()).mean_rank_by_method("augrc").items()))
     (across,) = plain().comparisons["augrc"].mean_ranks
     assert overall.startswith(f"Over {across.blocks} studies “{first}” has the best mean rank")
     assert f"by AUGRC ({rank:.2f})" in overall
     near = {name for clique in across.cliques if first in clique for name in clique} - {first}
-    said = f"; {len(near)} of 3 others cannot be told from it by AUGRC (Nemenyi's test)."
+    said = f"; {len(near)} of 3 others are not significantly different by AUGRC (Nemenyi's test)."
     assert (said in overall) == bool(near)
 
 
@@ -315,7 +322,7 @@ def test_values_that_do_not_exist():
     )
     said = "".join(Page(benchmark_html(replace(undefined, curves={}))).text)
     assert "nan" not in said.lower()
-    assert "No method leads: AUGRC tells none from another." in said
+    assert "No method is best: AUGRC is equal for all methods." in said
     assert "is best in" not in said
 
 

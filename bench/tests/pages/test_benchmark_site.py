@@ -11,9 +11,9 @@ from tests.report.pages import HOSTILE, Page
 
 from abstain.report import SampleImages
 from abstain_bench.pages import benchmark_html, benchmark_site
-from abstain_bench.pages.benchmark.front import best_method, first_words
+from abstain_bench.pages.benchmark.front import best_method, summary_sentences
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard
-from abstain_bench.pages.benchmark.pictures import pictured
+from abstain_bench.pages.benchmark.pictures import example_image
 
 
 @cache
@@ -72,18 +72,20 @@ def one_page():
 def test_the_sentences_have_the_numbers_of_the_results():
     board = Leaderboard(results())
     best = best_method(board)
-    means = board.means("augrc")
+    means = board.mean_rank_by_method("augrc")
     assert means[best] == min(means.values())
-    said = " ".join(first_words(board))
-    assert f"“{best}” is best on average: its mean rank is {means[best]:.2f} of 4" in said
+    said = " ".join(summary_sentences(board))
+    assert f"“{best}” has the best mean rank: {means[best]:.2f} of 4" in said
     curve = results().curves["iid", best]
     wrong = np.interp(0.8, curve.coverage, curve.selective_risk)
-    assert f"{100 * round(wrong, 2):g}% of the others are wrong on pictures like those" in said
+    assert (
+        f"{100 * round(wrong, 2):g}% of its accepted answers are wrong on images from the" in said
+    )
 
 
 def test_rows_stand_by_their_mean_ranks():
     board = Leaderboard(results())
-    means = board.means("augrc")
+    means = board.mean_rank_by_method("augrc")
     order = sorted(means, key=means.get)
     text = benchmark_site(results())["pages/methods.html"]
     table = text[text.index('id="metric-0"') :]
@@ -93,7 +95,7 @@ def test_rows_stand_by_their_mean_ranks():
 
 def test_a_picture_of_each_study_heads_the_page():
     shown = SampleImages(
-        {pictured(study): "data:image/png;base64,AA" for study in results().headline}
+        {example_image(study): "data:image/png;base64,AA" for study in results().headline}
     )
     text = benchmark_site(results(), images=shown)["benchmark.html"]
     assert text.count("<img ") == len(results().headline)
@@ -102,4 +104,4 @@ def test_a_picture_of_each_study_heads_the_page():
 
 @pytest.mark.parametrize("metrics", [("failure_auroc",), ()])
 def test_a_metric_that_ranks_nothing_has_a_first_page_too(metrics):
-    assert "What was run" in benchmark_site(made_results(metrics=metrics))["benchmark.html"]
+    assert "Configuration" in benchmark_site(made_results(metrics=metrics))["benchmark.html"]

@@ -24,7 +24,7 @@ from abstain_bench.pages import (
 )
 from abstain_bench.pages.benchmark.grids import footnote
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard
-from abstain_bench.pages.benchmark.methods import backbones_of
+from abstain_bench.pages.benchmark.methods import backbone_display
 
 
 @cache
@@ -53,8 +53,10 @@ def test_latex_has_every_value_once():
         row = next(text for text in lines if text.startswith(f"{method.name} & "))
         cells = row.removesuffix(r" \\").split(" & ")[1:-1]
         for cell, entry in zip(cells, grid.row(method), strict=True):
-            bold = rf"\textbf{{{_text(entry)}}}" if entry.stands == "best" else _text(entry)
-            tie = r"\textsuperscript{\dag}" if entry.stands == "not told apart" else ""
+            bold = (
+                rf"\textbf{{{_text(entry)}}}" if entry.relation_to_best == "best" else _text(entry)
+            )
+            tie = r"\textsuperscript{\dag}" if entry.relation_to_best == "not told apart" else ""
             assert cell == bold + tie
     widths = {line.count("&") for line in lines if line.endswith(r"\\") and "multicol" not in line}
     assert widths == {5}
@@ -71,12 +73,14 @@ def test_latex_with_intervals_and_shades():
 
 def test_notes_say_what_was_tested_and_what_accuracy_means():
     grid = replace(Leaderboard(plain()).grid("augrc"), metric="accuracy")
-    entries = {place: replace(entry, stands="untested") for place, entry in grid.entries.items()}
+    entries = {
+        place: replace(entry, relation_to_best="untested") for place, entry in grid.entries.items()
+    }
     untested = replace(grid, entries=entries, studies=grid.studies[-1:])
     notes = footnote(untested, 0.95, intervals=False, ranked=True)
     assert "Differences were not tested." in notes
-    assert "accuracy says mostly how many there are" in notes
-    assert "Mean rank: over the columns" in notes
+    assert "the accuracy mostly reflects their number" in notes
+    assert "Mean rank over the columns" in notes
     known = footnote(
         replace(untested, studies=grid.studies[:1]), 0.95, intervals=False, ranked=False
     )
@@ -99,7 +103,7 @@ def test_markdown_has_the_same_values():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         for cell, entry in zip(cells[1:-1], grid.row(method), strict=True):
             assert cell.replace("**", "").replace("†", "").startswith(_text(entry))
-            assert cell.startswith("**") == (entry.stands == "best")
+            assert cell.startswith("**") == (entry.relation_to_best == "best")
     counts = {t.count("|") for t in table.splitlines() if t.startswith("|")}
     assert counts == {7}
     assert not re.search(r"(?<!\\)<", benchmark_markdown(hostile()))
@@ -140,7 +144,7 @@ def test_the_terminal_keeps_its_width(results, width):
     if results is plain:
         top = Leaderboard(plain()).grid("augrc")
         assert _text(top.row(top.methods[0])[0]) in text
-        assert "Left out, see the report: vim." in text
+        assert "Excluded methods (reasons in the report): vim." in text
 
 
 def test_every_table_is_a_file(tmp_path):
@@ -184,17 +188,17 @@ def test_hostile_names_stay_in_their_cells(tmp_path):
 # --------------------------------------------------------------------------------- backbones
 def test_models_side_by_side():
     other = made_results(seed=4, model="vgg13")
-    display = backbones_of(Leaderboard(plain()), [Leaderboard(other)])
+    display = backbone_display(Leaderboard(plain()), [Leaderboard(other)])
     assert {v.model for v in display.values} == {"small-conv", "vgg13"}
     for model, results in (("small-conv", plain()), ("vgg13", other)):
         grid = Leaderboard(results).grid("aurc")
         own = [v for v in display.values if (v.model, v.metric) == (model, "AURC\u00a0↓")]
         for i, value in enumerate(own):
             assert value.baseline == grid.column(grid.studies[i])["msr"].number.value
-            assert value.best_method == grid.standing(grid.studies[i])[0]
-    assert backbones_of(Leaderboard(plain()), []) is None
+            assert value.best_method == grid.methods_with_relation(grid.studies[i])[0]
+    assert backbone_display(Leaderboard(plain()), []) is None
     # Two recipes of one network are two models.
-    both = backbones_of(Leaderboard(plain()), [Leaderboard(made_results(seed=4))])
+    both = backbone_display(Leaderboard(plain()), [Leaderboard(made_results(seed=4))])
     assert {v.model for v in both.values} == {"small-conv", "small-conv (2)"}
 
 

@@ -7,9 +7,13 @@ from rich.console import Console
 
 from abstain.report.document import Label, Number
 from abstain_bench.pages import benchmark_terminal
-from abstain_bench.pages.benchmark.document import words_of
+from abstain_bench.pages.benchmark.document import glossary_entries
 from abstain_bench.pages.benchmark.leaderboard import Grid, GridEntry, Leaderboard
-from abstain_bench.pages.benchmark.verdict import baseline_of, leads_of, verdict_of
+from abstain_bench.pages.benchmark.verdict import (
+    baseline_sentences,
+    best_methods_sentence,
+    verdict_of,
+)
 from abstain_bench.results import MethodFacts
 from abstain_bench.runs.studies import Study
 
@@ -36,29 +40,39 @@ def untested():
 
 def test_several_studies_say_in_how_many_the_lead_is_more_than_chance():
     apart, alike = ("best", "worse", "worse"), ("best", "worse", "not told apart")
-    some = "(the best can be told from all others in 1 of them)"
-    assert leads_of(grid(apart, alike)).endswith(f"“a” leads in 2 of 2 studies {some}.")
-    none = "(the best can be told from all others in none of them)"
-    assert none in leads_of(grid(alike, alike))
-    assert none in leads_of(grid(("best", "best", "worse"), alike))
+    some = "(significantly better than all others in 1 of them)"
+    assert best_methods_sentence(grid(apart, alike)).endswith(
+        f"“a” is best in 2 of 2 studies {some}."
+    )
+    none = "(significantly better than all others in none of them)"
+    assert none in best_methods_sentence(grid(alike, alike))
+    assert none in best_methods_sentence(grid(("best", "best", "worse"), alike))
 
 
 def test_methods_that_lead_together_are_no_others():
     found = grid(("best", "best", "not told apart", "not told apart"))
-    assert "“a” and “b” lead (none of 2 others can be told from it)" in leads_of(found)
+    assert (
+        "“a” and “b” are best (none of 2 others is significantly different)"
+        in best_methods_sentence(found)
+    )
     found = grid(("best", "best", "worse", "not told apart"))
-    assert "(1 of 2 others cannot be told from it)" in leads_of(found)
+    assert "(1 of 2 others are not significantly different)" in best_methods_sentence(found)
 
 
 def test_a_baseline_that_is_told_from_the_best_everywhere_is_said_to_be_worse():
     def said(*columns):
-        return baseline_of(grid(*columns), "b")[0].removeprefix("The baseline “b” is best ")
+        return baseline_sentences(grid(*columns), "b")[0].removeprefix("The baseline “b” is best ")
 
     worse, alike = ("best", "worse"), ("best", "not told apart")
-    assert said(worse, worse) == "in no study and worse than the best wherever that was tested."
+    assert (
+        said(worse, worse)
+        == "in no study and significantly worse than the best in all tested studies."
+    )
     found = said(worse, ("worse", "best"))
-    assert found.endswith("and worse than the best wherever else that was tested.")
-    assert said(worse, alike).startswith("in no study and cannot be told from the best in 1 of 2")
+    assert found.endswith("and significantly worse than the best in all other tested studies.")
+    assert said(worse, alike).startswith(
+        "in no study and not significantly different from the best in 1 of 2"
+    )
     assert said(("worse", "best"), ("worse", "best")) == "in all 2 studies."
 
 
@@ -68,7 +82,7 @@ def test_what_was_not_tested_is_not_said_to_be_found():
     assert leads.count("(not tested)") == len(Leaderboard(untested()).grid("failure_auroc").studies)
     (base,) = (one for one in said if one.startswith("The baseline"))
     assert base.endswith("differences were not tested.")
-    assert "told from" not in leads + base
+    assert "significantly" not in leads + base
 
 
 def test_the_terminal_counts_no_ties_where_nothing_was_tested():
@@ -82,6 +96,6 @@ def test_the_terminal_counts_no_ties_where_nothing_was_tested():
 
 
 def test_the_page_says_where_networks_and_answers_differ():
-    said = {word.title: word.meaning for word in words_of(made_results())}
-    assert "may be of different networks" in said["Settings"]
-    assert "the answers of the mean probabilities" in said["Predictions"]
+    said = {word.title: word.meaning for word in glossary_entries(made_results())}
+    assert "may refer to different networks" in said["Settings"]
+    assert "the predictions of the mean probabilities" in said["Predictions"]

@@ -13,11 +13,11 @@ from tests.report.pages import Page
 from abstain.plots.formatting import capitalize_first
 from abstain.report.document import Label
 from abstain_bench.pages import benchmark_html
-from abstain_bench.pages.benchmark.corruption import severities_of
+from abstain_bench.pages.benchmark.corruption import severity_display
 from abstain_bench.pages.benchmark.document import facts_of
-from abstain_bench.pages.benchmark.grids import reading_of
-from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard, kind_title
-from abstain_bench.pages.benchmark.studies import said_of
+from abstain_bench.pages.benchmark.grids import value_explanation
+from abstain_bench.pages.benchmark.leaderboard import NEW_CLASS_KINDS, Leaderboard, kind_title
+from abstain_bench.pages.benchmark.studies import study_sentence
 from abstain_bench.runs.studies import ERROR_RULES
 
 
@@ -33,13 +33,13 @@ def plain_text():
 
 
 def test_growing_corruption():
-    display = severities_of(Leaderboard(plain()))
+    display = severity_display(Leaderboard(plain()))
     rows = {(r.study, r.method): r for r in plain().thresholds}
     line = next(s for s in display.series if s.name == "msr" and s.panel != "Coverage")
     assert line.x == (0.0, 1.0, 2.0)
     assert line.y == tuple(rows[s, "msr"].excess for s in ("iid", "corruption-1", "corruption-2"))
     none = replace(plain(), thresholds=())
-    assert severities_of(Leaderboard(none)) is None
+    assert severity_display(Leaderboard(none)) is None
 
 
 def _severities(results):
@@ -63,23 +63,20 @@ def _unattainable(results, names):
 
 
 def test_a_page_says_why_a_line_or_the_figure_is_missing():
-    first, *others = Leaderboard(plain()).corrupted
+    first, *others = Leaderboard(plain()).order_under_corruption
     lead, figure = _severities(_unattainable(plain(), [first]))
     assert figure
-    assert f"“{first}” has no such threshold." in lead
+    assert f"“{first}” has no threshold for this target." in lead
     assert all(f"“{name}”" in lead for name in others)
-    assert first not in severities_of(Leaderboard(_unattainable(plain(), [first]))).names
+    assert first not in severity_display(Leaderboard(_unattainable(plain(), [first]))).names
 
     lead, figure = _severities(_unattainable(plain(), NAMES))
     assert not figure
-    assert (
-        "No method has a threshold that could promise on validation data to keep failures at 5%"
-        in lead
-    )
+    assert "For no method do the validation data support a threshold for a share of" in lead
 
     lead, figure = _severities(replace(plain(), thresholds=()))
     assert not figure
-    assert "No threshold was set" in lead
+    assert "No thresholds were set" in lead
 
 
 def test_one_severity_beside_clean_data_is_drawn_and_said():
@@ -90,7 +87,7 @@ def test_one_severity_beside_clean_data_is_drawn_and_said():
     alone = replace(one, studies=tuple(s for s in one.studies if s.kind != "iid"))
     lead, figure = _severities(alone)
     assert not figure
-    assert "One severity is all that was looked at" in lead
+    assert "Only one severity was evaluated" in lead
 
 
 def test_the_page_says_which_column_is_the_mean_and_has_the_pooled_one():
@@ -104,7 +101,7 @@ def test_the_page_says_which_column_is_the_mean_and_has_the_pooled_one():
 
 def test_severities_without_their_mean_are_drawn():
     own = [s for s in plain().studies if s.kind != "corruption" or s.severity]
-    display = severities_of(Leaderboard(replace(plain(), studies=tuple(own))))
+    display = severity_display(Leaderboard(replace(plain(), studies=tuple(own))))
     assert display.series[0].x == (0.0, 1.0, 2.0)
 
 
@@ -124,9 +121,9 @@ def test_every_kind_of_study_and_metric_is_explained():
         assert f"<dt>{kind_title(study.kind)}</dt>" in glossary
     assert kind_title("far-new-class") not in glossary
     for metric in METRICS:
-        assert reading_of(metric, Leaderboard(plain()).grid(metric).label) in text
-    assert reading_of("aurc", Label("AURC", "lower", 1000)).endswith("; lower is better.")
-    assert reading_of("mine", Label("mine")) == ""
+        assert value_explanation(metric, Leaderboard(plain()).grid(metric).label) in text
+    assert value_explanation("aurc", Label("AURC", "lower", 1000)).endswith("; lower is better.")
+    assert value_explanation("mine", Label("mine")) == ""
 
 
 def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
@@ -135,10 +132,10 @@ def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
         told = [
             name
             for name, rule in ERROR_RULES.items()
-            if capitalize_first(rule) in said_of(board, study)
+            if capitalize_first(rule) in study_sentence(board, study)
         ]
-        assert told == ([study.errors] if study.kind in NEW else []), study.name
-    assert {study.kind in NEW for study in plain().studies} == {True, False}
+        assert told == ([study.errors] if study.kind in NEW_CLASS_KINDS else []), study.name
+    assert {study.kind in NEW_CLASS_KINDS for study in plain().studies} == {True, False}
 
 
 def test_the_better_the_rank_in_a_column_the_stronger_the_color():
@@ -170,5 +167,5 @@ def test_benchmarks_with_nothing_in_common_are_said_to_have_nothing():
     other = made_results(("pe", "mine"), own="other", metrics=("augrc",))
     own = made_results(NAMES[:2], metrics=("augrc",))
     text = benchmark_html(replace(own, curves={}, thresholds=()), other_models=[other])
-    assert "These benchmarks have no study and metric in common" in text
+    assert "These benchmarks have no common study and metric" in text
     rules.references_have_targets(Page(text))

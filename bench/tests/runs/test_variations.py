@@ -108,7 +108,7 @@ def test_the_network_for_house_numbers_is_that_of_the_code():
     assert {x.padding_mode for x in convolutions} == {"reflect"}
     assert backbone.hidden.in_features == 2048
     kinds = [type(x).__name__ for x in backbone.stages[0]]
-    assert kinds == ["Conv2d", "ReLU", "BatchNorm2d"] * 2 + ["Halving"]
+    assert kinds == ["Conv2d", "ReLU", "BatchNorm2d"] * 2 + ["MaxPool2x2"]
     backbone.eval()
     pictures = noise(2)
     own = backbone.after_dropout(backbone.before_dropout(pictures))

@@ -41,20 +41,20 @@ def test_medians_and_pairs_by_hand(printed):
 
 def test_folders_of_runs(tmp_path):
     stores = [made_store(tmp_path / name, n=60, severities=(1,)) for name in "ab"]
-    found = study_backbones(runs=[tmp_path / name for name in "ab"])
-    assert len(found.parameters["networks"]) == 2
+    result = study_backbones(runs=[tmp_path / name for name in "ab"])
+    assert len(result.parameters["networks"]) == 2
     expected = {
         (dict(e.data)["study"], e.method): e.value
         for e in results_of(stores[0], metrics=["aurc"]).comparisons["aurc"].estimates
         if e.run == "mean"
     }
-    first = found.parameters["networks"][0]
-    rows = found.frame().filter(network=first, metric="aurc").rows(named=True)
+    first = result.parameters["networks"][0]
+    rows = result.frame().filter(network=first, metric="aurc").rows(named=True)
     assert rows
     for row in rows:
         assert row["value"] == pytest.approx(expected[row["study"], row["score"]], abs=1e-12)
     # The two folders hold the same numbers, so neither is better in any pair.
-    assert found.frame("summary")["pairs_better"].sum() == 0
+    assert result.frame("summary")["pairs_better"].sum() == 0
     with pytest.raises(InputError, match="at least two folders"):
         study_backbones(runs=[tmp_path / "a"])
 

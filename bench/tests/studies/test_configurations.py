@@ -20,21 +20,21 @@ def measured(store):
 
 
 def test_the_published_tables():
-    found = study_configurations()
-    ours, original = found.rows("risks")
+    result = study_configurations()
+    ours, original = result.rows("risks")
     assert [ours[f"risk@{c}"] for c in (1, 0.9, 0.75)] == pytest.approx([0.0494, 0.0137, 0.0043])
     assert original["risk@1"] == pytest.approx(0.0612)
-    assert "at 6 of 6 coverages" in found.verdict[0]
-    auroc = found.frame("auroc")
+    assert "at 6 of 6 coverages" in result.verdict[0]
+    auroc = result.frame("auroc")
     (row,) = auroc.filter(
         configuration="table 16: ours", score="mahalanobis_predicted", study="CIFAR-10, s-ncs:c100"
     ).rows(named=True)
     assert [row[k] for k in ("mean", "sd", "best_run")] == pytest.approx([0.9799, 0.0031, 0.9849])
     # Below Fort et al. by more than the spread on CIFAR-10, and by less on CIFAR-100.
-    said = [v for v in found.verdict if v.startswith("mahalanobis")]
+    said = [v for v in result.verdict if v.startswith("mahalanobis")]
     assert "0.43 points above table 16: ours, more than" in said[0]
     assert "4.40 points above table 16: ours, less than" in said[1]
-    assert set(found.figures) == {"risks"}
+    assert set(result.figures) == {"risks"}
 
 
 def test_runs_by_hand(store, measured):

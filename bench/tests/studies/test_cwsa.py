@@ -25,16 +25,16 @@ GRID = np.linspace(0.5, 0.99, 20)
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return study_cwsa(repeats=40)
 
 
-def claims(found, part):
-    return [row for row in found.rows("claims") if part in f"{row['claim']}: {row['reading']}"]
+def claims(result, part):
+    return [row for row in result.rows("claims") if part in f"{row['claim']}: {row['reading']}"]
 
 
-def test_the_five_models_have_the_values_of_their_law(found):
-    rows = {row["model"]: row for row in found.rows("models")}
+def test_the_five_models_have_the_values_of_their_law(result):
+    rows = {row["model"]: row for row in result.rows("models")}
     exact = {
         "calibrated": (0.225, 0.5),
         "overconfident": (0.3, 0.4),
@@ -58,8 +58,8 @@ def test_the_ece_of_a_population_is_that_of_a_large_sample():
             assert population_ece(law) == pytest.approx(ab.ece(*sample, bins=10), abs=0.005), name
 
 
-def test_results_are_tidy(found):
-    frame = found.frame()
+def test_results_are_tidy(result):
+    frame = result.frame()
     assert frame.columns[:5] == ["experiment", "data", "setting", "threshold", "quantity"]
     sweep = frame.filter(experiment="sweep", data="calibrated", quantity="cwsa")
     np.testing.assert_allclose(sweep["threshold"], GRID)
@@ -69,16 +69,16 @@ def test_results_are_tidy(found):
     assert set(frame["experiment"]) == experiments
 
 
-def test_the_same_seed_gives_the_same(found):
+def test_the_same_seed_gives_the_same(result):
     again = study_cwsa(repeats=40)
-    assert again.frame().equals(found.frame())
-    assert again.verdict == found.verdict
+    assert again.frame().equals(result.frame())
+    assert again.verdict == result.verdict
     other = study_cwsa(repeats=40, rng=1)
-    assert not other.frame().equals(found.frame())
+    assert not other.frame().equals(result.frame())
 
 
-def test_label_noise_has_a_law(found):
-    rows = [row for row in found.rows("label-noise") if row["data"] == "calibrated"]
+def test_label_noise_has_a_law(result):
+    rows = [row for row in result.rows("label-noise") if row["data"] == "calibrated"]
     assert [row["expected_cwsa"] for row in rows] == pytest.approx(
         [0.225, 0.18, 0.135, 0.09, 0.045]
     )
@@ -100,8 +100,8 @@ def test_label_noise_has_a_law(found):
         assert ab.cwsa(confidence, losses, threshold=0.6) == pytest.approx(expected, abs=0.004)
 
 
-def test_a_rare_class_hides(found):
-    rows = found.rows("imbalance")
+def test_a_rare_class_hides(result):
+    rows = result.rows("imbalance")
     assert [row["share"] for row in rows] == [0.02, 0.05, 0.1, 0.2, 0.4]
     cwsa = [row["cwsa"] for row in rows]
     assert cwsa == sorted(cwsa, reverse=True)
@@ -111,23 +111,23 @@ def test_a_rare_class_hides(found):
     assert np.ptp(rest) < 1e-12
 
 
-def test_a_shift_is_of_the_pictures(found):
-    rows = found.rows("shift")
+def test_a_shift_is_of_the_pictures(result):
+    rows = result.rows("shift")
     right = [row["accuracy"] for row in rows]
     assert right == sorted(right, reverse=True)
     # The shift changes the confidences themselves.
     assert len({row["mean_confidence"] for row in rows}) == len(rows)
 
 
-def test_bolder_claims_of_the_same_answers_score_better(found):
-    rows = [row for row in found.rows("sharpening") if row["threshold"] == 0.5]
+def test_bolder_claims_of_the_same_answers_score_better(result):
+    rows = [row for row in result.rows("sharpening") if row["threshold"] == 0.5]
     cwsa = {row["temperature"]: row["cwsa"] for row in rows}
     brier = {row["temperature"]: row["Brier"] for row in rows}
     assert min(cwsa, key=cwsa.get) == 5.0
     honest = min(brier, key=brier.get)
     assert max(cwsa, key=cwsa.get) < honest
-    assert "rewards overconfidence" in found.verdict[0]
-    (claim,) = claims(found, "better calibrated confidences")
+    assert "rewards overconfidence" in result.verdict[0]
+    (claim,) = claims(result, "better calibrated confidences")
     assert claim["verdict"] == FAILS
 
 
@@ -175,20 +175,20 @@ def test_no_temperature_moves_the_rank_metric_of_a_confidence():
 
 
 # ------------------------------------------------------------------------------------- claims
-def test_the_axioms_that_hold_hold(found):
+def test_the_axioms_that_hold_hold(result):
     for part in (
         "two accepted correct",
         "never lowers CWSA (tables",
         "lowers CWSA more",
         "Abstention",
     ):
-        assert [row["verdict"] for row in claims(found, part)] == [HOLDS], part
-    assert [row["verdict"] for row in claims(found, "Normalization")] == [HOLDS]
+        assert [row["verdict"] for row in claims(result, part)] == [HOLDS], part
+    assert [row["verdict"] for row in claims(result, "Normalization")] == [HOLDS]
 
 
-def test_a_surer_right_answer_lowers_cwsa_plus(found):
+def test_a_surer_right_answer_lowers_cwsa_plus(result):
     for part in ("(equation: over the accepted)", "never lowers CWSA+"):
-        assert [row["verdict"] for row in claims(found, part)] == [FAILS]
+        assert [row["verdict"] for row in claims(result, part)] == [FAILS]
     # By hand: the second right answer is accepted at 0.8 with weight 0.
     before = ab.cwsa_plus([0.9, 0.7], [0, 0], threshold=0.8)
     assert ab.cwsa_plus([0.9, 0.8], [0, 0], threshold=0.8) == pytest.approx(before / 2)
@@ -205,17 +205,17 @@ def test_what_is_said_of_values_follows_from_them():
     # CWSA that rises: sure and right above, sure and wrong below.
     c = np.concatenate((np.full(50, 0.6), np.full(50, 0.999)))
     loss = np.concatenate((np.ones(50), np.zeros(50)))
-    found = {
+    result = {
         claim.claim: claim
         for claim in check_values_on_data(ProbabilisticPredictions("x", c, loss), GRID)
     }
-    rising = next(claim for name, claim in found.items() if "increases" in name)
+    rising = next(claim for name, claim in result.items() if "increases" in name)
     assert rising.verdict == PARTLY
 
 
-def test_the_models_are_ranked_by_their_law(found):
+def test_the_models_are_ranked_by_their_law(result):
     for name, ahead in (("CWSA+", 4), ("CWSA", 0)):
-        (row,) = claims(found, f"{name} ranks the calibrated")
+        (row,) = claims(result, f"{name} ranks the calibrated")
         assert f"at {ahead} of 20" in row["evidence"]
         assert row["verdict"] == PARTLY
     laws = models()
@@ -224,14 +224,14 @@ def test_the_models_are_ranked_by_their_law(found):
     )
     assert (bold["cwsa"] > good["cwsa"]).all()
     assert ab.cwsa_sweep(np.ones(9), np.zeros(9)).auc_mcc() == 0.0
-    assert claims(found, "AUC-MCC ranks")[0]["verdict"] == FAILS
+    assert claims(result, "AUC-MCC ranks")[0]["verdict"] == FAILS
 
 
 # ------------------------------------------------------------------------------ printed numbers
-def test_printed_tables_against_their_models(found):
-    rows = found.rows("printed")
+def test_printed_tables_against_their_models(result):
+    rows = result.rows("printed")
     assert len(rows) == 27 + 3 * 28
-    verdicts = {row["claim"]: row["verdict"] for row in found.rows("claims")}
+    verdicts = {row["claim"]: row["verdict"] for row in result.rows("claims")}
     for model, expected in (("calibrated", PARTLY), ("overconfident", HOLDS), ("random", HOLDS)):
         assert verdicts[f"The numbers of the table are those of the {model} model"] == expected
     assert (
@@ -241,22 +241,22 @@ def test_printed_tables_against_their_models(found):
     assert verdicts["The rows of the table of the random model are possible for one model"] == HOLDS
 
 
-def test_impossible_rows_are_those_of_the_published_note(found):
-    (row,) = claims(found, "rows of the table of the calibrated")
+def test_impossible_rows_are_those_of_the_published_note(result):
+    (row,) = claims(result, "rows of the table of the calibrated")
     noted = {f["threshold"] for f in table("cwsa_table_1") if "impossible" in f["note"]}
     assert set(row["evidence"].partition(": ")[2].split(", ")) == noted
 
 
-def test_a_pair_of_numbers_that_no_threshold_has(found):
-    (row,) = claims(found, "at one threshold")
+def test_a_pair_of_numbers_that_no_threshold_has(result):
+    (row,) = claims(result, "at one threshold")
     assert row["verdict"] == FAILS
     law = simulate.uniform_confidence(informed_share=0.9)
     assert simulate.expected_cwsa(law, 0.95) == pytest.approx(0.221, abs=0.01)
     assert simulate.expected_cwsa_plus(law, 0.77) == pytest.approx(0.742, abs=0.03)
 
 
-def test_a_printed_number_that_is_far_is_named(found):
-    rows = [dict(row) for row in found.rows("printed") if row["model"] == "random"]
+def test_a_printed_number_that_is_far_is_named(result):
+    rows = [dict(row) for row in result.rows("printed") if row["model"] == "random"]
     first = rows[0] | {"distance_in_sd": 9.0, "printed": 0.7}
     said = [
         claim
@@ -280,15 +280,15 @@ def test_a_file_takes_the_place_of_the_digits():
     rng = np.random.default_rng(0)
     c = rng.random(400)
     p = ab.Predictions(confidence=c, loss=(rng.random(400) > c).astype(float))
-    found = study_cwsa({"mine": p}, thresholds=[0.3, 0.6, 0.9], repeats=3)
-    assert found.parameters["data"] == ("mine",)
-    assert not {"shift", "comparison"} & set(found.tables)
-    assert "imbalance" not in found.tables
-    sweep = found.frame().filter(experiment="sweep", data="mine", quantity="cwsa_plus")
+    result = study_cwsa({"mine": p}, thresholds=[0.3, 0.6, 0.9], repeats=3)
+    assert result.parameters["data"] == ("mine",)
+    assert not {"shift", "comparison"} & set(result.tables)
+    assert "imbalance" not in result.tables
+    sweep = result.frame().filter(experiment="sweep", data="mine", quantity="cwsa_plus")
     direct = ab.cwsa_sweep(c, p.loss, thresholds=[0.3, 0.6, 0.9])
     np.testing.assert_allclose(sweep["value"], direct.cwsa_plus)
     # The printed numbers keep the thresholds of the paper.
-    assert len(found.rows("printed")) == 111
+    assert len(result.rows("printed")) == 111
 
 
 def two_models():
@@ -301,41 +301,41 @@ def two_models():
 
 
 def test_every_experiment_is_run_on_every_file():
-    found = study_cwsa(two_models(), repeats=2)
+    result = study_cwsa(two_models(), repeats=2)
     for name in ("label-noise", "sharpening", "comparison", "claims"):
-        assert {"worse", "better"} <= {row["data"] for row in found.rows(name)}, name
+        assert {"worse", "better"} <= {row["data"] for row in result.rows(name)}, name
     assert (
         sum(
             "reward overconfidence" in text or "rewards overconfidence" in text
-            for text in found.verdict
+            for text in result.verdict
         )
         == 2
     )
     # Nobody said that one is a shift of the other.
-    assert "shift" not in found.tables
-    assert not any("From " in text for text in found.verdict)
-    (text,) = (text for text in found.verdict if "--reference" in text)
+    assert "shift" not in result.tables
+    assert not any("From " in text for text in result.verdict)
+    (text,) = (text for text in result.verdict if "--reference" in text)
     assert "worse: accuracy" in text
     assert "better: accuracy" in text
 
 
 def test_a_reference_makes_the_other_files_shifts():
-    found = study_cwsa(two_models(), reference="worse", repeats=2)
-    assert "comparison" not in found.tables
-    assert [row["data"] for row in found.rows("shift")] == ["worse", "better"]
-    assert any(text.startswith("From worse to better: accuracy 0.") for text in found.verdict)
-    assert {row["data"] for row in found.rows("sharpening")} == {"worse"}
+    result = study_cwsa(two_models(), reference="worse", repeats=2)
+    assert "comparison" not in result.tables
+    assert [row["data"] for row in result.rows("shift")] == ["worse", "better"]
+    assert any(text.startswith("From worse to better: accuracy 0.") for text in result.verdict)
+    assert {row["data"] for row in result.rows("sharpening")} == {"worse"}
     with pytest.raises(InputError, match=r"no data set is named 'wrse'.*'worse'"):
         study_cwsa(two_models(), reference="wrse", repeats=2)
 
 
-def test_the_readings_of_a_claim_are_one_claim(found):
-    rows = found.rows("claims")
+def test_the_readings_of_a_claim_are_one_claim(result):
+    rows = result.rows("claims")
     readings = [row["reading"] for row in rows if row["claim"].startswith("Monotonicity")]
     assert len(set(readings)) == 4
     # Four readings of one axiom, two of another, and 27 claims with one reading.
     assert len(rows) == 33
-    assert found.verdict[2].startswith("Of 29 claims, ")
+    assert result.verdict[2].startswith("Of 29 claims, ")
 
 
 def test_what_it_cannot_study_is_refused():

@@ -142,7 +142,7 @@ def test_a_loss_without_gradient_says_what_to_do(tmp_path):
         '[objectives.same]\nkind = "cross-entropy"', '[objectives.x]\nbase = "zero-one"'
     )
     (tmp_path / "x.toml").write_text(lone)
-    with pytest.raises(Exception, match=r"the loss has no gradient: .* give `soft`"):
+    with pytest.raises(Exception, match=r"the loss has no gradient: .* pass `soft`"):
         STUDIES["finetune"].run(tmp_path / "x.toml")
 
 

@@ -27,11 +27,11 @@ def table(tmp_path_factory):
 
 def test_metrics_by_either_labels_are_those_of_the_functions(table):
     path, probabilities, given, labels = table
-    found = study_label_noise(path, scores=["msr"])
+    result = study_label_noise(path, scores=["msr"])
     confidence, answer = probabilities.max(axis=1), probabilities.argmax(axis=1)
     wrong = {"original": (answer != given) * 1.0, "corrected": (answer != labels) * 1.0}
-    rows = {row["metric"]: row for row in found.rows()}
-    assert {row["data"] for row in found.rows()} == {"noisy"}
+    rows = {row["metric"]: row for row in result.rows()}
+    assert {row["data"] for row in result.rows()} == {"noisy"}
     for name, loss in wrong.items():
         assert rows["AURC"][name] == pytest.approx(ab.aurc(confidence, loss), rel=1e-9)
         assert rows["AUGRC"][name] == pytest.approx(ab.augrc(confidence, loss), rel=1e-9)
@@ -39,13 +39,13 @@ def test_metrics_by_either_labels_are_those_of_the_functions(table):
     added = ab.sample_contributions(confidence, wrong["original"], metric="augrc")
     share = added[errors].sum() / added.sum()
     assert rows["AUGRC"]["label_error_share"] == pytest.approx(share, rel=1e-9)
-    last = found.rows("silent")[-1]
+    last = result.rows("silent")[-1]
     hidden = int(((wrong["original"] == 0) & (wrong["corrected"] > 0)).sum())
     assert (last["failures"], last["label_errors"], last["hidden"]) == (
         wrong["original"].sum(), errors.sum(), hidden,
     )  # fmt: skip
     tenth = np.argsort(-confidence)[:40]
-    row = next(row for row in found.rows("silent") if row["coverage"] == 0.1)
+    row = next(row for row in result.rows("silent") if row["coverage"] == 0.1)
     assert (row["failures"], row["label_errors"]) == (
         wrong["original"][tenth].sum(), errors[tenth].sum(),
     )  # fmt: skip
@@ -75,10 +75,10 @@ def test_what_says_nothing_is_refused(table):
 @pytest.mark.skipif(not REAL.exists(), reason="the predictions of others are not here")
 @pytest.mark.parametrize(("name", "labels", "failures"), [("mnist", 10, 87), ("imdb", 173, 2606)])
 def test_labels_that_people_corrected(name, labels, failures):
-    found = study_label_noise(REAL / f"{name}_crossval_probabilities.npz", scores=["msr"])
-    last = found.rows("silent")[-1]
+    result = study_label_noise(REAL / f"{name}_crossval_probabilities.npz", scores=["msr"])
+    last = result.rows("silent")[-1]
     assert (last["failures"], last["label_errors"], last["hidden"]) == (failures, labels, 0)
-    aurc, augrc, _ = found.rows()
+    aurc, augrc, _ = result.rows()
     assert aurc["change"] < augrc["change"] < -labels / failures
 
 
@@ -86,5 +86,5 @@ def test_labels_that_people_corrected(name, labels, failures):
     ("seed", "said"), [(0, "1 failure is hidden by"), (1, "0 failures are hidden by")]
 )
 def test_hidden_failures_are_counted_in_words(seed, said):
-    found = study_label_noise(n=2_000, rng=seed, scores=["msr"])
-    assert said in found.verdict[0]
+    result = study_label_noise(n=2_000, rng=seed, scores=["msr"])
+    assert said in result.verdict[0]

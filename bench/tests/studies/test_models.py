@@ -24,15 +24,15 @@ MODELS = {name: outputs(seed) for seed, name in enumerate(NAMES)}
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return study_estimators(
         MODELS, populations=["beta-scores"], scores=["msr"], sizes=[8, 32], repeats=60
     )
 
 
-def test_mean_and_deviation_are_those_of_the_models(found):
-    rows = found.frame()
-    over = found.frame("over-models")
+def test_mean_and_deviation_are_those_of_the_models(result):
+    rows = result.frame()
+    over = result.frame("over-models")
     # Only files are models.
     assert set(over["models"]) == {3}
     assert over.height == 2 * 7 * 2
@@ -49,22 +49,22 @@ def test_mean_and_deviation_are_those_of_the_models(found):
             assert line[f"{name}_sd"] == pytest.approx(np.std(values.to_numpy(), ddof=1))
 
 
-def test_a_figure_and_a_sentence_for_each_loss(found):
-    figure = found.figures["models"]
+def test_a_figure_and_a_sentence_for_each_loss(result):
+    figure = result.figures["models"]
     assert figure.panels == [
         f"{loss}, {what}" for what in ("MAE", "|bias|") for loss in ("0/1 error", "cross-entropy")
     ]
     assert "AUGRC (vs AUGRC)" not in figure.names
-    said = [s for s in found.verdict if s.startswith("Over 3 models")]
+    said = [s for s in result.verdict if s.startswith("Over 3 models")]
     assert len(said) == 2
-    line = found.frame("over-models").filter(
+    line = result.frame("over-models").filter(
         loss="zero_one", estimator="plugin", n=32
     ).row(0, named=True)  # fmt: skip
-    assert f"plug-in {line_at(found, 8)['mae']:.3g} to {line['mae']:.3g} ±" in said[0]
+    assert f"plug-in {line_at(result, 8)['mae']:.3g} to {line['mae']:.3g} ±" in said[0]
 
 
-def line_at(found, n):
-    over = found.frame("over-models")
+def line_at(result, n):
+    over = result.frame("over-models")
     return over.filter(loss="zero_one", estimator="plugin", n=n).row(0, named=True)
 
 

@@ -18,8 +18,8 @@ def test_a_gap_is_rounded_to_1_where_it_is_below_the_last_digit():
     gaps = {"16bit": 11 * np.log(2), "32bit": 24 * np.log(2), "64bit": 53 * np.log(2)}
     for precision, edge in gaps.items():
         z = np.array([[edge * 1.1, 0.0], [edge * 0.9, 0.0]])
-        found = of_logits(z, [0, 1]).filter(precision=precision)
-        assert found["rounded_to_1"].to_list() == [0.5]
+        result = of_logits(z, [0, 1]).filter(precision=precision)
+        assert result["rounded_to_1"].to_list() == [0.5]
     odds = of_logits(z, [0, 1]).filter(precision="log-odds")
     assert odds["AUROC_f"].to_list() == [1.0]
 
@@ -28,34 +28,34 @@ def test_the_numbers_are_those_of_the_released_arithmetic():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(400, 6)) * 7
     labels = np.where(rng.random(400) < 0.8, z.argmax(axis=1), rng.integers(6, size=400))
-    found = of_logits(z, labels)
+    result = of_logits(z, labels)
     for precision, kind in (("16bit", np.float16), ("32bit", np.float32), ("64bit", np.float64)):
         p = softmax(z.astype(kind), axis=1)
         assert p.dtype == kind
         wrong = p.argmax(axis=1) != labels
-        (row,) = found.filter(precision=precision).rows(named=True)
+        (row,) = result.filter(precision=precision).rows(named=True)
         assert row["rounded_to_1"] == (p.max(axis=1) == 1).mean()
         assert row["AURC"] == pytest.approx(ab.aurc(p.max(axis=1).astype(float), wrong))
         assert row["accuracy"] == pytest.approx(1 - wrong.mean())
 
 
 def test_more_bits_round_less_and_the_log_odds_never():
-    found = study_precision(n=4000, temperatures=[1.0, 0.25])
-    frame = found.frame()
+    result = study_precision(n=4000, temperatures=[1.0, 0.25])
+    frame = result.frame()
     for name in ("T = 1", "T = 0.25"):
         shares = frame.filter(data=name)["rounded_to_1"].to_list()
         assert shares == sorted(shares, reverse=True)
         assert shares[-1] == 0
     sure = frame.filter(data="T = 0.25")["AURC"].to_list()
     assert sure[0] > sure[1] > sure[3]
-    assert found.frame().equals(study_precision(n=4000, temperatures=[1.0, 0.25]).frame())
+    assert result.frame().equals(study_precision(n=4000, temperatures=[1.0, 0.25]).frame())
 
 
 def test_the_published_table_stands_beside():
-    found = study_precision(n=100, temperatures=[1.0]).frame("published")
-    assert found.height == 2 * 6 * 3
-    assert found["rounded_to_1"].null_count() == 0
-    (row,) = found.filter(data="ViT, CIFAR-10", precision="32bit").rows(named=True)
+    result = study_precision(n=100, temperatures=[1.0]).frame("published")
+    assert result.height == 2 * 6 * 3
+    assert result["rounded_to_1"].null_count() == 0
+    (row,) = result.filter(data="ViT, CIFAR-10", precision="32bit").rows(named=True)
     assert row["rounded_to_1"] == pytest.approx(0.8179)
     assert row["AURC"] == pytest.approx(0.003480)
 

@@ -23,7 +23,7 @@ from abstain_bench.studies.rankings.simulation import METHODS, SimulatedMethod, 
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return study_rankings(bootstrap=100, n=600)
 
 
@@ -49,12 +49,12 @@ def test_true_areas_are_those_of_a_large_sample(name):
     scores = METHODS[name].scores(failed, rng.standard_normal(n), rng)
     true = METHODS[name].areas(0.12)
     for metric in ("aurc", "augrc"):
-        found = ab.metric_interval(scores, failed, metric=metric, level=0.999)
-        assert found.low < true[metric] < found.high
+        result = ab.metric_interval(scores, failed, metric=metric, level=0.999)
+        assert result.low < true[metric] < result.high
 
 
-def test_ranks_are_the_lowest_of_equal_ones(found):
-    rows = found.frame()
+def test_ranks_are_the_lowest_of_equal_ones(result):
+    rows = result.frame()
     for _, own in rows.group_by("study"):
         for metric in ("aurc", "augrc"):
             for column in (metric, f"{metric}_true"):
@@ -65,9 +65,9 @@ def test_ranks_are_the_lowest_of_equal_ones(found):
     assert (rows["change"] == rows["augrc_rank"] - rows["aurc_rank"]).all()
 
 
-def test_changes_count_what_the_ranks_say(found):
-    for change in found.rows("changes"):
-        own = [row for row in found.rows() if row["study"] == change["study"]]
+def test_changes_count_what_the_ranks_say(result):
+    for change in result.rows("changes"):
+        own = [row for row in result.rows() if row["study"] == change["study"]]
         assert change["changed"] == sum(row["aurc_rank"] != row["augrc_rank"] for row in own)
         swaps = sum(
             (a["aurc_rank"] - b["aurc_rank"]) * (a["augrc_rank"] - b["augrc_rank"]) < 0
@@ -79,7 +79,7 @@ def test_changes_count_what_the_ranks_say(found):
 
 
 def test_the_tests_of_the_literature_find_what_is_not_there():
-    # Of three methods of one law every difference that is found is wrong.
+    # Of three methods of one law every difference that is result is wrong.
     (ranked,) = simulate_rankings(n=600, resamples=200, level=0.95, seed=3)
     same = {name for name in METHODS if name.startswith("same distribution")}
     wrong = dict.fromkeys((UNADJUSTED, PAIRED), 0)
@@ -92,8 +92,8 @@ def test_the_tests_of_the_literature_find_what_is_not_there():
     assert wrong[PAIRED] <= 1
 
 
-def test_wrongly_told_apart_is_counted_by_the_truth(found):
-    for row in found.rows("tests"):
+def test_wrongly_told_apart_is_counted_by_the_truth(result):
+    for row in result.rows("tests"):
         assert 0 <= row["false_positives"] <= row["significant"] <= row["pairs"] == 28
         assert row["truly_different"] == 25
 
@@ -116,16 +116,16 @@ def test_a_violation_is_one_and_its_failures_make_it():
         assert first.sum() - first[blamed].sum() <= 1e-15 < first.sum() - first[blamed[:-1]].sum()
 
 
-def test_with_the_same_failures_every_disagreement_violates_r2(found):
-    rows = found.rows("disagreements")
+def test_with_the_same_failures_every_disagreement_violates_r2(result):
+    rows = result.rows("disagreements")
     assert rows
     assert all(row["same_failures"] and row["violates_R2"] for row in rows)
-    (text,) = (text for text in found.verdict if "have the same failures" in text)
+    (text,) = (text for text in result.verdict if "have the same failures" in text)
     assert text.startswith(f"{len(rows)} of these {len(rows)} pairs")
     assert "only the number of disagreements is informative" in text
 
 
-def test_neighbors_whose_test_contradicts_their_ranks_are_counted(found):
+def test_neighbors_whose_test_contradicts_their_ranks_are_counted(result):
     pair = SimpleNamespace(first="a", second="b", better="a")
     ranked = SimpleNamespace(
         data={"s": ()},
@@ -140,8 +140,8 @@ def test_neighbors_whose_test_contradicts_their_ranks_are_counted(found):
     (text,) = conclude_neighbors(rows)
     assert text.startswith("In 2 of 4 pairs of methods with adjacent mean ranks")
     # Seven neighbors of eight methods, by two metrics in four studies, unless ranks are equal.
-    assert 50 <= len(found.rows("neighbors")) <= 56
-    assert sum("section 4.1 of Traub" in text for text in found.verdict) == 1
+    assert 50 <= len(result.rows("neighbors")) <= 56
+    assert sum("section 4.1 of Traub" in text for text in result.verdict) == 1
 
 
 def test_it_is_seeded():
@@ -160,16 +160,16 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
 
 
 def test_the_printed_ranks_change_less_than_those_of_resamples():
-    found = study_rankings(published=True)
-    assert len(found.rows()) == 2 * 13 * 21
-    own = [row for row in found.rows("changes") if row["selection"].startswith("each")]
+    result = study_rankings(published=True)
+    assert len(result.rows()) == 2 * 13 * 21
+    own = [row for row in result.rows("changes") if row["selection"].startswith("each")]
     # Of resamples the paper says 5 of 6; these ranks are of the test sets as they are.
     top = {row["study"]: row["top_3_changes"] for row in own if row["study"].endswith(" iid")}
     assert len(top) == 6
     assert {name for name, moved in top.items() if moved} == {
         "BREEDS iid", "CIFAR-10 iid", "SVHN iid",
     }  # fmt: skip
-    (text,) = (text for text in found.verdict if "Section 4.1 states 5 of 6" in text)
+    (text,) = (text for text in result.verdict if "Section 4.1 states 5 of 6" in text)
     assert "change on 3 of 6 i.i.d. test sets (BREEDS, CIFAR-10, SVHN)" in text
     with pytest.raises(InputError, match="`published` uses the printed tables"):
         study_rankings("runs", published=True)
@@ -177,7 +177,7 @@ def test_the_printed_ranks_change_less_than_those_of_resamples():
 
 # ------------------------------------------------------------------------------------- of runs
 def test_runs_are_ranked_as_the_benchmark_does(folder):
-    found = study_rankings(folder, bootstrap=20, methods=["msr", "pe", "mls"])
+    result = study_rankings(folder, bootstrap=20, methods=["msr", "pe", "mls"])
     store = Store.read(folder)
     shared = results_of(store, metrics=["aurc", "augrc"], chosen_by="augrc")
     chosen = {one.method: one.setting for one in shared.chosen if one.metric == "aurc"}
@@ -187,8 +187,8 @@ def test_runs_are_ranked_as_the_benchmark_does(folder):
         for e in shared.comparisons["aurc"].estimates
         if e.run == "mean"
     }
-    last = found.rows()[-1]["selection"]
-    rows = [row for row in found.rows() if row["selection"] == last]
+    last = result.rows()[-1]["selection"]
+    rows = [row for row in result.rows() if row["selection"] == last]
     assert rows
     for row in rows:
         assert row["aurc"] == pytest.approx(means[row["study"], row["method"]], rel=1e-12)
@@ -215,7 +215,7 @@ def test_units_of_a_study_are_its_samples_and_places(folder):
 
 def test_tests_of_a_study_are_those_of_the_benchmark(folder):
     asked = {"bootstrap": 20, "methods": ["msr", "pe", "mls"]}
-    found = study_rankings(folder, **asked)
+    result = study_rankings(folder, **asked)
     shared = results_of(Store.read(folder), metrics=["aurc", "augrc"], chosen_by="augrc", **asked)
     known = {
         (dict(p.data)["study"], p.metric, p.test, p.first, p.second): p
@@ -224,8 +224,8 @@ def test_tests_of_a_study_are_those_of_the_benchmark(folder):
         if p.data is not None
     }
     names = {UNADJUSTED: "Wilcoxon on bootstrap replicates", PAIRED: "influence function"}
-    assert len(found.rows("pairs")) > 20
-    for row in found.rows("pairs"):
+    assert len(result.rows("pairs")) > 20
+    for row in result.rows("pairs"):
         test = names[row["test"]]
         pair = known[row["study"], row["metric"], test, row["first"], row["second"]]
         np.testing.assert_array_equal(
@@ -233,26 +233,26 @@ def test_tests_of_a_study_are_those_of_the_benchmark(folder):
         )
         assert row["better_adjusted"] == pair.better
     counted = {}
-    for row in found.rows("pairs"):
+    for row in result.rows("pairs"):
         place = row["study"], row["metric"], row["test"]
         counted[place] = counted.get(place, 0) + bool(row["better"])
-    last = found.rows()[-1]["selection"]
-    for row in found.rows("tests"):
+    last = result.rows()[-1]["selection"]
+    for row in result.rows("tests"):
         place = row["study"], row["metric"], row["test"]
         if row["selection"] == last and place in counted:
             assert row["significant"] == counted[place]
 
 
 def test_every_study_has_a_panel_in_the_figures(folder):
-    found = study_rankings(folder, bootstrap=10, methods=["msr", "pe", "mls"])
-    studies = set(found.frame()["study"])
-    assert set(found.figures["rankings"].frame()["panel"]) == studies
+    result = study_rankings(folder, bootstrap=10, methods=["msr", "pe", "mls"])
+    studies = set(result.frame()["study"])
+    assert set(result.figures["rankings"].frame()["panel"]) == studies
     for name in ("maps-published", "maps-paired"):
-        panels = set(found.figures[name].frame()["map"])
+        panels = set(result.figures[name].frame()["map"])
         expected = {f"{study}, {metric}" for study in studies for metric in ("AURC", "AUGRC")}
         assert panels == expected
-    drawn = found.figures["rankings"].frame().filter(panel="iid")
-    rows = found.frame().filter(study="iid", selection=found.rows()[-1]["selection"])
+    drawn = result.figures["rankings"].frame().filter(panel="iid")
+    rows = result.frame().filter(study="iid", selection=result.rows()[-1]["selection"])
     own = {row["method"]: row for row in rows.iter_rows(named=True)}
     for row in drawn.iter_rows(named=True):
         assert row["rank_aurc"] == own[row["method"]]["aurc_resampled_rank"]
@@ -263,9 +263,9 @@ class StoppedError(Exception):
     """What stands for a kill."""
 
 
-def told_of(found):
+def told_of(result):
     outcomes = []
-    return outcomes, {**found, "on_outcome": lambda outcome, *_: outcomes.append(outcome)}
+    return outcomes, {**result, "on_outcome": lambda outcome, *_: outcomes.append(outcome)}
 
 
 def test_a_run_that_is_stopped_goes_on_where_it_was(folder, tmp_path):
@@ -282,12 +282,12 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(folder, tmp_path):
     with pytest.raises(StoppedError):
         study_rankings(folder, **asked, on_outcome=stop)
     outcomes, again = told_of(asked)
-    found = study_rankings(folder, **again)
+    result = study_rankings(folder, **again)
     statuses = [outcome.status for outcome in outcomes if outcome.status != "begun"]
     assert statuses.count("kept") == 2
     assert statuses.count("done") == len(statuses) - 2 > 0
-    assert found.tables == whole.tables
-    assert found.verdict == whole.verdict
+    assert result.tables == whole.tables
+    assert result.verdict == whole.verdict
     outcomes, again = told_of(asked)
     assert study_rankings(folder, **again).tables == whole.tables
     assert {outcome.status for outcome in outcomes} == {"kept"}
@@ -301,9 +301,9 @@ def test_what_was_kept_is_of_the_same_question(folder, tmp_path, change):
     asked = {"bootstrap": 10, "methods": ["msr", "pe"], "studies": ["iid"], "out": tmp_path}
     first = study_rankings(folder, **asked)
     outcomes, other = told_of({**asked, **change})
-    found = study_rankings(folder, **other)
+    result = study_rankings(folder, **other)
     assert [outcome.status for outcome in outcomes] == ["begun", "done"]
-    assert found.tables == study_rankings(folder, **{**asked, **change, "out": None}).tables
+    assert result.tables == study_rankings(folder, **{**asked, **change, "out": None}).tables
     # What was kept for the first question is still there.
     outcomes, again = told_of(asked)
     assert study_rankings(folder, **again).tables == first.tables
@@ -315,9 +315,9 @@ def test_what_was_kept_is_of_the_same_runs(tmp_path):
     for seed in (1, 2):
         made_store(tmp_path / "runs", n=60, rng=seed)
         outcomes, own = told_of({**asked, "out": tmp_path / "out"})
-        found = study_rankings(tmp_path / "runs", **own)
+        result = study_rankings(tmp_path / "runs", **own)
         assert outcomes[-1].status == "done"
-        assert found.tables == study_rankings(tmp_path / "runs", **asked).tables
+        assert result.tables == study_rankings(tmp_path / "runs", **asked).tables
 
 
 def test_a_piece_that_was_changed_is_made_again(folder, tmp_path):

@@ -56,7 +56,7 @@ def augrc_with(**changes):
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     mine = METRICS.add(augrc_with(name="mine", violated_requirements=None))
     try:
         asked = [*PLAIN, "nll", "brier", "accuracy", "ece", "coverage@2risk", "mine"]
@@ -116,14 +116,14 @@ def searched(name):
         )
         steps, swaps = moves(orders, value)
         lost = np.concatenate([worse[better & np.isfinite(worse)], [-np.inf]])
-        found = {
+        result = {
             ("R2", "weak"): lost.max() > ROUNDING,
             ("R2", "strict"): lost.max() > -ROUNDING,
             ("R2", "step, weak"): max(steps, default=-1) > ROUNDING,
             ("R2", "step, strict"): max(steps, default=-1) > -ROUNDING,
             ("R3", ""): any(np.ptp(g) > ROUNDING or min(g) <= ROUNDING for g in swaps.values()),
         }
-        for reading, is_broken in found.items():
+        for reading, is_broken in result.items():
             if is_broken:
                 broken.setdefault(reading, n)
     return broken
@@ -284,29 +284,29 @@ def test_metrics_that_the_paper_does_not_judge_say_so():
     )
 
 
-def test_all_metrics_and_families_are_there(found, judgments):
+def test_all_metrics_and_families_are_there(result, judgments):
     names = _metric_names(None)
     assert set(METRICS) < set(names)
     assert all(family.example_name in names for family in FAMILIES)
     assert all(f.text != "undefined" for j in judgments.values() for f in j.verdicts.values())
-    rows = found.frame("summary")["metric"]
-    assert found.frame().height == len(rows) * len(READINGS)
-    assert found.frame().filter(verdict="broken")["reason"].str.len_chars().min() > 0
+    rows = result.frame("summary")["metric"]
+    assert result.frame().height == len(rows) * len(READINGS)
+    assert result.frame().filter(verdict="broken")["reason"].str.len_chars().min() > 0
 
 
-def test_a_metric_of_your_own_joins_by_being_registered(found):
-    row = found.frame("summary").filter(metric="mine").row(0, named=True)
+def test_a_metric_of_your_own_joins_by_being_registered(result):
+    row = result.frame("summary").filter(metric="mine").row(0, named=True)
     assert row["R2 strict"]
     assert row["the_paper"] == "not judged"
 
 
 def test_a_wrong_metric_breaks_what_it_should():
     turned = augrc_with(name="turned", lower_is_better=False)
-    found = judge_metric(turned, 3).verdicts
-    assert {r.column for n, r in READINGS.items() if not found[n].holds} == {
+    result = judge_metric(turned, 3).verdicts
+    assert {r.column for n, r in READINGS.items() if not result[n].holds} == {
         "R2 weak", "R2 strict", "R2 step, weak", "R2 step, strict", "R3",
     }  # fmt: skip
-    assert found["never worse"].n_samples == 2
+    assert result["never worse"].n_samples == 2
 
 
 def test_a_metric_that_is_never_defined_is_not_judged():
@@ -428,8 +428,8 @@ def test_the_toy_is_as_the_paper_tells_of_its_own():
     assert first["AURC"] - second["AURC"] == pytest.approx(0.1976, abs=1e-4)
 
 
-def test_sentences_follow_from_the_numbers(found):
-    assert "AUGRC, SELE, 2 x SELE, AUGRC." in found.verdict[0]
+def test_sentences_follow_from_the_numbers(result):
+    assert "AUGRC, SELE, 2 x SELE, AUGRC." in result.verdict[0]
     alone = study_requirements(metrics=["aurc"], orders=3)
     assert alone.verdict[0].startswith("None of 1 metric meets all")
     assert not any("R2 depends" in sentence for sentence in alone.verdict)
@@ -438,14 +438,14 @@ def test_sentences_follow_from_the_numbers(found):
     assert set(bare.figures) == {"verdicts", "surface", "f1-auc", "contributions", "toy-curves"}
 
 
-def test_the_verdict_counts_the_papers(found):
+def test_the_verdict_counts_the_papers(result):
     counted = re.search(
         r"states (\d+) verdicts on (\d+) of .* metrics. (\d+) of them agree with every reading, "
         r"(\d+) with one of two, and (\d+) with none \(.* the other (\d+) pairs",
-        found.verdict[2],
+        result.verdict[2],
     )
     named, judged_there, *parts, unnamed = map(int, counted.groups())
-    own = [METRICS[n] for n in found.parameters["metrics"] if n in METRICS]
+    own = [METRICS[n] for n in result.parameters["metrics"] if n in METRICS]
     own = [
         m
         for m in own
@@ -458,15 +458,15 @@ def test_the_verdict_counts_the_papers(found):
         == sum(parts)
         == 5 * len(own) - unnamed
     )
-    assert parts[2] == len(found.rows("against-the-paper"))
+    assert parts[2] == len(result.rows("against-the-paper"))
 
 
-def test_figures_show_what_the_tables_say(found):
-    grid = found.figures["verdicts"].frame()
+def test_figures_show_what_the_tables_say(result):
+    grid = result.figures["verdicts"].frame()
     row = grid.filter(row="aurc")
     assert dict(row.select("column", "verdict").rows())["R2 paper"] == "broken"
     assert dict(row.select("column", "verdict").rows())["R2 step, weak"] == "holds"
-    assert "R1 paper" not in found.figures["other-verdicts"].columns
+    assert "R1 paper" not in result.figures["other-verdicts"].columns
 
 
 def test_what_cannot_be_asked():
@@ -502,11 +502,11 @@ def test_what_is_decided_is_kept_for_the_same_question(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         study_requirements(**asked, out=tmp_path, on_outcome=stop)
     told.clear()
-    found = study_requirements(**asked, out=tmp_path, on_outcome=lambda o, *_: told.append(o))
+    result = study_requirements(**asked, out=tmp_path, on_outcome=lambda o, *_: told.append(o))
     statuses = [outcome.status for outcome in told if outcome.status != "begun"]
     assert sorted(statuses) == ["done", "kept", "kept"]
-    assert str(found.tables) == str(whole.tables)
-    assert found.verdict == whole.verdict
+    assert str(result.tables) == str(whole.tables)
+    assert result.verdict == whole.verdict
     told.clear()
     study_requirements(
         **{**asked, "orders": 3}, out=tmp_path, on_outcome=lambda o, *_: told.append(o)

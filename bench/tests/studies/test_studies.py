@@ -43,8 +43,8 @@ def test_a_study_that_needs_a_package_asks_for_it():
 
 
 def test_an_entry_runs_its_study(weights):
-    found = STUDIES["weights"].run(sizes=[2], points=3)
-    assert isinstance(found, StudyResult)
+    result = STUDIES["weights"].run(sizes=[2], points=3)
+    assert isinstance(result, StudyResult)
     entry = STUDIES["weights"]
     assert (weights.name, weights.captions, weights.glossary) == (
         entry.name, entry.captions, entry.glossary,
@@ -95,19 +95,19 @@ def test_a_rate_is_found_again(rate, slope):
     n = 2.0 ** np.arange(5, 18, 2)
     rng = np.random.default_rng(0)
     noise = np.full(n.size, 0.01)
-    found = [
+    result = [
         fit(n, 0.7 * RATES[rate](n) * np.exp(rng.normal(0, 0.01, n.size)), noise)
         for _ in range(300)
     ]
-    assert found[0].slope == pytest.approx(slope, abs=0.01)
-    assert found[0].rates[rate].constant == pytest.approx(0.7, rel=0.03)
+    assert result[0].slope == pytest.approx(slope, abs=0.01)
+    assert result[0].rates[rate].constant == pytest.approx(0.7, rel=0.03)
     assert all(
         f.rates[rate].misfit < min(to.misfit for name, to in f.rates.items() if name != rate)
-        for f in found
+        for f in result
     )
     # The 95 % interval of a line holds the slope of a rate that is one.
     if rate == "1/sqrt(n)":
-        assert 0.9 < np.mean([f.low <= -0.5 <= f.high for f in found]) <= 1
+        assert 0.9 < np.mean([f.low <= -0.5 <= f.high for f in result]) <= 1
 
 
 def test_no_error_has_no_rate():
@@ -116,13 +116,13 @@ def test_no_error_has_no_rate():
 
 
 def test_convergence_of_consistent_estimators_only():
-    found = study_convergence(populations=["uniform-scores"], sizes=[64, 512, 4096], repeats=150)
-    slopes = dict(found.frame("rates").select("estimator", "slope").rows())
+    result = study_convergence(populations=["uniform-scores"], sizes=[64, 512, 4096], repeats=150)
+    slopes = dict(result.frame("rates").select("estimator", "slope").rows())
     for name in ("plugin", "log", "trapezoid", "augrc"):
         assert -0.6 < slopes[name] < -0.4
     assert slopes["2sele"] > -0.25
-    assert set(found.frame("fits")["rate"]) == set(RATES)
-    assert any("converge to AUGRC" in sentence for sentence in found.verdict)
+    assert set(result.frame("fits")["rate"]) == set(RATES)
+    assert any("converge to AUGRC" in sentence for sentence in result.verdict)
     with pytest.raises(InputError, match="at least 3 different `sizes`"):
         study_convergence(sizes=[64, 128])
 
@@ -130,9 +130,9 @@ def test_convergence_of_consistent_estimators_only():
 def test_rows_of_a_file_are_drawn_independently():
     rng = np.random.default_rng(0)
     p = ab.Predictions(confidence=rng.random(40), loss=rng.random(40) < 0.3)
-    found = study_convergence({"small": p}, sizes=[16, 64, 256], repeats=20)
-    assert found.frame()["n"].max() > p.n
-    assert list(found.frame("rates").columns)[:2] == ["data", "estimator"]
+    result = study_convergence({"small": p}, sizes=[16, 64, 256], repeats=20)
+    assert result.frame()["n"].max() > p.n
+    assert list(result.frame("rates").columns)[:2] == ["data", "estimator"]
 
 
 def test_both_forms_without_ties_and_with():
@@ -144,8 +144,8 @@ def test_both_forms_without_ties_and_with():
         name: ab.Predictions(confidence=c, loss=loss)
         for name, c in (("free", free), ("tied", tied))
     }
-    found = study_population_forms(parts)
-    rows = {row["data"]: row for row in found.rows()}
+    result = study_population_forms(parts)
+    rows = {row["data"]: row for row in result.rows()}
     assert rows["free"]["AURC_p"] == pytest.approx(ab.aurc(free, loss, estimator="plugin"))
     assert rows["free"]["AURC_a"] == ab.aurc(free, loss, estimator="log")
     assert rows["tied"]["tied_share"] == pytest.approx(0.99)
@@ -154,26 +154,26 @@ def test_both_forms_without_ties_and_with():
     assert rows["tied"]["AURC_p"] == pytest.approx(np.mean(risk))
     assert abs(rows["free"]["relative_difference"]) < 0.02
     assert abs(rows["tied"]["relative_difference"]) > 0.02
-    assert {row["ties"] for row in found.rows("differences")} == {"no ties", "with ties"}
-    assert "unpaired t-test" in found.notes[0]
-    assert set(found.figures) == {"agreement", "difference"}
+    assert {row["ties"] for row in result.rows("differences")} == {"no ties", "with ties"}
+    assert "unpaired t-test" in result.notes[0]
+    assert set(result.figures) == {"agreement", "difference"}
 
 
 def test_forms_of_data_without_loss():
     p = ab.Predictions(confidence=[0.1, 0.2, 0.3], loss=[0.0, 0.0, 0.0])
-    found = study_population_forms(p)
-    assert found.figures == {}
-    assert np.isnan(found.rows()[0]["relative_difference"])
+    result = study_population_forms(p)
+    assert result.figures == {}
+    assert np.isnan(result.rows()[0]["relative_difference"])
 
 
 def test_the_expectation_over_a_posterior():
     p = simulated(150, 12, rng=3)
-    found = study_posterior({"draws": p}, metrics=["augrc"], repeats=60)
+    result = study_posterior({"draws": p}, metrics=["augrc"], repeats=60)
     whole = posterior_expectation(p, metric="augrc")
-    row = found.rows("expectations")[0]
+    row = result.rows("expectations")[0]
     assert (row["expectation"], row["expectation_se"]) == (whole.mean, whole.standard_error)
     assert row["mean_predictor"] == whole.mean_predictor_value
-    rows = {row["draws"]: row for row in found.rows()}
+    rows = {row["draws"]: row for row in result.rows()}
     assert list(rows) == [1, 2, 4, 8, 12]
     assert rows[12]["sd"] < 1e-12
     assert rows[12]["mean"] == pytest.approx(whole.mean)

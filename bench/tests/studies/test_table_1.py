@@ -22,12 +22,12 @@ def experiment(model, data="cifar10"):
     )
 
 
-def rows_of(found):
+def rows_of(result):
     """Values of two seeds: the objective's place, more for the cross-entropy."""
     return [
         {"objective": c.name, "seed": seed, "loss": loss, "metric": "aurc_plugin",
          "value": (i + 1) / 100 + seed / 1000 + (loss == "cross_entropy")}
-        for i, c in enumerate(found.objectives)
+        for i, c in enumerate(result.objectives)
         for seed in (0, 1)
         for loss in ("zero_one", "cross_entropy")
     ]  # fmt: skip
@@ -54,16 +54,16 @@ def test_the_shipped_recipe_is_that_of_the_paper():
 
 
 def test_both_areas_stand_beside_what_is_printed():
-    found = experiment("resnet18-cifar")
-    chosen = {c.name: 0 for c in found.objectives}
-    table = paper.compare_with_table_1(found, rows_of(found), chosen)
+    result = experiment("resnet18-cifar")
+    chosen = {c.name: 0 for c in result.objectives}
+    table = paper.compare_with_table_1(result, rows_of(result), chosen)
     # The four objectives of the paper alone, not those with a queue or soft ranks.
     assert [row["table_1"] for row in table] == [4.967, 4.470, 4.473, 4.471]
     assert table[0]["table_1_deviation"] == 0.038
     assert table[1]["AURC_x100"] == pytest.approx(2.05)
     assert table[1]["AURC_x100_deviation"] == pytest.approx(0.1 / 2**0.5)
     assert table[1]["AURC_of_CE_x100"] == pytest.approx(102.05)
-    (said,) = paper.conclude_order(found, table)
+    (said,) = paper.conclude_order(result, table)
     assert "table 1 of the paper has SELE < AURC, log weights < AURC, harmonic weights < cr" in said
     assert (
         "this run has cross-entropy < SELE < AURC, harmonic weights < AURC, log weights (0/1 err"
@@ -72,21 +72,23 @@ def test_both_areas_stand_beside_what_is_printed():
     level = [dict(row, AURC_x100=3.0) for row in table]
     assert (
         "this run has cross-entropy = SELE = AURC, harmonic weights"
-        in paper.conclude_order(found, level)[0]
+        in paper.conclude_order(result, level)[0]
     )
 
 
 @pytest.mark.parametrize(("model", "data"), [("preresnet-20", "cifar10"), ("small-conv", "digits")])
 def test_other_networks_and_data_have_none(model, data):
-    found = experiment(model, data)
-    chosen = {c.name: 0 for c in found.objectives}
-    assert paper.tables(found, rows_of(found), chosen) == {}
-    assert paper.conclude_order(found, []) == []
+    result = experiment(model, data)
+    chosen = {c.name: 0 for c in result.objectives}
+    assert paper.tables(result, rows_of(result), chosen) == {}
+    assert paper.conclude_order(result, []) == []
 
 
 def test_cells_that_are_not_printed_are_left_out():
-    found = experiment("resnet34-cifar")
-    table = paper.compare_with_table_1(found, rows_of(found), {c.name: 0 for c in found.objectives})
+    result = experiment("resnet34-cifar")
+    table = paper.compare_with_table_1(
+        result, rows_of(result), {c.name: 0 for c in result.objectives}
+    )
     assert [row["table_1"] for row in table] == [6.464, 5.651]
     # An objective that was lost has no row.
-    assert len(paper.compare_with_table_1(found, rows_of(found), {"ce": 0})) == 1
+    assert len(paper.compare_with_table_1(result, rows_of(result), {"ce": 0})) == 1

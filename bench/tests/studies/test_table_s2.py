@@ -35,11 +35,11 @@ def order(values):
 
 @pytest.mark.parametrize("row", table("population_aurc_table_S2"), ids=lambda row: row["printed"])
 def test_a_score_orders_as_the_table_means_it(row):
-    found = score(row["method"], OUTPUTS).values
+    result = score(row["method"], OUTPUTS).values
     meant = MEANT[row["printed"]]
-    assert order(found) == order(meant)
+    assert order(result) == order(meant)
     if row["method"] in {"mls", "pnorm"}:
-        np.testing.assert_allclose(found, meant, rtol=1e-12)
+        np.testing.assert_allclose(result, meant, rtol=1e-12)
 
 
 def test_the_table_has_six_scores_and_all_are_meant():
@@ -47,13 +47,13 @@ def test_the_table_has_six_scores_and_all_are_meant():
 
 
 def test_the_norm_that_the_code_takes_is_that_of_the_softmax():
-    found = SoftmaxNorm().score(OUTPUTS).values
-    np.testing.assert_allclose(np.exp(found), np.sqrt((P**2).sum(axis=1)), rtol=1e-12)
-    assert order(found) == order(MEANT["Negative Gini Score"])
+    result = SoftmaxNorm().score(OUTPUTS).values
+    np.testing.assert_allclose(np.exp(result), np.sqrt((P**2).sum(axis=1)), rtol=1e-12)
+    assert order(result) == order(MEANT["Negative Gini Score"])
     # The studies take what the code does, and the five others of the table.
     methods = {row["method"] for row in table("population_aurc_table_S2")}
     assert set(TABLE_S2_SCORES) == methods - {"pnorm"} | {"l2_norm"}
-    assert order(compute_confidence("l2_norm", OUTPUTS).values) == order(found)
+    assert order(compute_confidence("l2_norm", OUTPUTS).values) == order(result)
 
 
 def test_the_entropy_of_logits_is_none():
@@ -71,7 +71,7 @@ def test_the_norm_of_logits_alone_is_no_confidence():
     """Printed is the norm alone: one large negative logit raises it and says nothing."""
     sure, unsure = np.array([[4.0, 0.0, 0.0]]), np.array([[1.0, 0.9, -9.0]])
     assert np.linalg.norm(sure) < np.linalg.norm(unsure)
-    found = score(
+    result = score(
         "pnorm", ab.Predictions(logits=np.concatenate([sure, unsure]), labels=[0, 0])
     ).values
-    assert found[0] > found[1]
+    assert result[0] > result[1]

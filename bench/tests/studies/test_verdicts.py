@@ -23,8 +23,8 @@ def own(loss, confidence=None) -> ab.Predictions:
     return ab.Predictions(confidence=order, loss=loss)
 
 
-def said(found) -> str:
-    return " ".join(found.verdict)
+def said(result) -> str:
+    return " ".join(result.verdict)
 
 
 def numbers_are_there(text: str) -> bool:
@@ -38,11 +38,11 @@ USUAL = own(np.random.default_rng(0).exponential(size=20))
 
 # ------------------------------------------------------------------------------------ estimators
 def test_where_all_rows_are_drawn_rounding_is_no_bias():
-    found = study_estimators(USUAL, sizes=[20], repeats=5, estimators=["plugin", "log"])
+    result = study_estimators(USUAL, sizes=[20], repeats=5, estimators=["plugin", "log"])
     # The plug-in of all rows is the truth; log has a bias of its own.
-    assert "standard errors in 1 of 2 pairs of estimator and case" in said(found)
-    assert "plug-in +0 at n = 20; log" in said(found)
-    assert "at n = 20 plug-in 0, log" in said(found)
+    assert "standard errors in 1 of 2 pairs of estimator and case" in said(result)
+    assert "plug-in +0 at n = 20; log" in said(result)
+    assert "at n = 20 plug-in 0, log" in said(result)
 
 
 def test_data_without_loss_have_no_shares():
@@ -67,8 +67,8 @@ def test_the_case_of_the_counterexample_is_named():
 
 @pytest.mark.parametrize(("population", "tied"), [("discrete-scores", 1), ("beta-scores", 0)])
 def test_the_limit_of_the_trapezoid_is_told_where_it_differs(population, tied):
-    found = study_estimators(populations=[population], sizes=[8], repeats=5)
-    assert sum("the trapezoid converges to another limit" in note for note in found.notes) == tied
+    result = study_estimators(populations=[population], sizes=[8], repeats=5)
+    assert sum("the trapezoid converges to another limit" in note for note in result.notes) == tied
     truth = ab.simulate.make(population)
     gap = abs(truth.aurc() - truth.aurc(ties="trapezoid"))
     assert (gap > 1e-4) == bool(tied)
@@ -92,10 +92,10 @@ def test_the_spread_has_no_scale(scale):
 # ----------------------------------------------------------------------------------- convergence
 @pytest.mark.parametrize("data", [NOTHING, CONSTANT])
 def test_rates_of_no_error(data):
-    found = study_convergence(data, sizes=SIZES, repeats=20)
-    assert numbers_are_there(said(found))
-    assert "fits have no slope" in said(found)
-    slopes = dict(found.frame("rates").select("estimator", "slope").rows())
+    result = study_convergence(data, sizes=SIZES, repeats=20)
+    assert numbers_are_there(said(result))
+    assert "fits have no slope" in said(result)
+    slopes = dict(result.frame("rates").select("estimator", "slope").rows())
     # Not the slope of rounding errors.
     assert np.isnan(slopes["plugin"])
 
@@ -110,28 +110,28 @@ def test_a_rate_does_not_depend_on_the_scale_of_the_loss():
 
 def test_faster_is_said_only_where_intervals_say_so():
     # Three sizes close together: no interval is narrow enough to tell the rates apart.
-    found = study_convergence(populations=["beta-scores"], sizes=[8, 9, 10], repeats=60)
-    assert ", 0 are below" in said(found)
-    assert "upper bound" not in said(found)
+    result = study_convergence(populations=["beta-scores"], sizes=[8, 9, 10], repeats=60)
+    assert ", 0 are below" in said(result)
+    assert "upper bound" not in said(result)
 
 
 def test_an_estimated_truth_limits_what_a_rate_can_be():
-    found = study_convergence(
+    result = study_convergence(
         populations=["logits"], scores=["mls"], losses=["zero_one"], sizes=SIZES, repeats=20
     )
-    assert any("Smaller errors cannot be detected" in note for note in found.notes)
+    assert any("Smaller errors cannot be detected" in note for note in result.notes)
 
 
 # ------------------------------------------------------------------------------ population forms
 def test_forms_of_nothing_and_of_one_tie():
     assert said(study_population_forms(NOTHING)) == "No case has any loss, so both forms are 0."
     tied = own(USUAL.loss, np.zeros(20))
-    found = study_population_forms(tied)
-    row = found.rows()[0]
+    result = study_population_forms(tied)
+    row = result.rows()[0]
     # The definition is the other population form; only the weights of a finite sample differ.
     assert row["AURC_p"] == pytest.approx(row["reweighted"])
     assert abs(row["difference"]) > 1e-3
-    assert "With ties (1 case), the relative difference" in said(found)
+    assert "With ties (1 case), the relative difference" in said(result)
 
 
 # ------------------------------------------------------------------------------------- posterior
@@ -144,12 +144,12 @@ def posterior(draws: int, *, right: bool = False) -> ab.Predictions:
 
 @pytest.mark.parametrize("draws", [8, 16])
 def test_eight_draws_tell_what_independent_draws_do(draws):
-    found = study_posterior(posterior(draws), metrics=["augrc"], repeats=20)
-    sd = found.rows("expectations")[0]["sd_over_draws"]
+    result = study_posterior(posterior(draws), metrics=["augrc"], repeats=20)
+    sd = result.rows("expectations")[0]["sd_over_draws"]
     told = f"The standard error with 8 draws is {sd / np.sqrt(8):.2g}."
     # All eight draws there are agree with themselves, which tells nothing.
-    assert (told in said(found)) == (draws > 8)
-    assert "e-1" not in said(found)
+    assert (told in said(result)) == (draws > 8)
+    assert "e-1" not in said(result)
 
 
 def test_a_mean_predictor_that_is_equal_or_undefined():
@@ -165,8 +165,8 @@ def test_draws_without_a_value_are_not_counted():
     draws = rng.normal(size=(12, 12, 2))
     draws[:, :7, 0] = np.abs(draws[:, :7, 0]) + 9  # no failure: the AUROC is undefined
     p = ab.Predictions(logit_samples=draws, labels=np.zeros(12, dtype=int))
-    found = study_posterior(p, metrics=["failure_auroc"], repeats=5)
-    assert "the expectation over 5 draws is" in said(found)
+    result = study_posterior(p, metrics=["failure_auroc"], repeats=5)
+    assert "the expectation over 5 draws is" in said(result)
 
 
 # --------------------------------------------------------------------------------------- weights
@@ -201,5 +201,5 @@ def test_figures_of_no_error_can_be_drawn():
 
 
 def test_the_estimator_of_another_number_alone_has_no_figure_of_means():
-    found = study_estimators(USUAL, sizes=[8], repeats=5, estimators=["augrc"])
-    assert {"bias", "mse", "mae"} == {key.split("-")[0] for key in found.figures}
+    result = study_estimators(USUAL, sizes=[8], repeats=5, estimators=["augrc"])
+    assert {"bias", "mse", "mae"} == {key.split("-")[0] for key in result.figures}

@@ -93,7 +93,7 @@ def check_folder_for_large_inputs(
 def make_files(
     tables: Mapping[str, Sequence[Any]],
     page: str,
-    drawn: object = None,
+    plotted_result: object = None,
     formats: Sequence[str] = (),
 ) -> dict[str, bytes]:
     """Return the files of tables with rows, of the page, and of the figures of a result."""
@@ -105,7 +105,9 @@ def make_files(
         if rows:
             files |= result_files(rows, name)
     files[REPORT] = page.encode()
-    return files | figure_files(drawn, formats) if formats else files
+    if formats:
+        files |= figure_files(plotted_result, formats)
+    return files
 
 
 def write_and_print(
@@ -134,12 +136,10 @@ def write_and_print(
 
 def _input_files(path: Path) -> list[Path]:
     """Return a file, or the input files in a folder of results."""
-    inside = (
-        [found for ending in _INPUT_PATTERNS for found in path.glob(ending)]
-        if path.is_dir()
-        else []
-    )
-    return sorted(inside) or [path]
+    if not path.is_dir():
+        return [path]
+    files = [file for pattern in _INPUT_PATTERNS for file in path.glob(pattern)]
+    return sorted(files) or [path]
 
 
 def _file_state(path: Path) -> tuple[int, int] | None:

@@ -57,7 +57,7 @@ def find_score(name: str) -> Score:
 
     Examples
     --------
-    >>> find("msr@T=2").name
+    >>> find_score("msr@T=2").name
     'msr@T=2'
     """
     base, separator, temperature = name.partition(_TEMPERATURE_MARK)

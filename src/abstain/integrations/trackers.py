@@ -191,14 +191,14 @@ def keras_callback(
     names = _validate_options(metrics, inputs)
 
     class SelectiveMetrics(keras.callbacks.Callback):
-        """Adds metrics of held-out samples to the logs of an epoch."""
+        """Adds metrics of validation samples to the logs of an epoch."""
 
         def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:  # noqa: ARG002
             """Compute the metrics of the validation samples."""
             outputs = self.model.predict(X, batch_size=batch_size, verbose=0)
-            found = _make_predictions(outputs, y, inputs)
+            predictions = _make_predictions(outputs, y, inputs)
             if logs is not None:
-                logs.update(metric_values(found, names, score=score, prefix="val_"))
+                logs.update(metric_values(predictions, names, score=score, prefix="val_"))
 
     return SelectiveMetrics()
 

@@ -297,8 +297,8 @@ def detect_rounding(rows: Array) -> Rounding | None:
     Examples
     --------
     >>> import numpy as np
-    >>> rounding_of(np.array([[0.333, 0.333, 0.333], [0.1, 0.9, 0.0]]))
-    Rounding(words='3 decimals', slack=0.0015)
+    >>> detect_rounding(np.array([[0.333, 0.333, 0.333], [0.1, 0.9, 0.0]]))
+    Rounding(description='3 decimals', tolerance=0.0015)
     """
     for description, tolerance, is_rounded in _possible_roundings(rows.shape[-1]):
         if all(bool(is_rounded(rows[block]).all()) for block in row_blocks(*rows.shape)):

@@ -69,7 +69,7 @@ def _format_four_decimals(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
 
 
-def _use_minus_sign(text: str) -> str:
+def use_minus_sign(text: str) -> str:
     """Replace the hyphen of a negative number; exponents keep theirs."""
     return f"\u2212{text[1:]}" if text.startswith("-") else text
 
@@ -117,7 +117,7 @@ def format_value(value: float, number_format: NumberFormat = "number", *, scale:
     """
     if math.isnan(value):
         return UNDEFINED
-    return _use_minus_sign(_FORMATTERS[number_format](scale * value))
+    return use_minus_sign(_FORMATTERS[number_format](scale * value))
 
 
 def format_interval(

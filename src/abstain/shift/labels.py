@@ -160,7 +160,7 @@ def label_shift(
     >>> import numpy as np
     >>> from abstain.shift import label_shift
     >>> labels = np.repeat(["cat", "dog"], 500)
-
+    >>> prediction = np.where(np.arange(1000) % 10 == 0, "dog", labels)  # 10% of the cats
     >>> found = label_shift(labels, prediction, np.repeat(["cat", "dog"], [225, 775]), rng=0)
     >>> found.classes, found.ratio.round(3).tolist()
     (('cat', 'dog'), [0.5, 1.5])

@@ -1,4 +1,4 @@
-"""What a study found, in blocks: its tables, figures and words."""
+"""The report of a study: tables, figures, conclusion and glossary."""
 
 import math
 import re
@@ -17,31 +17,27 @@ from abstain.report.formatting import format_count, format_duration, split_links
 from abstain.report.output import Subject
 from abstain_bench.studies import StudyResult
 
-#: Rows of a table that the page holds, and that a terminal prints; the files have all of them.
-_PAGE, _SCREEN = 200, 24
+#: Maximum number of rows of a table on a page and in a terminal; the files contain all rows.
+_MAX_ROWS_ON_PAGE, _MAX_ROWS_IN_TERMINAL = 200, 24
 
-#: The endings of columns that hold the standard error, or the standard deviation, of the numbers
-#: in the column before.
-_ERRORS: Final = ("_se", "_deviation")
-_LOW, _HIGH = "_low", "_high"
+#: Suffixes of columns with the standard error or standard deviation of another column.
+_ERROR_SUFFIXES: Final = ("_se", "_deviation")
+_LOW_SUFFIX, _HIGH_SUFFIX = "_low", "_high"
 
-#: Characters of a word that is not broken on a page.
-_WORD: Final = 20
+#: Longest word, in characters, that is not broken on a page.
+_MAX_WORD_LENGTH: Final = 20
 
-#: Names that a fact lists before the rest is only counted.
-_LISTED: Final = 5
+#: Maximum number of names that a parameter lists.
+_MAX_LISTED_NAMES: Final = 5
 
-#: Numbers that a fact lists before it says from where to where they go.
-_NUMBERS: Final = 6
+#: Maximum number of numbers that a parameter lists instead of their range.
+_MAX_LISTED_NUMBERS: Final = 6
 
-#: The blank before a percent sign.
-_PERCENT = re.compile(r"(?<=[0-9]) %")
+#: Valid names of figures, which become parts of identifiers and file names.
+_FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
-#: What the name of a figure may hold: it becomes part of identifiers and of file names.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
-
-#: Words that heads keep as they are spelled in the literature.
-_SPELLED: Final = {
+#: Words with a fixed spelling in column headers.
+_FIXED_SPELLINGS: Final = {
     **{metric.name: metric.title for metric in METRICS.values() if metric.title.isupper()},
     **{
         made.name.partition("@")[0]: word
@@ -60,92 +56,86 @@ _SPELLED: Final = {
 
 
 def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Document:
-    """Return what a study found, in blocks."""
-    known = checked_study(result)
-    said = enumerate(known.verdict)
+    """Return the report of a study."""
+    study_result = checked_study(result)
+    sentences = enumerate(study_result.verdict)
     return doc.Document(
-        origin.title or known.title,
+        origin.title or study_result.title,
         "Study",
         lambda: (
-            doc.DeferredBlocks(lambda: _summary(known), role="summary"),
-            doc.DeferredBlocks(lambda: _sections(known, origin.command), role="detail"),
+            doc.DeferredBlocks(lambda: _summary(study_result), role="summary"),
+            doc.DeferredBlocks(lambda: _sections(study_result, origin.command), role="detail"),
         ),
-        verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
-        facts=tuple(_facts(known)),
-        findings=tuple(_remarks([*known.notes, *origin.notes])),
+        verdict=tuple(s if i else doc.Span(s, "strong") for i, s in sentences),
+        facts=tuple(_facts(study_result)),
+        findings=tuple(_remarks([*study_result.notes, *origin.notes])),
         is_complete=True,
     )
 
 
 def checked_study(result: StudyResult) -> StudyResult:
-    """Refuse what is no result of a study."""
-    given: object = result
-    if not isinstance(given, StudyResult):
+    """Raise an error if the argument is not the result of a study."""
+    argument: object = result
+    if not isinstance(argument, StudyResult):
         raise InputError(
-            f"`result` must be a StudyResult, as studies return it; got {type(given).__name__}"
+            f"`result` must be a StudyResult, as studies return it; got {type(argument).__name__}"
         )
     return result
 
 
 def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
-    """Return the figures of a study, each with its name; refuse a name that is no file name."""
+    """Return the figures of a study by name; raise an error for names that are not file names."""
     for name in checked_study(result).figures:
-        if not _NAME.fullmatch(name):
+        if not _FIGURE_NAME.fullmatch(name):
             raise InputError(
                 f"the name of a figure must be letters, digits and hyphens; got {name!r}"
             )
     return list(result.figures.items())
 
 
-def _prose(text: str) -> str:
-    """Keep a percent sign beside its number where a line ends."""
-    return _PERCENT.sub("\u00a0%", text)
-
-
 def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
     """Return the notes as remarks, warnings first."""
     remarks = [
-        doc.Remark(note.level if isinstance(note, Note) else "note", _prose(str(note)))
-        for note in notes
+        doc.Remark(note.level if isinstance(note, Note) else "note", str(note)) for note in notes
     ]
     return sorted(remarks, key=lambda remark: remark.level != "warning")
 
 
 def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
-    filled = [name for name in result.tables if result.rows(name)]
-    shown = [name for name in result.displayed_tables if name in filled]
-    tables: list[doc.Block] = [_table(result, name) for name in shown]
-    if len(shown) > 1:
+    nonempty = [name for name in result.tables if result.rows(name)]
+    displayed = [name for name in result.displayed_tables if name in nonempty]
+    tables: list[doc.Block] = [_table(result, name) for name in displayed]
+    if len(displayed) > 1:
         tables = [
             doc.Section(f"table-{i}", _title(name), (table,), level=3)
-            for i, (name, table) in enumerate(zip(shown, tables, strict=True))
+            for i, (name, table) in enumerate(zip(displayed, tables, strict=True))
         ]
     if tables:
-        lead = doc.Prose(_prose(result.question), "lead")
-        yield doc.Section("tables", "What was found", (lead, *tables))
+        lead = doc.Prose(result.question, "lead")
+        yield doc.Section("tables", "Results", (lead, *tables))
     if result.figures:
-        drawn = tuple(_figure(result, *named) for named in study_figures(result))
-        yield doc.Section("figures", "Figures", (doc.Box(drawn, layout="figures"),))
-    folded = tuple(
+        figures = tuple(_figure(result, *named_display) for named_display in study_figures(result))
+        yield doc.Section("figures", "Figures", (doc.Box(figures, layout="figures"),))
+    collapsed = tuple(
         doc.Collapsible(
             f"{_title(name)}: {format_count(len(result.rows(name)))} rows", (_table(result, name),)
         )
-        for name in filled
-        if name not in shown
+        for name in nonempty
+        if name not in displayed
     )
-    if folded:
-        # A page folds them away, a paper cannot; all of them are in the files.
-        yield doc.Section("all", "All numbers", folded, role="interactive")
-    words = [doc.GlossaryEntry(word, _prose(said)) for word, said in result.glossary.items()]
-    words += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
-    if words:
-        yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)),))
+    if collapsed:
+        # A page collapses these tables; papers omit them; the files contain all of them.
+        yield doc.Section("all", "All numbers", collapsed, role="interactive")
+    entries = [doc.GlossaryEntry(word, meaning) for word, meaning in result.glossary.items()]
+    entries += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
+    if entries:
+        yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(entries)),))
     yield doc.reproduce_section(command)
 
 
 def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
-    title = getattr(display, "title", "") or head(name)
-    about = _prose(result.captions.get(name, ""))
+    title = getattr(display, "title", "") or format_header(name)
+    about = result.captions.get(name, "")
     return doc.Figure(f"figure-{name}".replace(".", "-"), title, display, about)
 
 
@@ -154,49 +144,55 @@ def _summary(result: StudyResult) -> Iterator[doc.Block]:
     yield from map(doc.Prose, result.verdict)
     for name in result.displayed_tables:
         if result.rows(name):
-            yield replace(_table(result, name, _SCREEN), title=result.captions.get(name, ""))
-            if (n_more := len(result.rows(name)) - _SCREEN) > 0:
+            yield replace(
+                _table(result, name, _MAX_ROWS_IN_TERMINAL), title=result.captions.get(name, "")
+            )
+            if (n_more := len(result.rows(name)) - _MAX_ROWS_IN_TERMINAL) > 0:
                 yield doc.SeeAlso(f"{format_count(n_more)} more rows ", "with --out", "in .rows()")
     yield doc.Facts(tuple(_facts(result)))
 
 
 # --------------------------------------------------------------------------------- the tables
 def _title(table: str) -> str:
-    return head(table.replace("-", "_"))
+    return format_header(table.replace("-", "_"))
 
 
-def _table(result: StudyResult, name: str, most: int = _PAGE) -> doc.Table:
-    """Lay one table out, its standard errors and intervals beside what they belong to."""
+def _table(result: StudyResult, name: str, max_rows: int = _MAX_ROWS_ON_PAGE) -> doc.Table:
+    """Return a table with standard errors and intervals in the cells of their values."""
     rows, caption = result.rows(name), result.captions.get(name, "")
-    # What this data has nothing for is no column.
+    # Columns without any value are omitted.
     columns = unique(c for row in rows for c, value in row.items() if value != "")
-    shown = [column for column in columns if not _belongs(column, columns)]
-    kept = rows[:most]
-    body = [[_cell(row, column, result.labels) for column in shown] for row in kept]
-    heads = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(shown))
-    body = [[_prose(c) if isinstance(c, str) else c for c in row] for row in body]
-    left = len(rows) - len(kept)
-    said = f" The first rows; {format_count(left)} more are in {name}.csv." if left else ""
-    about = f"{_prose(caption) or _title(name)}{said}"
+    displayed = [column for column in columns if not _is_part_of_other_column(column, columns)]
+    displayed_rows = rows[:max_rows]
+    body = [[_cell(row, column, result.labels) for column in displayed] for row in displayed_rows]
+    headers = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(displayed))
+    n_omitted = len(rows) - len(displayed_rows)
+    omission = (
+        f" First rows; {format_count(n_omitted)} more are in {name}.csv." if n_omitted else ""
+    )
+    caption_text = f"{caption or _title(name)}{omission}"
     return doc.Table(
-        heads, doc.single_group(body), title=_title(name), caption=about, layout="study"
+        headers, doc.single_group(body), title=_title(name), caption=caption_text, layout="study"
     )
 
 
-def _belongs(column: str, columns: Sequence[str]) -> bool:
-    """Tell whether a column is written beside another one."""
+def _is_part_of_other_column(column: str, columns: Sequence[str]) -> bool:
+    """Return True if a column belongs to the cells of another column."""
     return any(
         column.endswith(ending) and column.removesuffix(ending) in columns
-        for ending in (*_ERRORS, _LOW, _HIGH)
+        for ending in (*_ERROR_SUFFIXES, _LOW_SUFFIX, _HIGH_SUFFIX)
     )
 
 
 def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
-    """Return a column of numbers, of words that stay whole, or of names that may be broken."""
+    """Return the header of a column of numbers, text, or long names that may be broken."""
     if any(isinstance(cell, doc.Number) for cell in cells):
-        return doc.Column(head(name), "number")
+        return doc.Column(format_header(name), "number")
     words = [word for cell in cells if isinstance(cell, str) for word in cell.split()]
-    return doc.Column(head(name), "name" if max(map(len, words), default=0) > _WORD else "text")
+    return doc.Column(
+        format_header(name),
+        "name" if max(map(len, words), default=0) > _MAX_WORD_LENGTH else "text",
+    )
 
 
 def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc.Cell:
@@ -207,14 +203,14 @@ def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc
         return "yes" if value else "no"
     if isinstance(value, str):
         return labels.get(value, value)
-    whole = isinstance(value, int)
-    spreads = (_finite(row.get(f"{column}{ending}")) for ending in _ERRORS)
+    is_integer = isinstance(value, int)
+    errors = (_finite(row.get(f"{column}{ending}")) for ending in _ERROR_SUFFIXES)
     return doc.Number(
-        value if whole else float(value),
-        _finite(row.get(f"{column}{_LOW}")),
-        _finite(row.get(f"{column}{_HIGH}")),
-        next((spread for spread in spreads if not math.isnan(spread)), math.nan),
-        number_format="count" if whole else "number",
+        value if is_integer else float(value),
+        _finite(row.get(f"{column}{_LOW_SUFFIX}")),
+        _finite(row.get(f"{column}{_HIGH_SUFFIX}")),
+        next((spread for spread in errors if not math.isnan(spread)), math.nan),
+        number_format="count" if is_integer else "number",
     )
 
 
@@ -222,34 +218,41 @@ def _finite(value: Any) -> float:
     return value if isinstance(value, float) and math.isfinite(value) else math.nan
 
 
-def head(column: str) -> str:
-    """Write the name of a column as a head.
+def format_header(column: str) -> str:
+    """Format the name of a column as a header.
 
     Examples
     --------
-    >>> head("mse"), head("sd_ratio"), head("estimator")
+    >>> format_header("mse"), format_header("sd_ratio"), format_header("estimator")
     ('MSE', 'SD ratio', 'Estimator')
     """
-    words = [_SPELLED.get(word, word) for word in column.split("_")]
+    words = [_FIXED_SPELLINGS.get(word, word) for word in column.split("_")]
     first = words[0]
-    words[0] = first if first in _SPELLED.values() else first[:1].upper() + first[1:]
+    words[0] = first if first in _FIXED_SPELLINGS.values() else first[:1].upper() + first[1:]
     return " ".join(words)
 
 
 # ---------------------------------------------------------------------------------- the facts
 def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield what the study was run with, and for how long."""
-    yield from ((head(name), _parameter(value)) for name, value in result.parameters.items())
+    """Yield the parameters of the study and its run time."""
+    yield from (
+        (format_header(name), _format_parameter(value)) for name, value in result.parameters.items()
+    )
     yield "Time of this run", format_duration(result.seconds)
 
 
-def _parameter(value: Any) -> str:
+def _format_parameter(value: Any) -> str:
     if isinstance(value, tuple | list):
-        if len(value) > _NUMBERS and all(isinstance(v, int | float) for v in value):
-            return f"{_parameter(value[0])} to {_parameter(value[-1])} ({len(value)} values)"
-        mark = "; " if any("," in str(v) for v in value) else ", "
-        shown = mark.join(_parameter(v) for v in value[:_LISTED])
-        return shown if len(value) <= _LISTED else f"{shown} and {len(value) - _LISTED} more"
+        if len(value) > _MAX_LISTED_NUMBERS and all(isinstance(v, int | float) for v in value):
+            first, last = _format_parameter(value[0]), _format_parameter(value[-1])
+            return f"{first} to {last} ({len(value)} values)"
+        separator = "; " if any("," in str(v) for v in value) else ", "
+        listed = separator.join(_format_parameter(v) for v in value[:_MAX_LISTED_NAMES])
+        return (
+            listed
+            if len(value) <= _MAX_LISTED_NAMES
+            else f"{listed} and {len(value) - _MAX_LISTED_NAMES} more"
+        )
     if value is None or isinstance(value, bool):
         return {None: "–", True: "yes", False: "no"}[value]
     if isinstance(value, timedelta):

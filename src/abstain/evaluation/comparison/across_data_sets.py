@@ -1,4 +1,4 @@
-"""What was found on each data set, and over all of them or runs: rankings, tests, aggregates."""
+"""Tests, rankings and aggregates over several data sets or runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _NAN = float("nan")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonTables:
-    """What was found, on one data set or over all of them and their runs: rows by their table."""
+    """Rows of all tables, of one data set or of all data sets together."""
 
     estimates: tuple[Estimate, ...] = ()
     pairs: tuple[PairedDifference, ...] = ()
@@ -62,7 +62,7 @@ class ComparisonTables:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataSetComparison(ComparisonTables):
-    """What was found on one data set, and the numbers behind it: one `Sampled` a metric."""
+    """The rows of one data set, and the values of each metric."""
 
     data: Split
     sampled: tuple[MethodValues, ...]
@@ -71,7 +71,7 @@ class DataSetComparison(ComparisonTables):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """One metric on all data sets; a block ranks the methods once: a data set, or else a run."""
+    """One metric on all data sets. Each block, a data set or a run, ranks the methods once."""
 
     sampled: tuple[MethodValues, ...]
 
@@ -87,13 +87,13 @@ class Blocks:
 
     @property
     def is_rankable(self) -> bool:
-        """Whether every value is a number, and methods are ranked more than once."""
+        """Whether all values are defined and methods are ranked more than once."""
         defined = all(part.is_defined for part in self.sampled)
         return defined and len(self.methods) > 1 and self.table.shape[0] > 1
 
     @property
     def kind(self) -> str:
-        """What a block is."""
+        """The kind of the blocks."""
         return "data sets" if len(self.sampled) > 1 else "runs"
 
     @property
@@ -110,7 +110,7 @@ class Blocks:
 
 
 def across_data(found: Sequence[Blocks], plan: Plan) -> ComparisonTables:
-    """Join what was found on each data set; empty for one run of one data set."""
+    """Compute the tables over all data sets; empty for one run of one data set."""
     several = [blocks for blocks in found if blocks.is_rankable]
     return ComparisonTables(
         pairs=tuple(p for b in several for p in _pairs(b, plan)),
@@ -124,7 +124,7 @@ def across_data(found: Sequence[Blocks], plan: Plan) -> ComparisonTables:
 
 
 def _pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
-    """Wilcoxon's test over the blocks, which are independent of each other."""
+    """Yield the pairs by Wilcoxon's test over the blocks, which are independent."""
     table = blocks.table
     two = list(combinations(range(len(blocks.methods)), 2))
     found = [wilcoxon(table[:, i], table[:, j]) for i, j in two]
@@ -215,7 +215,7 @@ def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
 
 
 def _agreements(several: Sequence[Blocks]) -> Iterator[Agreement]:
-    """Compare the mean ranks over the blocks by two metrics."""
+    """Yield the agreement of each pair of metrics on the mean ranks."""
     for one, two in combinations(several, 2):
         ranks = [
             friedman(b.table, lower_is_better=b.metric.lower_is_better).mean_ranks

@@ -1,4 +1,4 @@
-"""What the reader of a comparison should know, in plain words."""
+"""Notes about a comparison."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ def comparison_notes(
     together: ComparisonTables,
     plan: Plan,
 ) -> tuple[Note, ...]:
-    """Return all that is worth knowing, warnings first, then notes."""
+    """Return all notes about a comparison, warnings first."""
     return warnings_first(
         [
             *_directions(units),
@@ -45,7 +45,7 @@ def comparison_notes(
 
 
 def data_set_notes(units: Sequence[ScoredRun], part: DataSetComparison) -> tuple[Note, ...]:
-    """Return what is worth knowing of one data set, whatever it is compared with."""
+    """Return the notes about one data set."""
     return warnings_first(
         [
             *_few_failures([part]),
@@ -58,7 +58,7 @@ def data_set_notes(units: Sequence[ScoredRun], part: DataSetComparison) -> tuple
 
 
 def block_notes(together: ComparisonTables) -> Iterator[Note]:
-    """Return what is worth knowing of the tests over all data sets or runs."""
+    """Yield the notes about tests over all data sets or runs."""
     noted = [(pair.test, pair.note) for pair in together.pairs]
     noted += [("Friedman's test", across.note) for across in together.mean_ranks]
     for test, note in noted:
@@ -132,7 +132,7 @@ def _unreliable(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
 
 
 def _few_draws(parts: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
-    """Say when so few are drawn that no p-value can be small enough, however large the gap."""
+    """Warn if no p-value can be significant with so few draws, however large the difference."""
     methods = len(parts[0].sampled[0].methods)
     tests = plan.n_tests(methods)
     for part in parts:
@@ -237,7 +237,7 @@ def _runs(units: Sequence[ScoredRun], parts: Sequence[DataSetComparison]) -> Ite
 
 
 def _overlap(units: Sequence[ScoredRun]) -> bool:
-    """Tell whether runs on different samples have some of them, or some clusters, in common."""
+    """Return whether runs on different samples share some samples or clusters."""
     codes = independence_codes(units)
     if codes is None or have_same_samples(units):
         return False

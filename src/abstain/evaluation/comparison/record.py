@@ -1,4 +1,4 @@
-"""`Comparison`: all that one call of `compare` found, and which of its rows are to be shown."""
+"""The result of a comparison, and the selection of its rows (`Comparison`)."""
 
 import math
 from collections.abc import Iterable
@@ -29,54 +29,55 @@ from abstain.evaluation.comparison.tables import (
 from abstain.evaluation.records import format_counts
 from abstain.typing import Split
 
-#: What the columns that split the data hold in rows about all of them.
+#: Value of the split columns in rows about all data sets.
 _ALL = "(all)"
 
-#: Methods whose curves are drawn in one figure: more cannot be told apart.
+#: Maximum number of methods with a curve in one figure.
 _CURVES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(NotebookDisplay):
-    """All that one call of `compare` found.
+    """The result of `compare`.
 
     Attributes
     ----------
     metrics, methods : tuple of str
-        What was compared by what, in the order given.
+        Names of the metrics and methods, in the order of the input.
     data : tuple of Split
-        The data sets; ``((),)`` when there is one.
+        The data sets; ``((),)`` if there is one.
     runs : tuple of str
-        The runs; ``("",)`` when there is one.
+        The runs; ``("",)`` if there is one.
     level : float
-        Of all intervals; tests call a difference found below 1 - level.
+        Confidence level of all intervals. A difference is significant if its adjusted p-value is
+        below 1 - level.
     estimates : tuple of Estimate
         One for each metric, data set, run and method, and the means over several runs.
     pairs : tuple of PairedDifference
         One for each metric, data set, pair of methods and test.
     standings : tuple of Standing
         One for each metric, data set and method, and for all data sets together.
-    across : tuple of AcrossData
-        One for each metric when there are several data sets or runs.
+    mean_ranks : tuple of MeanRanks
+        One for each metric if there are several data sets or runs.
     agreements : tuple of Agreement
         One for each pair of metrics and data set.
     stability : tuple of Stability
-        With a bootstrap only.
-    bands : tuple of BandOf
-        One for each data set and method, of the first run; computed when they are looked at.
-    findings : tuple of Note
-        Warnings and notes, in plain words.
+        Only with a bootstrap.
+    bands : tuple of MethodBand
+        One for each data set and method, of the first run; computed on first access.
+    notes : tuple of Note
+        Warnings and notes, warnings first.
     test : str
         The test that decides, one of those in `pairs`.
     bootstrap : int
-        Resamples drawn; 0 for none.
+        Number of resamples; 0 for none.
     seed : int or None
-        Of the resamples.
+        Seed of the resamples.
     non_inferiority : tuple of NonInferiorityRow
-        With a margin only: one for each metric, data set and method but the reference.
+        Only with a margin: one for each metric, data set and method except the reference.
     aggregates, improvements, profiles : tuple of records
-        With several runs or data sets only: interquartile means, chances that one method
-        improves on another, performance profiles.
+        Only with several runs or data sets: interquartile means, probabilities that one method
+        improves on another, and performance profiles.
     """
 
     metrics: tuple[str, ...]
@@ -114,7 +115,7 @@ class Comparison(NotebookDisplay):
     )
 
     def __repr__(self) -> str:
-        """Say what is there, not the numbers."""
+        """Return the numbers of methods, data sets, runs, metrics and warnings."""
         counts = {
             "method": len(self.methods),
             "data set": len(self.data),
@@ -140,7 +141,7 @@ class Comparison(NotebookDisplay):
 
     # -------------------------------------------------------------------------- what was asked
     def metric_or_first(self, metric: str | None, argument: str = "metric") -> str:
-        """Return a metric of the comparison, by default its first; refuse others."""
+        """Return a metric of the comparison, by default the first one."""
         if metric is None:
             return self.metrics[0]
         if metric not in self.metrics:
@@ -149,7 +150,7 @@ class Comparison(NotebookDisplay):
         return metric
 
     def data_or_only(self, data: Split | None) -> Split:
-        """Return a data set of the comparison; None asks for its only one."""
+        """Return a data set of the comparison; None selects the only one."""
         if data is None and len(self.data) == 1:
             return self.data[0]
         if data not in self.data or data is None:
@@ -160,30 +161,30 @@ class Comparison(NotebookDisplay):
         return data
 
     def data_or_all(self, data: Split | None) -> Split | None:
-        """Return a data set, or None for all together where there are several."""
+        """Return a data set; None selects all data sets if there are several."""
         return None if data is None and len(self.data) > 1 else self.data_or_only(data)
 
     # ------------------------------------------------------------------------- what it consists of
     @property
     def displayed_run(self) -> str:
-        """The run whose estimates are shown: the only one, or the mean over them."""
+        """The run whose estimates are displayed: the only one, or the mean over all runs."""
         return self.runs[0] if len(self.runs) == 1 else MEAN
 
     @property
     def block_kind(self) -> str:
-        """What ranks the methods once in all that is said over all: data sets, else runs."""
+        """The blocks that rank the methods once: data sets, or runs if there is one data set."""
         return "data sets" if len(self.data) > 1 else "runs"
 
     @property
     def aggregated_over(self) -> str:
-        """What an aggregate over all is taken over."""
+        """Description of the values over which aggregates are computed."""
         if len(self.runs) == 1:
             return "data sets"
         return f"runs of {len(self.data)} data sets" if len(self.data) > 1 else "runs"
 
     @property
     def methods_with_curves(self) -> tuple[str, ...]:
-        """The methods whose curves are drawn, the best ones, in the order of all."""
+        """The methods whose curves are displayed: the best ones, in the order of `methods`."""
         standings = self.standings_of(self.metrics[0], self.data[0])
         kept = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
         return tuple(m for m in self.methods if m in kept)
@@ -197,7 +198,7 @@ class Comparison(NotebookDisplay):
 
     @cached_property
     def _pairs_by_test(self) -> dict[tuple[str, Split | None], dict[str, list[PairedDifference]]]:
-        """The pairs of each metric and data set, by their tests: of hundreds of methods many."""
+        """The pairs of each metric and data set, grouped by test."""
         found: dict[tuple[str, Split | None], dict[str, list[PairedDifference]]] = {}
         for pair in self.pairs:
             tests = found.setdefault((pair.metric, pair.data), {})
@@ -205,9 +206,9 @@ class Comparison(NotebookDisplay):
         return found
 
     def deciding_test(self, metric: str, data: Split | None) -> str:
-        """Return the test that decides: that of the comparison, or the first valid one without it.
+        """Return the test that decides: that of the comparison, or else the first valid test.
 
-        Empty where there is none.
+        Empty if there is no valid test.
         """
         tests = self._pairs_by_test.get((metric, data), {})
         valid = [test for test, pairs in tests.items() if any(p.valid for p in pairs)]
@@ -216,19 +217,19 @@ class Comparison(NotebookDisplay):
         return next(wanted, valid[0] if valid else "")
 
     def tests_of(self, metric: str, data: Split | None) -> list[str]:
-        """Return the tests of one metric on one data set, the one that decides first."""
+        """Return the tests of one metric on one data set, beginning with the one that decides."""
         first = self.deciding_test(metric, data)
         return sorted(self._pairs_by_test.get((metric, data), {}), key=lambda test: test != first)
 
     def pairs_of(
         self, metric: str, data: Split | None, test: str | None = None
     ) -> list[PairedDifference]:
-        """Return the pairs of one metric on one data set, by default by the test that decides."""
+        """Return the pairs of one metric on one data set, by default of the test that decides."""
         wanted = self.deciding_test(metric, data) if test is None else test
         return list(self._pairs_by_test.get((metric, data), {}).get(wanted, ()))
 
     def relations_to_best(self, metric: str, data: Split) -> dict[str, RelationToBest]:
-        """Tell for each method how it stands to the best, by the test that decides."""
+        """Return the relation of each method to the best one, by the test that decides."""
         return compute_relations_to_best(
             self.estimates_of(metric, data), self.pairs_of(metric, data)
         )
@@ -236,14 +237,14 @@ class Comparison(NotebookDisplay):
     def standings_of(
         self, metric: str, data: Split | None, source: str | None = None
     ) -> list[Standing]:
-        """Return the standings of one source, by default the first, the best rank first."""
+        """Return the standings of one source, by default the first, sorted by rank."""
         found = [s for s in self.standings if (s.metric, s.data) == (metric, data)]
         wanted = found[0].source if found and source is None else source
         own = [s for s in found if s.source == wanted]
         return sorted(own, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
 
     def mean_ranks_of(self, metric: str) -> MeanRanks | None:
-        """Return the ranking over all data sets, if there is one."""
+        """Return the mean ranks over all data sets or runs, if there are any."""
         return next((a for a in self.mean_ranks if a.metric == metric), None)
 
     @property
@@ -254,18 +255,18 @@ class Comparison(NotebookDisplay):
 
     @property
     def p_value_label(self) -> str:
-        """What the p-values that decide are called: "adjusted p", or "p" if none is adjusted."""
+        """Label of the p-values that decide: "adjusted p", or "p" if they are not adjusted."""
         return "adjusted p" if self.is_adjusted else "p"
 
     def describe_tests(self, metrics: Iterable[str] | None = None) -> str:
-        """Say by which test and adjustment the pairs of each data set are judged."""
+        """Return the tests and adjustments of the pairs of each data set as text."""
         names = self.metrics if metrics is None else metrics
         each = (self.pairs_of(metric, data) for metric in names for data in self.data)
         return "; ".join(dict.fromkeys(pairs[0].test_description for pairs in each if pairs))
 
 
 def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
-    """Return a record as a flat row, the columns that split the data first."""
+    """Return a record as a flat row that begins with the split columns."""
     row: dict[str, Any] = {}
     if "data" in record.__dataclass_fields__:
         # What is said of all data sets together stands beside what is said of each.

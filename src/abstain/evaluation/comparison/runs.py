@@ -1,4 +1,4 @@
-"""Who is compared on what: methods scored on the same samples, by data set and run."""
+"""Runs of a comparison: methods scored on the same samples, by data set and run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """The methods on one data set in one run: the same samples in the same order for all."""
+    """The methods on one data set in one run, with the same samples in the same order."""
 
     data: Split
     #: The run, or empty.
@@ -74,9 +74,9 @@ class ScoredRun:
 
 
 def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
-    """Return codes of what is independent over all rows of the runs of one data set.
+    """Return the code of the independent unit of each row, over all runs of one data set.
 
-    A cluster is the same in every run, and so is a sample; None where every row stands alone.
+    A cluster, or a sample, has the same code in every run. None if all rows are independent.
     """
     first = units[0]
     if len(units) == 1:
@@ -91,7 +91,7 @@ def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
 
 
 def have_same_samples(units: Sequence[ScoredRun]) -> bool:
-    """Tell whether all runs saw the same samples."""
+    """Return whether all runs have the same samples."""
     return all(units[0].has_same_samples(unit) for unit in units[1:])
 
 
@@ -106,7 +106,7 @@ def _coded(names: Sequence[Array | None]) -> IntArray:
 
 @dataclass(frozen=True)
 class SplitRoles:
-    """What the columns that split the data mean, and what is computed of each part."""
+    """Meaning of the split columns, and the options of the scores."""
 
     #: The column whose values are runs, and the one whose values are methods (classifiers).
     runs: str | None = None
@@ -123,7 +123,7 @@ class SplitRoles:
 def score_runs(
     predictions: Predictions | Mapping[Split, Predictions], roles: SplitRoles
 ) -> tuple[ScoredRun, ...]:
-    """Arrange the splits by data set and run, and score every method on the same samples."""
+    """Group the splits by data set and run, and score every method on the same samples."""
     parts: dict[tuple[Split, str], dict[str, Predictions]] = {}
     for split, part in check_splits(predictions).items():
         data, run, model = _placed(split, roles)
@@ -229,7 +229,7 @@ def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
 
 
 def _refuse_gaps(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
-    """Return the units with their methods in one order, or refuse those that lack something."""
+    """Check that all runs have the same methods and all data sets the same runs."""
     methods = list(units[0].scored)
     for unit in units:
         if odd := sorted(set(methods) ^ set(unit.scored)):
@@ -253,14 +253,14 @@ def _refuse_gaps(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
 
 # -------------------------------------------- the same samples in one order, by their names
 def _differ(one: Array | None, two: Array | None) -> bool:
-    """Tell whether both are known and not the same."""
+    """Return whether both arrays are available and different."""
     return one is not None and two is not None and not np.array_equal(one, two)
 
 
 def _named_apart(one: Array | None, two: Array | None) -> bool:
-    """Tell whether names say that samples differ.
+    """Return whether the names show that the samples differ.
 
-    Whole numbers without any in common do not: they number the rows of one file.
+    Disjoint sets of integers do not, because they are row numbers of one file.
     """
     if one is None or two is None or np.array_equal(one, two):
         return False
@@ -274,7 +274,7 @@ def _names_of(part: Predictions) -> Array | None:
 
 
 def _in_order_of(first: Predictions, part: Predictions) -> Predictions:
-    """Put samples into the order of the first part where the names of both are the same."""
+    """Sort samples into the order of a reference if both have the same names."""
     mine, theirs = _names_of(first), _names_of(part)
     if part is first or mine is None or theirs is None or mine.size != theirs.size:
         return part
@@ -292,9 +292,9 @@ def _in_order_of(first: Predictions, part: Predictions) -> Predictions:
 def _aligned(
     first: Predictions, part: Predictions, name: str, *, own_weights: bool = False
 ) -> Predictions:
-    """Return a part in the order of the first, or refuse samples that are not the same.
+    """Return samples in the order of the reference; raise InputError if they are different samples.
 
-    Weights have to be the same too, unless each method may have its own.
+    The weights must be the same as well, unless they may differ between methods.
     """
     if part is first:
         return part
@@ -317,7 +317,7 @@ def _aligned(
 
 
 def _why_not_the_same(first: Predictions, part: Predictions) -> str:
-    """Return how two parts differ in their samples, or an empty string."""
+    """Return the difference between the samples of two methods as text, or an empty string."""
     if part.n != first.n:
         return f"got {part.n:,} and {first.n:,} samples"
     mine, theirs = _names_of(first), _names_of(part)
@@ -333,6 +333,6 @@ def _why_not_the_same(first: Predictions, part: Predictions) -> str:
 
 
 def _paired_by_name(first: Predictions, part: Predictions) -> bool:
-    """Tell whether samples that are in one order now have the same names."""
+    """Return whether aligned samples have the same names."""
     mine, theirs = _names_of(first), _names_of(part)
     return mine is not None and theirs is not None and np.array_equal(mine, theirs)

@@ -1,4 +1,4 @@
-"""Where each method stands, and how alike metrics rank: from influences or from resamples."""
+"""Ranks of methods and agreement of metrics, from influences or from resamples."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -33,7 +33,7 @@ _ROUNDING = 1e-12
 
 
 def standings(sampled: MethodValues, plan: Plan) -> Iterator[Standing]:
-    """Return where each method stands on one data set: by influences, and by resamples if any."""
+    """Yield the rank of each method on one data set, from influences and from resamples."""
     lower = sampled.metric.lower_is_better
     if (plan.skip_slow and sampled.has_values_only) or any(sampled.unreliable_reasons):
         yield from _by_value(sampled, plan)
@@ -76,7 +76,7 @@ def _rows(
 
 
 def _by_value(sampled: MethodValues, plan: Plan) -> Iterator[Standing]:
-    """Return ranks where it is not known how they vary."""
+    """Yield ranks without their variation."""
     known = sampled.evaluated_indices
     if not known:
         return
@@ -90,7 +90,7 @@ def _by_value(sampled: MethodValues, plan: Plan) -> Iterator[Standing]:
 def aggregated_standings(
     metric: Metric, methods: Sequence[str], ranking: AggregatedRanking, source: str
 ) -> Iterator[Standing]:
-    """Return where each method stands over all data sets together."""
+    """Yield the rank of each method over all data sets together."""
     for i, method in enumerate(methods):
         yield Standing(
             metric=metric.name,
@@ -137,7 +137,7 @@ def _first_alike(mean: FloatArray, covariance: FloatArray) -> IntArray:
 
 
 def agreements(parts: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement]:
-    """Return how alike each pair of metrics ranks the methods of one data set."""
+    """Yield the agreement of each pair of metrics on one data set."""
     defined = [part for part in parts if part.is_defined]
     if len(defined) < 2:
         return
@@ -156,7 +156,7 @@ def agreements(parts: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement]
 
 
 def stabilities(parts: Sequence[MethodValues], plan: Plan) -> Iterator[Stability]:
-    """Return how alike the rankings of two resamples are."""
+    """Yield the agreement of the rankings of pairs of resamples."""
     for part in parts:
         if part.has_varying_replicates and part.is_defined:
             over = stability(part.mean_replicates, level=plan.level)

@@ -1,4 +1,4 @@
-"""The rows of the tables of a comparison: of one data set, of all together, of two metrics."""
+"""Rows of the tables of a comparison."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,10 +9,10 @@ from typing import Literal
 from abstain.curves.bands import RiskCoverageBand, as_generalized
 from abstain.typing import Split
 
-#: Stands for the mean over several runs where an estimate names its run.
+#: Name of the run of an estimate that is the mean over several runs.
 MEAN = "mean"
 
-#: How a method stands to the best of its metric and data set.
+#: Relation of a method to the best method by the same metric on the same data set.
 RelationToBest = Literal["best", "not told apart", "worse", "untested", "undefined"]
 
 _ADJUSTED = {"holm": "adjusted by Holm", "bonferroni": "adjusted by Bonferroni"}
@@ -25,23 +25,24 @@ class Estimate:
     Attributes
     ----------
     metric, method : str
-        Names in the catalogue or of a confidence column.
+        Names of the metric, and of the score or confidence column.
     data : tuple of (column, value)
-        The data set; empty when there is only one.
+        The data set; empty if there is only one.
     run : str
-        The run (seed, fold); "mean" for the mean over several, empty when there is one.
+        The run (seed, fold); "mean" for the mean over several runs, empty if there is one.
     value, low, high, standard_error : float
-        Fractions; NaN when undefined, then `note` says why.
+        Fractions; NaN if undefined for the reason in `note`.
     level : float
-        Of the interval.
+        Confidence level of the interval.
     interval : str
-        The form of the interval, in words.
+        Method of the interval.
     n, failures : int
-        Samples, and those with a loss above zero (the fewest over the runs, for a mean).
+        Number of samples, and of samples with a loss above zero. For a mean: the minimum over the
+        runs.
     lower_is_better : bool
-        The direction.
+        Direction of the metric.
     note : str
-        What to be careful about, or empty.
+        Warning about the interval, or empty.
     """
 
     metric: str
@@ -61,7 +62,7 @@ class Estimate:
 
 
 def sort_best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Put the best estimate first, undefined ones last; equal ones stay as they were."""
+    """Sort estimates from best to worst; undefined values come last and ties keep their order."""
 
     def key(estimate: Estimate) -> tuple[bool, float]:
         value = estimate.value if estimate.lower_is_better else -estimate.value
@@ -71,7 +72,7 @@ def sort_best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 
 def best_methods(estimates: Iterable[Estimate]) -> list[str]:
-    """Return the methods that none betters; none where all are equal or undefined."""
+    """Return the methods with the best value; empty if all values are equal or undefined."""
     # The last digits, in which equal values differ by the order of summation, do not count.
     known = [(e.method, float(f"{e.value:.12g}")) for e in sort_best_first(estimates)]
     known = [(method, value) for method, value in known if not math.isnan(value)]
@@ -82,12 +83,12 @@ def best_methods(estimates: Iterable[Estimate]) -> list[str]:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Two methods on the same samples; what a test does not tell is NaN.
+    """Difference between two methods on the same samples; NaN for unavailable numbers.
 
     Attributes
     ----------
     metric : str
-        Name in the catalogue.
+        Name of the metric.
     data : tuple of (column, value), or None
         The data set; None for all data sets (or runs) together.
     first, second : str
@@ -95,23 +96,23 @@ class PairedDifference:
     difference, low, high, standard_error : float
         In units of the metric.
     ratio, ratio_low, ratio_high : float
-        First over second, NaN where that makes no sense (a value at or below zero).
+        First divided by second; NaN if a value is zero or negative.
     p_value, adjusted : float
-        Two-sided, before and after the adjustment for the number of pairs; one-sided (first is
-        better) where `test` says so.
+        Two-sided p-values before and after the adjustment for the number of pairs. One-sided (first
+        is better) for Wilcoxon's test on bootstrap replicates.
     adjustment : str
         "holm", "bonferroni" or "none".
     test : str
         "influence function", "paired bootstrap", "permutation", "Wilcoxon across data sets",
         "Wilcoxon across runs" or "Wilcoxon on bootstrap replicates".
     superiority : float
-        The chance that the first is better on data of another study of this size, ties half.
+        Probability that the first method is better on new data of this size; ties count half.
     better : str
-        The method that is better at the level of the comparison after adjustment, or empty.
+        The significantly better method, or empty.
     valid : bool
-        False for tests kept only because the literature reports them.
+        False for tests that are only computed because published comparisons use them.
     note : str
-        What to be careful about, or empty.
+        Warning about the test, or empty.
     """
 
     metric: str
@@ -136,12 +137,12 @@ class PairedDifference:
 
     @property
     def test_description(self) -> str:
-        """The test and the adjustment by which the pair was judged, in words."""
+        """The test and the adjustment as text."""
         return f"{self.test}, {_ADJUSTED.get(self.adjustment, 'not adjusted')}"
 
 
 def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
-    """Return the pair of each method and the best one; of two one-sided ones, the best's lead."""
+    """Return the pair of each method with the best one, preferably with the best one first."""
     found: dict[str, PairedDifference] = {}
     for pair in pairs:
         if pair.first == best:
@@ -154,7 +155,7 @@ def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, P
 def compute_relations_to_best(
     estimates: Iterable[Estimate], pairs: Iterable[PairedDifference]
 ) -> dict[str, RelationToBest]:
-    """Tell for each method how it stands to the best: the one place where ties are decided."""
+    """Return the relation of each method to the best one; only this function decides on ties."""
     known = list(estimates)
     best = best_methods(known)
     tested = pairs_with_best(pairs, best[0]) if best else {}
@@ -175,26 +176,25 @@ def _relation_to_best(
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one method stands among all; what is not known of its rank is NaN.
+    """The rank of one method; NaN for unknown numbers.
 
     Attributes
     ----------
     metric, method : str
-        Names in the catalogue or of a confidence column.
+        Names of the metric, and of the score or confidence column.
     data : tuple of (column, value), or None
         The data set; None for all data sets together.
     value : float
-        Of the metric; NaN for all data sets together.
+        Value of the metric; NaN for all data sets together.
     rank : float
-        1 is best; tied values share the mean of their ranks, or with `ties="min"` the lowest.
+        1 is best; ties share the mean of their ranks, or with ``ties="min"`` the lowest.
     mean_rank, rank_low, rank_high : float
-        Over other studies of this size, were these values the true ones: mean and central range
-        at the level of the comparison.
-    chances : tuple of float
-        The chance of each rank, best first.
+        Mean and central range of the rank over new data of this size, at the level of the
+        comparison. They assume that these values are the true ones.
+    rank_probabilities : tuple of float
+        Probability of each rank, beginning with rank 1.
     source : str
-        "influence functions", "bootstrap, rank then aggregate" or "bootstrap, aggregate then
-        rank".
+        "influence functions", "bootstrap, rank then aggregate" or "bootstrap, aggregate then rank".
     """
 
     metric: str
@@ -209,31 +209,31 @@ class Standing:
     source: str = ""
 
 
-# ------------------------------------------------------------------------- of several together
+# ------------------------------------------------------------------------- several data sets
 @dataclass(frozen=True)
 class MeanRanks:
-    """All methods over several data sets (or runs): Friedman's test and Nemenyi's distance.
+    """Mean ranks over several data sets (or runs), with Friedman's and Nemenyi's tests.
 
     Attributes
     ----------
     metric : str
-        Name in the catalogue.
+        Name of the metric.
     blocks : int
-        Data sets (times runs) that each rank the methods once.
+        Number of data sets or runs that each rank the methods once.
     methods : tuple of str
-        Best mean rank first.
+        Sorted by mean rank, the best first.
     mean_ranks : tuple of float
         In the order of `methods`.
     statistic, p_value : float
-        Friedman's chi-square, ties corrected, and its p-value.
+        Friedman's chi-square with correction for ties, and its p-value.
     critical_difference : float
-        Mean ranks closer than this are not told apart.
+        Methods with a smaller difference of mean ranks are not significantly different.
     cliques : tuple of tuple of str
-        The largest groups of methods that are not told apart.
+        The largest groups of methods without significant differences.
     level : float
         1 - alpha.
     note : str
-        What to be careful about, or empty.
+        Warning about the test, or empty.
     """
 
     metric: str
@@ -250,7 +250,7 @@ class MeanRanks:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How alike two metrics rank the same methods.
+    """Agreement of two metrics on the ranking of the methods.
 
     Attributes
     ----------
@@ -259,9 +259,10 @@ class Agreement:
     first, second : str
         The metrics.
     tau : float
-        Kendall's tau-b of the two rankings: 1 the same order, -1 the reverse.
+        Kendall's tau-b of the two rankings: 1 for the same order, -1 for the reverse order.
     low, high : float
-        Central range over resamples, or over draws of the joint normal law; NaN when not computed.
+        Central range over resamples, or over draws from the joint normal distribution; NaN if not
+        computed.
     """
 
     data: Split | None
@@ -274,7 +275,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Stability:
-    """How alike the rankings of resamples are: Kendall's tau between pairs of them."""
+    """Kendall's tau between the rankings of pairs of resamples."""
 
     metric: str
     data: Split
@@ -285,25 +286,26 @@ class Stability:
 
 @dataclass(frozen=True)
 class NonInferiorityRow:
-    """Whether a method is at most a margin worse than a reference.
+    """Test that a method is at most a margin worse than a reference.
 
     Attributes
     ----------
     metric, method, reference : str
-        Names; the reference is the method that must not be lost against.
+        Names of the metric, the method and the reference method.
     data : tuple of (column, value)
         The data set.
     margin : float
-        In units of the metric; how much worse is still acceptable.
+        The largest acceptable disadvantage, in units of the metric.
     worse_by, bound : float
-        How much worse the method is (negative when it is better), and the one-sided upper bound
-        of it at the level of the comparison.
+        Disadvantage of the method (negative if it is better), and its one-sided upper confidence
+        bound.
     p_value, adjusted : float
-        Of the hypothesis that it is worse by the margin or more; NaN where nothing varies.
+        p-values of the hypothesis that the disadvantage is at least the margin; NaN without
+        variation.
     non_inferior : bool
         Whether the adjusted p-value is below 1 - level.
     note : str
-        What to be careful about, or empty.
+        Warning about the test, or empty.
     """
 
     metric: str
@@ -321,9 +323,9 @@ class NonInferiorityRow:
 
 @dataclass(frozen=True)
 class AggregateRow:
-    """The interquartile mean of a metric over all runs and data sets, with its interval.
+    """Interquartile mean of a metric over all runs and data sets, with its interval.
 
-    NaN ends where there is one run of each data set; `note` says what to be careful about.
+    The bounds are NaN if there is one run per data set; `note` contains warnings.
     """
 
     metric: str
@@ -337,9 +339,9 @@ class AggregateRow:
 
 @dataclass(frozen=True)
 class Improvement:
-    """The chance that a run of the first method beats a run of the second, ties half.
+    """Probability that a run of the first method is better than one of the second, ties half.
 
-    NaN ends where there is one run of each data set; `note` says what to be careful about.
+    The bounds are NaN if there is one run per data set; `note` contains warnings.
     """
 
     metric: str
@@ -353,12 +355,12 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Profile:
-    """The share of runs whose metric is at least as good as each threshold.
+    """Share of runs whose metric is at least as good as each threshold.
 
     Attributes
     ----------
     metric, method : str
-        Names.
+        Names of the metric and the method.
     threshold, share, low, high : tuple of float
         One entry for each point of the profile; the band is pointwise.
     """
@@ -373,22 +375,22 @@ class Profile:
 
 @dataclass(frozen=True, eq=False)
 class MethodBand:
-    """The risk-coverage curves of one method on one data set, with their bands.
+    """Risk-coverage curves of one method on one data set, with confidence bands.
 
-    A band takes longer than all else of a method, and of many methods few are looked at.
+    Bands are computed on first access, because their computation is slow.
     """
 
     data: Split
     method: str
-    #: Makes the band of the selective risk.
+    #: Computes the band of the selective risk.
     compute: Callable[[], RiskCoverageBand]
 
     @cached_property
     def selective(self) -> RiskCoverageBand:
-        """The selective risk, computed when it is first looked at."""
+        """The band of the selective risk, computed on first access."""
         return self.compute()
 
     @cached_property
     def generalized(self) -> RiskCoverageBand:
-        """The generalized risk."""
+        """The band of the generalized risk."""
         return as_generalized(self.selective)

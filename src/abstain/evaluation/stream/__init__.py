@@ -1,4 +1,4 @@
-"""Evaluation of predictions that do not fit in memory: batches are counted, and counts measured."""
+"""Evaluate predictions that do not fit in memory, from counts of their batches."""
 
 from abstain.evaluation.stream.evaluation import StreamOptions as StreamOptions
 from abstain.evaluation.stream.evaluation import StreamPlan as StreamPlan

@@ -1,4 +1,4 @@
-"""Batches read, counted and measured: the same record as of predictions in memory."""
+"""Evaluate scanned files batch by batch, with the same result as in memory."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,24 +44,25 @@ _WRITTEN = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class StreamOptions:
-    """How predictions that do not fit in memory are read.
+    """Options for reading predictions that do not fit in memory.
 
     Parameters
     ----------
     resume : path, optional
-        A folder for what is counted so far, from which an interrupted run goes on. It is found
-        again by the names, sizes and times of the files and by the options of reading.
+        Folder of the counts, from which an interrupted run resumes. The counts are identified by
+        the names, sizes and modification times of the files and by the reading options.
     on_progress : callable, optional
-        Is given a `StreamProgress` now and then: how far it is, how fast, how long the rest takes.
+        Called regularly with a `StreamProgress`.
     progress_interval : float, default=5.0
-        Seconds between two looks at the clock, when it is told and what is counted is kept.
+        Seconds between two calls of `on_progress` and between two saves of the counts.
     engine : {"local", "dask"}, default="local"
-        "dask" has the processes of a cluster read and count, which needs ``abstain[scale]``.
+        "dask" reads and counts the files in the processes of a cluster; requires
+        ``abstain[scale]``.
     scheduler : str, default=""
-        Address of its scheduler; by default two processes of this machine are started.
+        Address of the Dask scheduler; by default two local processes are started.
     memory : int, default=2**32
-        Bytes that graded losses or weights may take when they are measured, 512 a row: of more
-        rows only areas under the curve are computed.
+        Bytes for metrics of graded losses or weights, 512 per row. With more rows, only areas under
+        the curve are computed.
     """
 
     resume: str | Path | None = None
@@ -72,7 +73,7 @@ class StreamOptions:
     memory: int = 1 << 32
 
     def __post_init__(self) -> None:
-        """Refuse options that exclude each other."""
+        """Raise InputError for options that exclude each other."""
         one_of(self.engine, "engine", ("local", "dask"))
         positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
@@ -84,7 +85,7 @@ class StreamOptions:
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan:
-    """What is asked of a stream."""
+    """The requested evaluation of a stream."""
 
     scores: RequestedScores
     metrics: list[Metric] | None
@@ -103,7 +104,7 @@ class StreamPlan:
         )
 
     def __post_init__(self) -> None:
-        """Refuse what takes every sample at once."""
+        """Raise InputError for options that need all samples at once."""
         if self.intervals.kind == "bootstrap":
             raise InputError(
                 f"{format_option('interval', 'bootstrap')} draws from all samples, which a stream "
@@ -169,7 +170,7 @@ def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
 def count_batches(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
-    """Read and count all batches; go on from a checkpoint, and leave one behind."""
+    """Read and count all batches; resume from a checkpoint and save a new one."""
     question = replace(plan.counting_options, folder=folder)
     counts = StreamCounts() if checkpoint is None else _resumed(checkpoint, question.memory)
     several, options = len(scan.paths) > 1, plan.options
@@ -240,7 +241,7 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
 
 
 def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:
-    """Say how much was left out, and where the first of it is."""
+    """Return a note with the number of skipped rows and files, and the first reason."""
     lost = sum(s.n_rows for s in skipped if s.n_rows > 0)
     files = sum(s.n_rows < 0 for s in skipped)
     parts = [f"{lost:,} of {rows + lost:,} rows"] if lost else []

@@ -1,4 +1,4 @@
-"""How far a stream is, how fast it goes and how long the rest may take."""
+"""Progress of a stream: position, speed and remaining time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,18 +11,20 @@ from abstain.tables.scan.chunks import FileChunk
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """How far a stream is.
+    """Progress of a stream.
 
     Attributes
     ----------
     sizes : mapping from path to int
-        Bytes of each file.
-    done : int
-        Bytes of the files that are read, of the one in progress a share.
-    rows, before : int
-        Rows that are counted, and those of them that an earlier run had counted.
-    begun, now : float
-        Seconds on a clock.
+        Size of each file in bytes.
+    n_bytes_read : int
+        Number of bytes that were read, including the read share of the current file.
+    n_rows, n_rows_before : int
+        Number of counted rows, and of rows that an earlier run had counted.
+    n_bytes_before : int or None
+        Number of bytes before the first piece of this run.
+    start_time, current_time : float
+        Seconds of a monotonic clock.
     """
 
     sizes: dict[Path, int]
@@ -35,12 +37,12 @@ class StreamProgress:
 
     @classmethod
     def start_at(cls, paths: Sequence[Path], rows: int) -> "StreamProgress":
-        """Begin with the rows that are counted already."""
+        """Return the progress at the start, with the rows that are already counted."""
         now = monotonic()
         return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
-        """Return how far it is after a piece."""
+        """Return the progress after a piece."""
         files = list(self.sizes)
         whole = sum(self.sizes[path] for path in files[: files.index(piece.path)])
         done = whole + int(self.sizes[piece.path] * piece.share)
@@ -55,17 +57,17 @@ class StreamProgress:
 
     @property
     def share(self) -> float:
-        """The share of all bytes that is read."""
+        """Share of all bytes that was read."""
         return self.n_bytes_read / max(sum(self.sizes.values()), 1)
 
     @property
     def rate(self) -> float:
-        """Rows a second."""
+        """Rows per second."""
         return (self.n_rows - self.n_rows_before) / max(self.current_time - self.start_time, 1e-9)
 
     @property
     def remaining_seconds(self) -> float:
-        """Seconds that the rest may take; infinite before anything is known."""
+        """Estimated remaining seconds; infinite before the first piece."""
         read = self.n_bytes_read - (self.n_bytes_before or 0)
         rest = sum(self.sizes.values()) - self.n_bytes_read
         return rest * (self.current_time - self.start_time) / read if read > 0 else float("inf")

@@ -56,8 +56,9 @@ class Scoring:
         if isinstance(self.score, str):
             return confidence.find_score(self.score).name
         state: Any = self.score
-        named = str(state.name if self._is_fitted_score else getattr(state, "__name__", ""))
-        return "" if named.startswith("<") else named  # a lambda has no name
+        name = str(state.name if self._is_fitted_score else getattr(state, "__name__", ""))
+        is_lambda = name.startswith("<")
+        return "" if is_lambda else name
 
     def score_samples(
         self, estimator: Any, X: Any, predictions: Predictions | None = None
@@ -72,10 +73,10 @@ class Scoring:
             return ConfidenceScore(self.name, values, is_user_column=True)
         if self._is_fitted_score:
             return self._score_with_fitted(estimator, X)
-        named: Any = self.score
+        score_name: Any = self.score
         if predictions is None:
             predictions = class_score_predictions(estimator, X, self.select_method(estimator))
-        return confidence.score(named, predictions)
+        return confidence.score(score_name, predictions)
 
     def _score_with_fitted(self, estimator: Any, X: Any) -> ConfidenceScore:
         """Score samples with a fitted score, which raises an error if an input is missing."""
@@ -92,7 +93,9 @@ class Scoring:
         """Yield the class scores of each available method, then the same with X as features."""
         methods = _METHODS if self.response_method == "auto" else (self.response_method,)
         all_outputs = [
-            class_score_predictions(estimator, X, way) for way in methods if hasattr(estimator, way)
+            class_score_predictions(estimator, X, method)
+            for method in methods
+            if hasattr(estimator, method)
         ]
         yield from all_outputs
         features = _features(X)

@@ -109,9 +109,9 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make a `score` method of a subclass compatible with the parameter `score`."""
         super().__init_subclass__(**kwargs)
-        own = vars(cls).get("score")
-        if isfunction(own):
-            cls.score = MethodAndParameter(own)  # type: ignore[method-assign]
+        method = vars(cls).get("score")
+        if isfunction(method):
+            cls.score = MethodAndParameter(method)  # type: ignore[method-assign]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT002  scikit-learn's
         """Return the parameters by name, with those of the classifier if `deep`."""
@@ -167,10 +167,11 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the tags of the classifier, without support for several labels per sample."""
         from sklearn.utils import get_tags
 
-        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.target_tags = own.input_tags, own.target_tags
-        tags.classifier_tags = own.classifier_tags
+        tags, estimator_tags = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = estimator_tags.input_tags
+        tags.target_tags = estimator_tags.target_tags
+        tags.classifier_tags = estimator_tags.classifier_tags
+        tags.non_deterministic = estimator_tags.non_deterministic
         tags.target_tags.multi_output = False
         tags.classifier_tags.multi_label = False
-        tags.non_deterministic = own.non_deterministic
         return tags

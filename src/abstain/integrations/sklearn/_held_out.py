@@ -129,7 +129,7 @@ def cross_fit(
 ) -> HeldOutSamples:
     """Return confidences and losses of each sample with a classifier fitted on other folds."""
     fold_list = list(folds)
-    _check_held_out_once([test for _, test in fold_list], data.y.size)
+    _check_tests_disjoint([test for _, test in fold_list], data.y.size)
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_fit_fold)(estimator, data, fold, scoring) for fold in fold_list
     )
@@ -156,7 +156,7 @@ def _fit_fold(estimator: Any, data: TrainingData, fold: Fold, scoring: Scoring) 
     return score_held_out(fitted, data.select_rows(test), data.y[test], scoring)
 
 
-def _check_held_out_once(tests: list[IntArray], n: int) -> None:
+def _check_tests_disjoint(tests: list[IntArray], n: int) -> None:
     """Raise an error if folds hold out a sample twice; rules require independent samples."""
     if not tests:
         raise InputError("`cv` must have at least one split; got none")

@@ -129,9 +129,9 @@ def _check_rule_options(rule: thresholds.Rule, params: dict[str, Any]) -> None:
     unknown = [name for name in params if name not in rule.options]
     if not (missing or unknown):
         return
-    takes = ", ".join(f"'{name}': ..." for name in rule.required)
-    what = f"got the unknown option {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
-    raise InputError(f"the rule {rule.name!r} takes rule_params={{{takes}}}; {what}")
+    required = ", ".join(f"'{name}': ..." for name in rule.required)
+    problem = f"got the unknown option {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
+    raise InputError(f"the rule {rule.name!r} takes rule_params={{{required}}}; {problem}")
 
 
 def _warn_unattainable(rule: DecisionRule) -> None:
@@ -151,11 +151,11 @@ def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | N
     if not rule.uses_probability and (confidence.is_user_column or rule.scale != "probability"):
         return confidence.values
     if confidence.probability is None:
-        own = thresholds.RULES[rule.method].title if rule.uses_probability else ""
-        what = own or "a threshold that is a probability"
+        rule_title = thresholds.RULES[rule.method].title if rule.uses_probability else ""
         raise InputError(
-            f"{what} needs probabilities of being right; the score {confidence.name!r} has "
-            "none. Use score='msr', or rule='cost', which sets a threshold on any score."
+            f"{rule_title or 'a threshold that is a probability'} requires probabilities of a "
+            f"correct prediction; the score {confidence.name!r} has none. Use score='msr', or "
+            "rule='cost', which chooses a threshold on any score."
         )
     return confidence.probability
 
@@ -166,5 +166,5 @@ def accept(
     """Return a mask of the samples that a rule accepts."""
     # Raises an error if the rule requires probabilities and the score has none.
     values = confidence_on_rule_scale(confidence, rule)
-    given: Any = values if rule.scale == "unknown" else confidence
-    return np.asarray(rule.apply(given, group=group), dtype=np.bool_)
+    rule_input: Any = values if rule.scale == "unknown" else confidence
+    return np.asarray(rule.apply(rule_input, group=group), dtype=np.bool_)

@@ -200,24 +200,24 @@ class SelectiveScorer(WeightedScorer):
         float
             The metric; greater is better. NaN with a warning if the metric is undefined.
         """
-        own = None
+        classifier_scoring = None
         if is_selective(estimator):
             selective, X = unwrap_selective(estimator, X)
-            own, estimator = selective.scoring, selective.estimator_
-        scoring = self._scoring(own)
-        s = score_labeled_samples(
+            classifier_scoring, estimator = selective.scoring, selective.estimator_
+        scoring = self._scoring(classifier_scoring)
+        scored = score_labeled_samples(
             estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight
         )
         metric = metric_named(self.metric)
-        if missing := metric.reason_not_applicable(s):
-            raise InputError(f"the metric {metric.name!r} does not apply here: it {missing}")
-        value = float(value_with_warning(metric.compute(s), metric.name))
+        if reason := metric.reason_not_applicable(scored):
+            raise InputError(f"the metric {metric.name!r} does not apply: it {reason}")
+        value = float(value_with_warning(metric.compute(scored), metric.name))
         return -value if metric.lower_is_better else value
 
-    def _scoring(self, own: Scoring | None) -> Scoring:
+    def _scoring(self, classifier_scoring: Scoring | None) -> Scoring:
         if self.score is not None:
             return Scoring(self.score, self.response_method)
-        return own or Scoring(BASELINE, self.response_method)
+        return classifier_scoring or Scoring(BASELINE, self.response_method)
 
 
 class RuleScorer(WeightedScorer):

@@ -149,30 +149,28 @@ def _number_html(cell: Number, tie_mark: str) -> str:
     # float() converts NumPy scalars, whose repr contains their type; counts remain integers.
     value = cell.value if isinstance(cell.value, int) else float(cell.value)
     exact = "" if math.isnan(value) else repr(value)
-    shown = ""
+    html = ""
     for choice, scale in scales.items():
         looks = " ".join(filter(None, [choice, "best" if cell.mark == "best" else ""]))
         text = cell.display_text or format_value(cell.value, cell.number_format, scale=scale)
-        shown += (
-            f'<data{format_attributes({"class": looks})} value="{exact}">{_escape(text)}</data>'
-        )
+        html += f'<data{format_attributes({"class": looks})} value="{exact}">{_escape(text)}</data>'
     mark = f'<sup title="not significantly different from the best">{tie_mark}</sup>'
     tie = mark if cell.mark == "tie" else ""
-    return f"{shown}{tie}{_annotations_html(cell, scales)}"
+    return f"{html}{tie}{_annotations_html(cell, scales)}"
 
 
 def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
     """Return the small print below a number."""
-    shown = ""
+    html = ""
     spans = {
         c: format_interval(cell.low, cell.high, cell.number_format, scale=s)
         for c, s in scales.items()
     }
     if all(spans.values()):
-        said = (
+        intervals = (
             f"<span{format_attributes({'class': c})}>{span}</span>" for c, span in spans.items()
         )
-        shown += f'<small class="interval">{"".join(said)}</small>'
+        html += f'<small class="interval">{"".join(intervals)}</small>'
     if not math.isnan(cell.standard_error):
-        shown += f'<small class="spread">± {format_standard_error(cell.standard_error)}</small>'
-    return f"{shown}<small>{_escape(cell.small_text)}</small>" if cell.small_text else shown
+        html += f'<small class="spread">± {format_standard_error(cell.standard_error)}</small>'
+    return f"{html}<small>{_escape(cell.small_text)}</small>" if cell.small_text else html

@@ -98,7 +98,7 @@ def _prose(block: doc.Prose) -> Iterator[str]:
 
 @_block.register
 def _facts(block: doc.Facts) -> Iterator[str]:
-    yield _items("itemize", (f" {escape(name)}: {inline(said)}" for name, said in block.entries))
+    yield _items("itemize", (f" {escape(name)}: {inline(value)}" for name, value in block.entries))
 
 
 @_block.register

@@ -51,7 +51,7 @@ def _prose(block: doc.Prose) -> Iterator[str]:
 
 @_block.register
 def _facts(block: doc.Facts) -> Iterator[str]:
-    yield "\n".join(f"- {escape(name)}: {inline(said)}" for name, said in block.entries)
+    yield "\n".join(f"- {escape(name)}: {inline(value)}" for name, value in block.entries)
 
 
 @_block.register

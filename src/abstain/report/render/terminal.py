@@ -68,7 +68,7 @@ def _see_also(block: doc.SeeAlso) -> Iterator[Any]:
 @_block.register
 def _facts(block: doc.Facts) -> Iterator[Any]:
     yield inline(
-        "; ".join(f"{name}: {doc.plain_text(said)}" for name, said in block.entries), "dim"
+        "; ".join(f"{name}: {doc.plain_text(value)}" for name, value in block.entries), "dim"
     )
 
 

@@ -1,1 +1,1 @@
-"""A benchmark as a document: who leads where, under which shift, and by how much."""
+"""The report of a benchmark."""

@@ -1,4 +1,4 @@
-"""What happens to thresholds and values as corruptions grow, and why something is not drawn."""
+"""Results of thresholds and values by severity of the corruptions."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,41 +9,46 @@ from abstain.plots import Series, SeriesDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report.document import Collapsible, Prose, Section, Table
 from abstain.report.formatting import join_quoted
-from abstain_bench.pages.benchmark.grids import TOP, back, figure, grid_table, head_of
-from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard, over_seeds
+from abstain_bench.pages.benchmark.grids import TOP, back, figure, grid_table, metric_heading
+from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard, seeds_note
 from abstain_bench.results import BenchmarkResults, ThresholdRow
 
 #: The panels of the figure.
 _EXCESS, _COVERAGE = "Risk above the target", "Coverage"
 
-_FOLDED: Final = (
-    "Below: all types of corruption together, severity by severity. The column of corruptions in "
-    "the main table is the mean over the severities, as in FD-Shifts; “pooled” takes the pictures "
-    "of all severities together, which is another number."
+_TABLES_NOTE: Final = (
+    "The tables contain each severity with all types of corruption. The column of corruptions in "
+    "the main table is the mean over the severities, as in FD-Shifts; “pooled” ranks the images of "
+    "all severities together, which is a different number."
 )
 
 
 def corruption_section(board: Leaderboard) -> Iterator[Section]:
-    """Return what happens as corruptions grow, where there are several severities or one."""
+    """Yield the section on the severities of the corruptions, if there are any."""
     if not any(study.severity for study in board.results.studies):
         return
-    about = f"Risk and coverage are fractions{over_seeds(board.results.thresholds)}."
-    title = "A threshold under growing corruption"
-    figures, tables = figure(severities_of(board), "severities", title, about), _tables(board)
-    lead = _said(board, drawn=bool(figures), tables=bool(tables))
+    description = f"Risk and coverage are fractions{seeds_note(board.results.thresholds)}."
+    title = "A threshold under increasing corruption"
+    figures, tables = (
+        figure(severity_display(board), "severities", title, description),
+        _tables(board),
+    )
+    lead = _introduction(board, has_figure=bool(figures), has_tables=bool(tables))
     blocks = (Prose(lead, "lead"), *figures, *tables, back(TOP))
-    yield Section("severities", "Growing corruption", blocks)
+    yield Section("severities", "Increasing corruption", blocks)
 
 
 def _tables(board: Leaderboard) -> list[Collapsible]:
-    """Return methods x severities by each metric, and all together; none of one severity alone."""
+    """Return the tables of methods x severities by metric; none for a single severity."""
     corrupted = [study for study in board.results.studies if study.kind == "corruption"]
     studies = [study for study in corrupted if not study.headline]
     if len(studies) < 2 and len(corrupted) > len(studies):
         return []
-    grids = [board.whole(metric).only(studies) for metric in board.results.comparisons]
+    grids = [board.full_grid(metric).select(studies) for metric in board.results.comparisons]
     return [
-        Collapsible(f"{head_of(grid)} by severity, all methods", (_by_severity(board, grid),))
+        Collapsible(
+            f"{metric_heading(grid)} by severity, all methods", (_by_severity(board, grid),)
+        )
         for grid in grids
         if grid.studies
     ]
@@ -54,27 +59,27 @@ def _by_severity(board: Leaderboard, grid: Grid) -> Table:
     return replace(table, title=f"{table.title} by severity")
 
 
-def severities_of(board: Leaderboard) -> SeriesDisplay | None:
-    """Return how far a threshold is from its promise as corruptions grow, one line a method."""
-    studies = _places(board.results)
+def severity_display(board: Leaderboard) -> SeriesDisplay | None:
+    """Return excess risk and coverage of the thresholds by severity, one line per method."""
+    studies = _severity_by_study(board.results)
     rows = [row for row in board.thresholds if row.study in studies]
     series = tuple(
         line
         for panel, field in ((_EXCESS, "excess"), (_COVERAGE, "coverage"))
-        for name in board.followed
+        for name in board.threshold_methods
         if (line := _line([row for row in rows if row.method == name], studies, panel, field))
     )
     if len({row.study for row in rows}) < 2 or not series:
         return None
     return SeriesDisplay(
         series,
-        "A threshold under growing corruption",
+        "A threshold under increasing corruption",
         "Severity of the corruptions (0: none)",
         "",
         log_x=False,
         level={_EXCESS: 0.0},
         level_name="target",
-        order=board.drawn,
+        order=board.plotted_methods,
     )
 
 
@@ -82,15 +87,15 @@ def _line(
     rows: Sequence[ThresholdRow], studies: dict[str, float], panel: str, field: str
 ) -> Series | None:
     points = sorted((studies[row.study], float(getattr(row, field))) for row in rows)
-    known = [(x, y) for x, y in points if not math.isnan(y)]
-    if not known:
+    defined = [(x, y) for x, y in points if not math.isnan(y)]
+    if not defined:
         return None
-    x, y = zip(*known, strict=True)
+    x, y = zip(*defined, strict=True)
     return Series(rows[0].method, x, y, panel=panel)
 
 
-def _places(results: BenchmarkResults) -> dict[str, float]:
-    """Return the studies of one severity, and clean data, with their place on the axis."""
+def _severity_by_study(results: BenchmarkResults) -> dict[str, float]:
+    """Return the severities of the studies with one severity; clean data have severity 0."""
     return {
         study.name: float(study.severity)
         for study in results.studies
@@ -98,64 +103,65 @@ def _places(results: BenchmarkResults) -> dict[str, float]:
     }
 
 
-def _said(board: Leaderboard, *, drawn: bool, tables: bool) -> str:
-    """Say what the figure shows, or why there is none."""
-    promise = _promise(board.results)
-    folded = f" {_FOLDED}" if tables else ""
-    if not drawn:
-        return f"{_why_not(board, promise)}{folded}"
-    names = board.followed
+def _introduction(board: Leaderboard, *, has_figure: bool, has_tables: bool) -> str:
+    """Describe the figure, or the reason for its absence."""
+    target = _target_text(board.results)
+    tables_note = f" {_TABLES_NOTE}" if has_tables else ""
+    if not has_figure:
+        return f"{_reason_without_figure(board, target)}{tables_note}"
+    names = board.threshold_methods
     return (
-        f"A threshold was set on clean validation data {promise}. It does not know of corruptions. "
-        "Above the dotted line failures are more than that; coverage is the share still accepted. "
-        f"Drawn: {_listed(names)} (the best by rank under corruption, and the baseline "
+        f"The thresholds were set on clean validation data {target}. Above the dotted line, the "
+        "risk exceeds the target; coverage is the share of accepted images. "
+        f"Lines: {_join_names(names)} (the best by rank under corruption, and the baseline "
         f"“{board.baseline}”)."
-        f"{_without(board, names)}{_single(board.results)}{folded}"
+        f"{_missing_methods(board, names)}{_single_severity(board.results)}{tables_note}"
     )
 
 
-def _promise(results: BenchmarkResults) -> str:
-    """Say what was asked of thresholds."""
+def _target_text(results: BenchmarkResults) -> str:
+    """Describe the target of the thresholds."""
     row = next(iter(results.thresholds), None)
     if row is None or math.isnan(row.risk):
-        return "to keep failures among the accepted pictures few"
+        return "for a low share of failures among the accepted images"
     return (
-        f"to keep failures at {format_percent(row.risk)} of the accepted pictures or less (the "
-        f"chance of more is at most {format_percent(row.delta)})"
+        f"for a share of failures of at most {format_percent(row.risk)} among the accepted "
+        f"images (the probability of exceeding it is at most {format_percent(row.delta)})"
     )
 
 
-def _why_not(board: Leaderboard, promise: str) -> str:
+def _reason_without_figure(board: Leaderboard, target: str) -> str:
     if not board.results.thresholds:
-        return "No threshold was set, so there is no figure of what one keeps."
-    if not board.usable:
+        return "No thresholds were set, so there is no figure."
+    if not board.methods_with_threshold:
         return (
-            f"No method has a threshold that could promise on validation data {promise}. So "
-            "nothing is drawn; a higher risk (`--risk`) may be attainable."
+            f"For no method do the validation data support a threshold {target}. A higher risk "
+            "(`--risk`) may be attainable."
         )
-    if len(_places(board.results)) < 2:
-        return "One severity is all that was looked at, so nothing grows."
-    return "No threshold accepted anything under corruption, so nothing is drawn."
+    if len(_severity_by_study(board.results)) < 2:
+        return "Only one severity was evaluated, so there is no figure."
+    return "No threshold accepts any image under corruption, so there is no figure."
 
 
-def _without(board: Leaderboard, names: Sequence[str]) -> str:
-    """Name the methods that would be drawn if a threshold of theirs could promise the risk."""
-    usable, order = board.usable, board.corrupted
-    ahead = order[: order.index(names[-1])] if names[-1] in order else order
-    kept = {*ahead, board.baseline} - usable
-    gone = [name for name in order if name in kept]
-    if not gone:
+def _missing_methods(board: Leaderboard, names: Sequence[str]) -> str:
+    """Name the methods that are missing in the figure because they have no threshold."""
+    usable, order = board.methods_with_threshold, board.order_under_corruption
+    better_methods = order[: order.index(names[-1])] if names[-1] in order else order
+    expected = {*better_methods, board.baseline} - usable
+    missing = [name for name in order if name in expected]
+    if not missing:
         return ""
-    return f" {_listed(gone)} {'has' if len(gone) == 1 else 'have'} no such threshold."
+    verb = "has" if len(missing) == 1 else "have"
+    return f" {_join_names(missing)} {verb} no threshold for this target."
 
 
-def _single(results: BenchmarkResults) -> str:
-    own = [study.severity for study in results.studies if study.severity]
-    return f" Only severity {own[0]} was tested." if len(own) == 1 else ""
+def _single_severity(results: BenchmarkResults) -> str:
+    severities = [study.severity for study in results.studies if study.severity]
+    return f" Only severity {severities[0]} was tested." if len(severities) == 1 else ""
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Write up to five names in full, and more as `listed` does."""
+def _join_names(names: Sequence[str]) -> str:
+    """Join up to five names; abbreviate longer lists."""
     if len(names) > 5 or len(names) < 2:
         return join_quoted(names)
     quoted = [f"“{name}”" for name in names]

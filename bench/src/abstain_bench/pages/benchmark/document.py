@@ -1,4 +1,4 @@
-"""All that is said of a benchmark: one document, for a page and for a terminal, and its words."""
+"""The document of a benchmark, for pages and the terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,9 +20,9 @@ from abstain_bench.pages.benchmark.front import front_blocks, front_curve
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
-    head_of,
-    inlier_tables,
     main_tables,
+    metric_heading,
+    new_class_tables,
     wide_table,
 )
 from abstain_bench.pages.benchmark.leaderboard import (
@@ -43,23 +43,23 @@ from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_sta
 from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.studies import ERROR_RULES
 
-#: Rows of the table of ranks on a terminal; the files have all of them.
-_MOST: Final = 8
+#: Maximum number of rows of the table of ranks in a terminal; the files contain all.
+_MAX_ROWS: Final = 8
 
 _LEAD: Final = (
     (
-        "A method (a row) is a confidence score: it should be low where a network is wrong, so "
-        "that such answers are not accepted. A study (a column) is one source of failures. Methods "
-        "stand by their mean ranks; of each the setting is shown that was best on validation data "
-        "by the metric of the table. The stronger the blue, the better the rank in the column. The "
+        "A method (row) is a confidence score, which should be low for wrong predictions. A "
+        "study (column) is one source of failures. Methods are in the order of their mean ranks. "
+        "For each method, a table shows the setting that is best on validation data by the "
+        "metric of this table. A darker blue indicates a better rank in the column. The "
     ),
     doc.Span("glossary", link="#glossary"),
-    " explains the words.",
+    " explains the terms.",
 )
 
 
 def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> doc.Document:
-    """Return all that is said of a benchmark, and of others of the same task with other models."""
+    """Return the report of a benchmark, with results of other models for the same task."""
     board = Leaderboard(results)
     task = results.task
     first, *verdict = verdict_of(board)
@@ -77,26 +77,26 @@ def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> 
 
 
 def _sections(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
-    """Return all of one page: what one screen shows, the tables, and every study."""
+    """Yield all sections of a single page: overview, tables, and every study."""
     glance = tuple(front_blocks(board, origin.images))
     yield doc.Section("glance", "At a glance", glance, role="interactive")
-    yield from compared(board, origin, (studies_section(board, origin.images),))
+    yield from method_sections(board, origin, (studies_section(board, origin.images),))
 
 
-def compared(
+def method_sections(
     board: Leaderboard, origin: doc.ReportOptions, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
-    """Return what is said of all methods together, with something before what each of them is."""
+    """Yield the sections about all methods; `between` precedes the descriptions of methods."""
     results = board.results
     yield _controls(board)
-    change = change_figure(board, None, "change", "By the mean rank over all studies. ")
+    change = change_figure(board, None, "change", "Mean ranks over all studies. ")
     blocks = (*main_tables(board), *change)
-    yield doc.Section("tables", "Who leads where", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    yield doc.Section("tables", "Rankings", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
     yield from published_section(results)
     yield from corruption_section(board)
-    inliers = tuple(inlier_tables(board))
+    inliers = tuple(new_class_tables(board))
     if inliers:
-        title = "New classes: what counts as a failure"
+        title = "New classes: definitions of a failure"
         yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav_title="New classes")
     yield from between
     yield methods_section(board)
@@ -105,16 +105,16 @@ def compared(
     yield from costs_section(results.costs)
     if results.left_out:
         entries = tuple(doc.GlossaryEntry(name, why) for name, why in results.left_out.items())
-        title = "Methods left out, and why"
-        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Left out")
-    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
+        title = "Excluded methods"
+        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Excluded")
+    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(glossary_entries(results))),))
     yield doc.reproduce_section(origin.command)
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
-    heads = (head_of(board.grid(metric)) for metric in board.results.comparisons)
-    studies = tuple((board.places[study.name], study.title) for study in board.results.headline)
-    methods = tuple((board.place(method), method.name) for method in board.results.methods)
+    heads = (metric_heading(board.grid(metric)) for metric in board.results.comparisons)
+    studies = tuple((board.anchors[study.name], study.title) for study in board.results.headline)
+    methods = tuple((board.method_anchor(method), method.name) for method in board.results.methods)
     return doc.Controls(
         (
             doc.Choice(
@@ -123,123 +123,131 @@ def _controls(board: Leaderboard) -> doc.Controls:
             doc.Switch("with-intervals", "Intervals"),
             doc.JumpMenu("a study or method", (("Studies", studies), ("Methods", methods))),
         ),
-        "What the tables show, and where to go",
+        "Metric, intervals and navigation",
         is_sticky=True,
     )
 
 
 # -------------------------------------------------------------------------------------- terminal
 def _summary(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return the verdict, the leaders of each study, and the best methods over all studies."""
+    """Yield the conclusions, the best method of each study, and the best methods overall."""
     results = board.results
     yield from map(doc.Prose, verdict_of(board))
     if board.metrics:
         grid = board.grid(board.metrics[0])
         yield _leaders(grid, board.baseline)
-        if board.means(grid.metric):
+        if board.mean_rank_by_method(grid.metric):
             yield from _overall(board, grid)
         alpha = format_percent(round(1 - results.level, 10))
         yield doc.Prose(
-            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
-            f"cannot be told from the best at {alpha}; the level holds for all pairs of a study "
-            "together.",
+            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}. ≈ and Similar: "
+            f"not significantly different from the best at the level {alpha}, adjusted for all "
+            "pairs of a study.",
             "notes",
         )
     yield from published_summary(results)
     if results.left_out:
-        yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
+        yield doc.Prose(
+            f"Excluded methods (reasons in the report): {', '.join(results.left_out)}.", "notes"
+        )
     yield from front_curve(board)
 
 
 def _leaders(grid: Grid, base: str) -> doc.Table:
-    """Return one row a study: its leader, who is not told from it, and the baseline."""
+    """Return a table with the best method of each study, similar methods, and the baseline."""
     rows: list[tuple[doc.Cell, ...]] = []
     for study in grid.studies:
-        best, known = grid.standing(study), grid.column(study)
-        plain = {n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in known.items()}
-        alike = doc.Number(len(grid.standing(study, "not told apart")), number_format="count")
+        best, entries = grid.methods_with_relation(study), grid.column(study)
+        values = {
+            n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in entries.items()
+        }
+        n_similar = doc.Number(
+            len(grid.methods_with_relation(study, "not told apart")), number_format="count"
+        )
         rows.append(
             (
                 study.title,
                 doc.Span(", ".join(best), "best") if best else None,
-                replace(plain[best[0]], mark="") if best else None,
-                alike if grid.is_tested(study) else None,
-                plain.get(base),
+                replace(values[best[0]], mark="") if best else None,
+                n_similar if grid.is_tested(study) else None,
+                values.get(base),
             )
         )
     columns = (
         doc.Column("Study"),
         doc.Column("Best"),
-        *map(doc.number_column, ("Value", "Alike", "Baseline")),
+        *map(doc.number_column, ("Value", "Similar", "Baseline")),
     )
-    return doc.Table(columns, doc.single_group(rows), title=head_of(grid))
+    return doc.Table(columns, doc.single_group(rows), title=metric_heading(grid))
 
 
 def _overall(board: Leaderboard, grid: Grid) -> Iterator[doc.Block]:
-    """Yield the methods with the best mean ranks, and in how many studies each is best."""
-    means = {metric: board.means(metric) for metric in board.metrics}
-    stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
+    """Yield the methods with the best mean ranks, and how often each is the best method."""
+    means = {metric: board.mean_rank_by_method(metric) for metric in board.metrics}
+    relations = {
+        m.name: [entry.relation_to_best for entry in grid.row(m) if entry] for m in grid.methods
+    }
     rows: list[tuple[doc.Cell, ...]] = [
         (
             name,
             *(
-                doc.Number(own.get(name, doc.NAN), number_format="two_decimals")
-                for own in means.values()
+                doc.Number(ranks.get(name, doc.NAN), number_format="two_decimals")
+                for ranks in means.values()
             ),
-            doc.Number(stands[name].count("best"), number_format="count"),
-            doc.Number(stands[name].count("not told apart"), number_format="count"),
+            doc.Number(relations[name].count("best"), number_format="count"),
+            doc.Number(relations[name].count("not told apart"), number_format="count"),
         )
         for name in means[grid.metric]
     ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
     yield doc.Table(
         (doc.Column("Method"), *map(doc.number_column, heads)),
-        doc.single_group(rows[:_MOST]),
-        title="The best mean ranks over all studies",
+        doc.single_group(rows[:_MAX_ROWS]),
+        title="Best mean ranks over all studies",
     )
-    if (n_more := len(rows) - _MOST) > 0:
+    if (n_more := len(rows) - _MAX_ROWS) > 0:
         yield doc.SeeAlso(f"{format_count(n_more)} more methods ", "in the report", "in the report")
 
 
 # ----------------------------------------------------------------------- facts, findings, words
-#: Packages whose versions stand among the facts.
+#: Packages whose versions are listed.
 _PACKAGES: Final = ("abstain", "torch", "numpy")
 
-#: Facts of the folder that are shown as they are.
-_SHOWN: Final = {
+#: Facts of the run folder that are displayed unchanged.
+_DISPLAYED_FACTS: Final = {
     "python": "Python",
     "device": "Device",
     "precision": "Precision of training",
-    "dtype": "Numbers kept as",
+    "dtype": "Stored precision",
 }
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
-    """Return what the benchmark was run with; empty where that is not known."""
-    own = results.facts
+    """Return the configuration of the benchmark; unknown values are empty."""
+    facts = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
-    numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
-    known = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
-    told = own.get("versions")
-    versions: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    numbers = {name: facts.get(name) for name in ("train", "validation", "seconds")}
+    counts = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
+    raw_versions = facts.get("versions")
+    versions: Mapping[str, Any] = raw_versions if isinstance(raw_versions, Mapping) else {}
     return (
         ("Task", results.task),
         ("Model", results.model),
-        ("Seeds", _seeds(own.get("seeds") or results.asked("seeds"))),
-        ("Trained by", ", ".join(arms)),
+        ("Seeds", _seeds(facts.get("seeds") or results.asked("seeds"))),
+        ("Training objectives", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
-        ("Training pictures", format_count(known["train"]) if "train" in known else ""),
-        ("Validation pictures", format_count(known["validation"]) if "validation" in known else ""),
-        *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
+        ("Training images", format_count(counts["train"]) if "train" in counts else ""),
+        ("Validation images", format_count(counts["validation"]) if "validation" in counts else ""),
+        *((title, str(facts.get(name) or "")) for name, title in _DISPLAYED_FACTS.items()),
         ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
-        ("Time of all jobs", format_duration(known["seconds"]) if known.get("seconds") else ""),
+        ("Time of all jobs", format_duration(counts["seconds"]) if counts.get("seconds") else ""),
     )
 
 
 def _seeds(values: object) -> str:
-    """Say how many seeds there are, and which: a lone 0 would read as none."""
+    """Format the number of seeds and the seeds; a single 0 would look like a number of seeds."""
     if isinstance(values, Sequence) and not isinstance(values, str):
         return f"{format_count(len(values))} ({', '.join(map(str, values))})" if values else ""
     return "" if values is None else str(values)
@@ -249,106 +257,115 @@ def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[d
     """Return the findings, with the titles of studies, and the notes."""
     titles = {study.name: study.title for study in results.studies}
 
-    def where(finding: Note) -> str:
-        places = (titles.get(value, value) for _, value in finding.split)
-        return ", ".join(part for part in (finding.score, *places) if part)
+    def describe_split(finding: Note) -> str:
+        titles_of_split = (titles.get(value, value) for _, value in finding.split)
+        return ", ".join(text for text in (finding.score, *titles_of_split) if text)
 
-    return build_remarks(results.findings, notes, where)
+    return build_remarks(results.findings, notes, describe_split)
 
 
-_FIRST: Final = {
+_GENERAL_TERMS: Final = {
     "Method": (
-        "a confidence score: a number for each picture that should be low where the network is "
-        "wrong. Below some threshold the answer is not accepted."
+        "a confidence score: a number for each image that should be low if the prediction is "
+        "wrong. Predictions below a threshold are rejected."
     ),
-    "Failure": "a wrong answer, or an answer to a picture of a class that nobody taught.",
+    "Failure": "a wrong prediction, or any prediction for an image of a new class.",
     "Coverage, selective risk": (
-        "the share of pictures whose answer is accepted at a threshold, and the share of failures "
-        "among these."
+        "the share of images whose prediction is accepted at a threshold, and the share of "
+        "failures among these."
     ),
-    "Study": "one source of failures, and the pictures that show it: a column of the tables.",
+    "Study": "one source of failures and its test images: a column of the tables.",
 }
 
-_KINDS: Final = {
-    "iid": "new pictures of the same kind as those of training (i.i.d.).",
+_STUDY_TERMS: Final = {
+    "iid": "test images from the distribution of the training images (i.i.d.).",
     "corruption": (
-        "the same pictures with noise, blur, fog and the like; severity 5 is the worst. Values are "
-        "means over the severities, as in FD-Shifts; thresholds meet the pictures of all together."
+        "the i.i.d. images with noise, blur, fog and similar corruptions; severity 5 is the worst. "
+        "Values are means over the severities, as in FD-Shifts; thresholds are applied to the "
+        "images of all severities."
     ),
-    "sub-class": "known classes that look different from what training had of them.",
+    "sub-class": "images of known classes that look different from the training images.",
     "new-class": (
-        "pictures of the same sort whose classes training did not have, mixed with known ones; no "
-        "answer to a new one is right."
+        "similar images of classes that are not in the training data, mixed with i.i.d. images; "
+        "every prediction for a new class is wrong."
     ),
-    "far-new-class": "the same with pictures of another sort altogether.",
+    "far-new-class": "the same with dissimilar images.",
 }
 
-#: Stands for the titles of the metrics that read a confidence as a probability.
-_OF_PROBABILITIES: Final = ""
+#: Placeholder for the titles of metrics that interpret a confidence as a probability.
+_PROBABILITY_METRICS: Final = ""
 
-_LAST: Final = {
-    "× 1000": "AURC and AUGRC are printed so where the head says it, as in the literature.",
-    _OF_PROBABILITIES: (
-        "of confidences that were calibrated by Platt scaling on validation data, since most "
-        "confidences are no probabilities."
+_TABLE_TERMS: Final = {
+    "× 1000": "AURC and AUGRC are multiplied by 1000 if the header says so, as in the literature.",
+    _PROBABILITY_METRICS: (
+        "computed after Platt scaling on validation data, because most confidences are not "
+        "probabilities."
     ),
     "Settings": (
-        "of each method those that were best on validation data by the metric of the table. Rows, "
-        "and the tables of two metrics, may be of different networks."
+        "for each method, the setting that is best on validation data by the metric of the table. "
+        "Rows, and the tables of two metrics, may refer to different networks."
     ),
     "Predictions": (
-        "methods of dropout passes or of several networks are judged by the answers of the mean "
-        "probabilities, the others by those of the network itself. So their failures differ."
+        "methods with dropout passes or several networks are evaluated with the predictions of the "
+        "mean probabilities, all other methods with those of the network. Their failures differ."
     ),
     "Rank": "1 is best; methods with equal values share the mean of their ranks.",
     "†": (
-        "cannot be told from the best of its column: the paired test of both on the same samples, "
-        "adjusted for the number of pairs. It does not mean equal."
+        "not significantly different from the best of its column by the paired test on the same "
+        "samples, adjusted for the number of pairs. This does not imply equality."
     ),
-    "Interval": "where the value may lie on new data of the same kind, for the same networks.",
+    "Interval": "confidence interval of the value on new data, for the same networks.",
     "Errors on known classes": "; ".join(f"“{name}”: {said}" for name, said in ERROR_RULES.items())
     + ".",
     "Threshold": (
-        "set on validation data by selection with guaranteed risk (SGR), once for each network; "
-        "what it promises holds for data like those only."
+        "set on validation data by selection with guaranteed risk (SGR) for each network; the "
+        "guarantee refers to data from the distribution of the validation data."
     ),
 }
 
 
-def words_of(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
-    """Return the words of the whole, then the metrics, then what stands in tables."""
+def glossary_entries(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
+    """Yield the glossary: general terms, metrics, then terms of the tables."""
     kinds = dict.fromkeys(study.kind for study in results.headline)
-    known = {kind_title(kind): said for kind, said in _KINDS.items() if kind in kinds}
-    yield from (doc.GlossaryEntry(title, said) for title, said in (_FIRST | known).items())
+    study_terms = {
+        kind_title(kind): meaning for kind, meaning in _STUDY_TERMS.items() if kind in kinds
+    }
+    yield from (
+        doc.GlossaryEntry(title, said) for title, said in (_GENERAL_TERMS | study_terms).items()
+    )
     yield from metric_entries(list(results.comparisons))
     metrics = filter(None, map(find_metric, results.comparisons))
     titles = [short_title(m.name) for m in metrics if needs_probabilities(m)]
-    for title, said in _LAST.items():
-        yield from (doc.GlossaryEntry(own, said) for own in ([title] if title else titles))
+    for title, said in _TABLE_TERMS.items():
+        yield from (
+            doc.GlossaryEntry(entry_title, said) for entry_title in ([title] if title else titles)
+        )
 
 
 # ------------------------------------------------------------------------------------ costs
 _COSTS_LEAD: Final = (
-    "Seconds that the jobs of the run measured, all of them together: several at a time take less "
-    "of the clock. Pictures are made once by each process, and a network is asked once for all "
-    "scores, so that scores have no seconds of passes."
+    "Sums of the measured seconds of all jobs; parallel jobs need less wall-clock time. Each "
+    "process creates the images once, and each network is evaluated once for all scores, so the "
+    "time of scores does not include these passes."
 )
 
 
 def costs_section(costs: Sequence[Cost]) -> Iterator[doc.Section]:
-    """Return what each stage took, and each score; nothing where nothing was run."""
+    """Yield the section with the time of each stage and score, if jobs were run."""
     if not costs:
         return
-    stages = _costs_table("What each stage took", ("Stage", "Part"), costs_by_stage(costs))
+    stages = _costs_table("Time by stage", ("Stage", "Part"), costs_by_stage(costs))
     scores = costs_by_score(costs)
-    title = "What each score took, fitted and computed"
-    folds = [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
-    blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *folds, back(TOP))
-    yield doc.Section("costs", "What it cost", blocks, nav_title="Costs")
+    title = "Time by score (fitting and computing)"
+    collapsed = (
+        [doc.Collapsible(title, (_costs_table(title, ("Score",), scores),))] if scores else []
+    )
+    blocks = (doc.Prose(_COSTS_LEAD, "lead"), stages, *collapsed, back(TOP))
+    yield doc.Section("costs", "Costs", blocks, nav_title="Costs")
 
 
-def _costs_table(title: str, heads: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
-    columns = (*map(doc.Column, heads), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
+def _costs_table(title: str, headers: Sequence[str], rows: Sequence[CostRow]) -> doc.Table:
+    columns = (*map(doc.Column, headers), *map(doc.number_column, ("Jobs", "Seconds", "Share")))
     cells: list[list[doc.Cell]] = [
         [
             *row.labels,

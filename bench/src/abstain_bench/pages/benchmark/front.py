@@ -1,4 +1,4 @@
-"""What a benchmark says to who never heard of it: the task, its shifts, one curve, five methods."""
+"""The first page of a benchmark for new readers: task, shifts, one curve, five methods."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -13,65 +13,74 @@ from abstain.report.images import SampleImages
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.grids import figure, method_link
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
-from abstain_bench.pages.benchmark.pictures import pictured
+from abstain_bench.pages.benchmark.pictures import example_image
 from abstain_bench.runs.studies import Study
 
-#: Rows of the table, and the share that is accepted in the sentences.
-_ROWS: Final = 5
-_KEPT: Final = 0.8
+#: Number of rows of the table, and the coverage in the sentences.
+_N_ROWS: Final = 5
+_COVERAGE: Final = 0.8
 
 _CURVE: Final = (
-    "Each line is one source of failures. Left only the answers that the method is most sure of "
-    "are accepted, right all of them; the higher, the more of the accepted are wrong."
+    "Each line is one source of failures. The coverage increases from left to right, and the most "
+    "confident answers are accepted first. Lower lines are better: fewer accepted answers are "
+    "wrong."
 )
 
 
 def best_method(board: Leaderboard) -> str:
-    """Return the method with the best mean rank, or else the best of the first study."""
-    means = board.means(board.metrics[0]) if board.metrics else {}
+    """Return the method with the best mean rank, otherwise the best one of the first study."""
+    means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
     if means:
         return min(means, key=lambda name: means[name])
     studies = board.results.headline
     return next(iter([*(board.order(studies[0]) if studies else []), board.baseline]))
 
 
-def first_words(board: Leaderboard) -> tuple[str, ...]:
-    """Say what was done, who is best, and what that means, in three sentences."""
+def summary_sentences(board: Leaderboard) -> tuple[str, ...]:
+    """Describe the benchmark, the best method and its error rates in three sentences."""
     results, best = board.results, best_method(board)
     shifts = sum(study.kind != "iid" for study in results.headline)
-    asked = (
-        f"{format_count(len(results.methods))} ways to tell how sure a classifier is of an answer "
-        f"were compared: on pictures like those it was trained on, and on {format_count(shifts)} "
-        "other sources of failures."
+    overview = (
+        f"{format_count(len(results.methods))} confidence scores of classifiers were compared on "
+        f"images from the training distribution and on {format_count(shifts)} other sources of "
+        "failures."
     )
-    return tuple(filter(None, (asked, _best_said(board, best), _kept_said(board, best))))
+    return tuple(
+        filter(
+            None, (overview, _best_method_sentence(board, best), _error_rate_sentence(board, best))
+        )
+    )
 
 
-def _best_said(board: Leaderboard, best: str) -> str:
-    means = board.means(board.metrics[0]) if board.metrics else {}
+def _best_method_sentence(board: Leaderboard, best: str) -> str:
+    means = board.mean_rank_by_method(board.metrics[0]) if board.metrics else {}
     if best not in means:
         return ""
     grid = board.grid(board.metrics[0])
-    wins = sum(best in grid.standing(study) for study in grid.studies)
+    wins = sum(best in grid.methods_with_relation(study) for study in grid.studies)
     return (
-        f"“{best}” is best on average: its mean rank is {means[best]:.2f} of {len(means)}, and it "
-        f"leads on {wins} of {len(grid.studies)}."
+        f"“{best}” has the best mean rank: {means[best]:.2f} of {len(means)}. It is the best "
+        f"method in {wins} of {len(grid.studies)} studies."
     )
 
 
-def _kept_said(board: Leaderboard, best: str) -> str:
-    """Say how many of the accepted are wrong where most answers are, without and with shifts."""
-    wrong = {study.name: risk for study, risk in _risks(board, best)}
-    plain = next((s.name for s in board.results.headline if s.kind == "iid"), None)
-    others = [risk for name, risk in wrong.items() if name != plain]
-    if plain not in wrong or not others:
+def _error_rate_sentence(board: Leaderboard, best: str) -> str:
+    """State the error rate of the accepted answers at 80% coverage, without and with shifts."""
+    risk_by_study = {study.name: risk for study, risk in _risks(board, best)}
+    iid_study = next((s.name for s in board.results.headline if s.kind == "iid"), None)
+    shift_risks = [risk for name, risk in risk_by_study.items() if name != iid_study]
+    if iid_study not in risk_by_study or not shift_risks:
         return ""
-    low, high = format_percent(round(min(others), 2)), format_percent(round(max(others), 2))
-    between = low if low == high else f"{low} to {high}"
+    low, high = (
+        format_percent(round(min(shift_risks), 2)),
+        format_percent(round(max(shift_risks), 2)),
+    )
+    risk_range = low if low == high else f"{low} to {high}"
+    iid_risk = format_percent(round(risk_by_study[iid_study], 2))
     return (
-        f"Where it may refuse {format_percent(round(1 - _KEPT, 2))} of the answers, "
-        f"{format_percent(round(wrong[plain], 2))} of the others are wrong on pictures like those "
-        f"of training, and {between} elsewhere."
+        f"At {format_percent(_COVERAGE)} coverage, {iid_risk} of its accepted answers are wrong on "
+        f"images from the training distribution, and {risk_range} for the other sources of "
+        "failures."
     )
 
 
@@ -79,39 +88,41 @@ def _risks(board: Leaderboard, method: str) -> Iterator[tuple[Study, float]]:
     for study in board.results.headline:
         curve = board.results.curves.get((study.name, method))
         if curve is not None and len(curve.coverage):
-            yield study, float(np.interp(_KEPT, curve.coverage, curve.selective_risk))
+            yield study, float(np.interp(_COVERAGE, curve.coverage, curve.selective_risk))
 
 
-def front_blocks(board: Leaderboard, pictures: SampleImages | None) -> Iterator[doc.Block]:
-    """Return the pictures of the task and its shifts, the curve, and the table of the best."""
+def front_blocks(board: Leaderboard, images: SampleImages | None) -> Iterator[doc.Block]:
+    """Return example images of the task and its shifts, the curve, and the best methods."""
     if not board.metrics:
         return
     best = best_method(board)
-    shots = tuple(_shots(board.results.headline, pictures))
-    if shots:
-        yield doc.Thumbnails("", shots, layout="strip", role="interactive")
-    elif pictures and pictures.reason:
-        why = f"The pictures are not shown: {pictures.reason.rstrip('.')}."
-        yield doc.Prose(why, "about", role="interactive")
-    about = f"By “{best}”. "
+    thumbnails = tuple(_example_images(board.results.headline, images))
+    if thumbnails:
+        yield doc.Thumbnails("", thumbnails, layout="strip", role="interactive")
+    elif images and images.reason:
+        reason = f"Example images are not available: {images.reason.rstrip('.')}."
+        yield doc.Prose(reason, "about", role="interactive")
+    method_text = f"Method “{best}”. "
     display = _curve(board, best)
-    figures = figure(display, "front", "Wrong among the accepted", f"{about}{_CURVE}")
+    figures = figure(display, "front", "Error rate of accepted answers", f"{method_text}{_CURVE}")
     yield doc.Box((*figures, _table(board)), "side")
 
 
 def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
     """Yield the figure of the curves of the best method."""
     display = _curve(board, best_method(board))
-    yield from figure(display, "front", "Wrong among the accepted", _CURVE)
+    yield from figure(display, "front", "Error rate of accepted answers", _CURVE)
 
 
-def _shots(studies: Sequence[Study], pictures: SampleImages | None) -> Iterator[doc.Thumbnail]:
+def _example_images(
+    studies: Sequence[Study], images: SampleImages | None
+) -> Iterator[doc.Thumbnail]:
     for study in studies:
-        source = pictures.sources.get(pictured(study), "") if pictures else ""
+        source = images.sources.get(example_image(study), "") if images else ""
         if source:
             name = kind_title("iid") if study.kind == "iid" else capitalize_first(study.title)
-            said = f"A picture of {KINDS.get(study.kind, study.kind)}"
-            yield doc.Thumbnail(source, said, name, "", "")
+            alternative_text = f"An image of {KINDS.get(study.kind, study.kind)}"
+            yield doc.Thumbnail(source, alternative_text, name, "", "")
 
 
 def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
@@ -123,7 +134,7 @@ def _first_of_each_kind(studies: Sequence[Study]) -> dict[str, Study]:
 
 
 def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
-    """Return risk against coverage of one method on a study of each kind."""
+    """Return the risk-coverage curves of one method on a study of each kind."""
     firsts = _first_of_each_kind(board.results.headline)
     curves = {
         f"{title}: {study.title}": board.results.curves.get((study.name, method))
@@ -138,9 +149,9 @@ def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
         return None
     return SeriesDisplay(
         series,
-        f"Wrong among the accepted, {method}",
-        "Share of the answers that is accepted",
-        "Share of these that is wrong",
+        f"Error rate of accepted answers, {method}",
+        "Coverage: share of accepted answers",
+        "Share of wrong answers among the accepted",
         log_x=False,
     )
 
@@ -148,7 +159,7 @@ def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
 def _table(board: Leaderboard) -> doc.Table:
     """Return the methods with the best mean ranks."""
     metric = board.metrics[0]
-    grid, means = board.grid(metric), board.means(metric)
+    grid, means = board.grid(metric), board.mean_rank_by_method(metric)
     methods = {method.name: method for method in grid.methods}
     order = sorted(means, key=lambda name: means[name]) or list(methods)
     rows: list[tuple[doc.Cell, ...]] = [
@@ -157,23 +168,23 @@ def _table(board: Leaderboard) -> doc.Table:
             methods[name].title,
             doc.Number(means.get(name, doc.NAN), number_format="two_decimals"),
             doc.Number(
-                [name in grid.standing(s) for s in grid.studies].count(True), number_format="count"
+                [name in grid.methods_with_relation(s) for s in grid.studies].count(True),
+                number_format="count",
             ),
         )
-        for name in order[:_ROWS]
+        for name in order[:_N_ROWS]
         if name in methods
     ]
     title = f"The best {len(rows)} of {len(grid.methods)} by mean rank"
     return doc.Table(
         (
             doc.METHOD_COLUMN,
-            doc.Column("What it is", "words"),
+            doc.Column("Description", "words"),
             doc.number_column("Mean rank"),
-            doc.number_column("Best in"),
+            doc.number_column("Studies with best value"),
         ),
         doc.single_group(rows),
         title=title,
-        caption=f"{title}, over {len(grid.studies)} sources of failures ({short_title(metric)}); "
-        "1 would be best everywhere.",
+        caption=f"{title} over {len(grid.studies)} sources of failures, by {short_title(metric)}.",
         layout="leads",
     )

@@ -1,4 +1,4 @@
-"""Methods x studies as tables: the main ones, severities, new classes judged in four ways."""
+"""Tables of methods x studies: main tables, severities, and evaluations of new classes."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
 from abstain.report.glossary import metric_entries
 from abstain_bench.pages.benchmark.leaderboard import (
-    NEW,
+    NEW_CLASS_KINDS,
     Grid,
     GridEntry,
     Leaderboard,
@@ -22,45 +22,45 @@ from abstain_bench.pages.benchmark.leaderboard import (
 from abstain_bench.results import MethodFacts
 from abstain_bench.runs.studies import Study
 
-_MIX: Final = (
-    "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "
-    "there are."
+_ACCURACY_NOTE: Final = (
+    "Images of new classes count as wrong predictions, so the accuracy mostly reflects their "
+    "number."
 )
 
-_INLIERS: Final = (
-    "The same pictures, judged in four ways. Removed: wrong answers about known classes are left "
-    "out, so that only accepting a new class is a failure. Kept: both are failures. By cost: both "
-    "are, and accepting a new class costs {cost}. As outliers: only accepting a new class is one, "
-    "and answers about known classes count as right, wrong ones too, as in out-of-distribution "
-    "detection. A method that leads in one need not in the others."
+_EVALUATIONS: Final = (
+    "Four evaluations of the same images. Removed: wrong predictions of known classes are "
+    "excluded, so only accepted new classes are failures. Kept: both are failures. By cost: both "
+    "are failures, and an accepted new class costs {cost}. As outliers: only accepted new "
+    "classes are failures, and all predictions of known classes count as correct, as in "
+    "out-of-distribution detection. The best method may differ between the evaluations."
 )
-_JUDGED: Final = {
+_EVALUATION_TITLES: Final = {
     "removed": "errors removed",
     "kept": "errors kept",
     "scod": "by cost",
     "outlier": "as outliers",
 }
-#: What FD-Shifts sets side by side, and what a reader should know of it.
+#: The two evaluations that FD-Shifts compares, and an explanation.
 _PROTOCOLS: Final = ("removed", "outlier")
-_RANKED: Final = (
-    "1 is best. With errors removed a method is not blamed for trusting a wrong answer about a "
-    "known class little; as outliers it is."
+_RANKS_NOTE: Final = (
+    "1 is best. As outliers, a low confidence of a wrong prediction of a known class makes a "
+    "method worse; with errors removed, it has no effect."
 )
 
-#: Where a reader can go back to: an anchor, and its words.
+#: Link to the top: anchor and text.
 TOP: Final = ("verdict", "Back to the top")
 
 
-def back(*places: tuple[str, str]) -> doc.Prose:
-    """Return links to what a part belongs to."""
-    links = [doc.Span(words, link=f"#{place}") for place, words in places]
+def back(*targets: tuple[str, str]) -> doc.Prose:
+    """Return links to the enclosing parts of the page."""
+    links = [doc.Span(text, link=f"#{anchor}") for anchor, text in targets]
     return doc.Prose(
-        tuple(part for link in links for part in (" · ", link))[1:], "back", role="interactive"
+        tuple(item for link in links for item in (" · ", link))[1:], "back", role="interactive"
     )
 
 
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
-    """Return a figure of the page, where there is something to draw."""
+    """Return a figure in a list, or an empty list without a display."""
     return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
 
 
@@ -70,19 +70,19 @@ def wide_table(
     rows: Iterable[Sequence[doc.Cell]],
     caption: str = "",
 ) -> doc.Table:
-    """Return a table of one row of heads that can be sorted."""
-    about = (title, caption or title)
+    """Return a sortable table with one row of headers."""
+    titles = (title, caption or title)
     return doc.Table(
-        tuple(columns), doc.single_group(rows), *about, layout="wide", is_sortable=True
+        tuple(columns), doc.single_group(rows), *titles, layout="wide", is_sortable=True
     )
 
 
-def value_of(entry: GridEntry | None) -> doc.Cell:
+def value_cell(entry: GridEntry | None) -> doc.Cell:
     """Return the value of an entry as a cell."""
     return entry.number if entry else None
 
 
-def rank_of(entry: GridEntry | None) -> doc.Cell:
+def rank_cell(entry: GridEntry | None) -> doc.Cell:
     """Return the rank of an entry as a cell, in the color of its value."""
     return doc.Number(entry.rank, number_format="rank", shade=entry.number.shade) if entry else None
 
@@ -90,17 +90,17 @@ def rank_of(entry: GridEntry | None) -> doc.Cell:
 def grid_table(
     board: Leaderboard,
     grid: Grid,
-    cell: Callable[[GridEntry | None], doc.Cell] = value_of,
+    cell: Callable[[GridEntry | None], doc.Cell] = value_cell,
     *,
     means: Mapping[str, float] | None = None,
     paper: bool = False,
 ) -> doc.Table:
-    """Lay a grid out; mean ranks stand in the last column where they are given.
+    """Return the table of a grid, with mean ranks in the last column if `means` is passed.
 
-    In a paper the first head names the metric, rows stand by training, and the notes below; a page
-    has them by their mean ranks.
+    For a paper, the first header is the metric, rows are grouped by training objective, and the
+    notes are separate; on a page, rows are in the order of their mean ranks.
     """
-    last = [doc.Column("Mean rank", "number")] if means else []
+    mean_rank_columns = [doc.Column("Mean rank", "number")] if means else []
 
     def row(method: MethodFacts) -> doc.Row:
         name, rank = method_link(board, method), (means or {}).get(method.name)
@@ -108,36 +108,37 @@ def grid_table(
             (name, " ", doc.Span("added", "small")) if method.added and not paper else name
         )
         ranks = [
-            None if rank is None else doc.Number(rank, number_format="two_decimals") for _ in last
+            None if rank is None else doc.Number(rank, number_format="two_decimals")
+            for _ in mean_rank_columns
         ]
         return doc.Row((added, *map(cell, grid.row(method)), *ranks))
 
-    several = _rows(grid, None if paper else means)
+    row_groups = _rows(grid, None if paper else means)
     notes = footnote(grid, board.results.level, intervals=False, ranked=bool(means))
-    first = doc.Column(grid.label if paper else "Method", "name")
+    first_column = doc.Column(grid.label if paper else "Method", "name")
     return doc.Table(
-        (first, *columns_of(board, grid.studies), *last),
-        tuple(doc.TableRows(tuple(map(row, own)), title) for title, own in several),
+        (first_column, *study_columns(board, grid.studies), *mean_rank_columns),
+        tuple(doc.TableRows(tuple(map(row, methods)), title) for title, methods in row_groups),
         title=grid.label.text,
         caption="" if paper else notes,
         layout="grid",
-        column_groups=spans_of(grid.studies),
+        column_groups=kind_spans(grid.studies),
     )
 
 
 def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequence[MethodFacts]]]:
-    """Return the methods by their mean ranks, or by what their networks were trained by."""
+    """Return the methods in the order of their mean ranks, or grouped by training objective."""
     if not means:
-        return [(arm_title(arm), own) for arm, own in grid.groups.items()]
+        return [(arm_title(arm), methods) for arm, methods in grid.groups.items()]
     return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
 
 
 def paper(
     board: Leaderboard, metric: str | None, *, intervals: bool, shades: bool = False
 ) -> tuple[doc.Table, doc.Prose]:
-    """Return the table of a metric, and the sentences under it."""
+    """Return the table of a metric for a paper, and its notes."""
     grid = board.grid(board.metric(metric))
-    means = board.means(grid.metric)
+    means = board.mean_rank_by_method(grid.metric)
 
     def cell(entry: GridEntry | None) -> doc.Cell:
         if entry is None:
@@ -149,79 +150,81 @@ def paper(
     return grid_table(board, grid, cell, means=means, paper=True), doc.Prose(notes, "notes")
 
 
-def columns_of(
-    board: Leaderboard, studies: Sequence[Study], heads: Sequence[str] = ()
+def study_columns(
+    board: Leaderboard, studies: Sequence[Study], headers: Sequence[str] = ()
 ) -> list[doc.Column]:
-    """Return the columns of studies, linked where a study has a part of its own."""
-    titles = heads or [study.title for study in studies]
-    places = [board.places.get(study.name, "") for study in studies]
+    """Return the columns of studies, with links to their sections."""
+    titles = headers or [study.title for study in studies]
+    anchors = [board.anchors.get(study.name, "") for study in studies]
     return [
-        doc.Column(doc.Label(title, link=place and f"#{place}"), "number")
-        for title, place in zip(titles, places, strict=True)
+        doc.Column(doc.Label(title, link=anchor and f"#{anchor}"), "number")
+        for title, anchor in zip(titles, anchors, strict=True)
     ]
 
 
-def spans_of(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
-    """Return the kinds of studies over their columns."""
+def kind_spans(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
+    """Return the kinds of studies with their numbers of columns."""
     kinds = itertools.groupby(studies, lambda study: study.kind)
     return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
 
 
 def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
-    """Return the name of a method, which leads to what is said of it."""
-    return doc.Span(method.name, link=f"#{board.place(method)}", tooltip=method.title)
+    """Return the name of a method with a link to its description."""
+    return doc.Span(method.name, link=f"#{board.method_anchor(method)}", tooltip=method.title)
 
 
 def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
-    """Return the sentences under a table."""
-    stands = {entry.stands for method in grid.methods for entry in grid.row(method) if entry}
-    said = ["The arrow points to where better is; bold marks the best value of a column."]
-    said.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
-    if "not told apart" in stands:
+    """Return the notes of a table."""
+    relations = {
+        entry.relation_to_best for method in grid.methods for entry in grid.row(method) if entry
+    }
+    sentences = ["Arrow: direction of better values. Bold: best value of a column."]
+    sentences.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
+    if "not told apart" in relations:
         alpha = format_percent(round(1 - level, 10))
-        said.append(
-            f"†: cannot be told from the best at {alpha}; the level holds for all pairs of a "
-            "column together."
+        sentences.append(
+            f"†: not significantly different from the best at the level {alpha}, adjusted for all "
+            "pairs of a column."
         )
-    if "untested" in stands:
-        rest = "Values without a mark" if "not told apart" in stands else "Differences"
-        said.append(f"{rest} were not tested.")
+    if "untested" in relations:
+        subject = "Values without a mark" if "not told apart" in relations else "Differences"
+        sentences.append(f"{subject} were not tested.")
     if ranked:
-        said.append("Mean rank: over the columns; 1 is best.")
-    if grid.of_classifier and any(study.kind in NEW for study in grid.studies):
-        said.append(_MIX)
+        sentences.append("Mean rank over the columns; 1 is best.")
+    if grid.ignores_confidence and any(study.kind in NEW_CLASS_KINDS for study in grid.studies):
+        sentences.append(_ACCURACY_NOTE)
     if intervals:
-        said.append(f"In brackets: {format_percent(level)} intervals.")
-    return " ".join(said)
+        sentences.append(f"In brackets: {format_percent(level)} intervals.")
+    return " ".join(sentences)
 
 
 def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return for each metric its values and its ranks; a page shows those of one metric."""
+    """Yield the values and ranks of each metric; a page displays one metric at a time."""
     for i, metric in enumerate(board.results.comparisons):
-        grid, means = board.grid(metric), board.means(metric)
-        reading = reading_of(metric, grid.label)
+        grid, means = board.grid(metric), board.mean_rank_by_method(metric)
+        explanation = value_explanation(metric, grid.label)
         ranks = replace(
-            grid_table(board, grid, rank_of, means=means),
+            grid_table(board, grid, rank_cell, means=means),
             title=f"{grid.label.text}: ranks",
             caption=f"Ranks by {grid.label.text}; 1 is best.",
         )
-        shown = (
-            *([doc.Prose(reading, "about")] if reading else []),
+        blocks = (
+            *([doc.Prose(explanation, "about")] if explanation else []),
             grid_table(board, grid, means=means),
             doc.Collapsible(f"Ranks by {grid.label.text}", (ranks,)),
         )
-        part = doc.Section(f"metric-{i}", head_of(grid), shown, level=3)
-        yield doc.Box((part,), tags={"metric": str(i)})
+        section = doc.Section(f"metric-{i}", metric_heading(grid), blocks, level=3)
+        yield doc.Box((section,), tags={"metric": str(i)})
 
 
-def head_of(grid: Grid) -> str:
-    """Return the metric with its unit and where better is, for a head that is no column's."""
-    # A line break would part the arrow from what it is about.
+def metric_heading(grid: Grid) -> str:
+    """Return the metric with its unit and direction, for a heading."""
+    # The non-breaking space keeps the arrow on the line of its metric.
     return f"{grid.label.text}{grid.label.unit}\u00a0{grid.label.arrow}"
 
 
-def reading_of(metric: str, label: doc.Label) -> str:
-    """Say how a value of a metric is read; nothing for a metric of the caller."""
+def value_explanation(metric: str, label: doc.Label) -> str:
+    """Explain a value of a metric; empty for user-defined metrics."""
     meaning = doc.plain_text(metric_entries([metric])[0].meaning).rstrip(".")
     if not meaning:
         return ""
@@ -229,42 +232,46 @@ def reading_of(metric: str, label: doc.Label) -> str:
     return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.direction} is better."
 
 
-def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return the studies of new classes judged in every way side by side."""
-    new = [study for study in board.results.studies if study.kind in NEW]
+def new_class_tables(board: Leaderboard) -> Iterator[doc.Block]:
+    """Yield the tables of the studies of new classes in all evaluations."""
+    new = [study for study in board.results.studies if study.kind in NEW_CLASS_KINDS]
     if len({study.errors for study in new}) < 2:
         return
     cost = board.results.facts.get("outlier_cost")
-    said = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
-    yield doc.Prose(_INLIERS.format(cost=said), "lead")
-    # Each family of three stands together, under one head that is the title of the first.
+    cost_text = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
+    yield doc.Prose(_EVALUATIONS.format(cost=cost_text), "lead")
+    # The evaluations of the same images share a header with the title of the first study.
     families: dict[tuple[str, ...], list[Study]] = {}
     for study in new:
         families.setdefault(study.exposures, []).append(study)
     for metric in board.metrics:
-        grid, table = _side_by_side(board, metric, families.values())
-        yield doc.Collapsible(head_of(grid), (table,), is_open=metric == board.metrics[0])
+        grid, table = _evaluations_table(board, metric, families.values())
+        yield doc.Collapsible(metric_heading(grid), (table,), is_open=metric == board.metrics[0])
     auroc = FAILURE_AUROC.name
-    pairs = [[one for one in own if one.errors in _PROTOCOLS] for own in families.values()]
+    pairs = [
+        [study for study in family if study.errors in _PROTOCOLS] for family in families.values()
+    ]
     if auroc in board.results.comparisons and any(len(own) == len(_PROTOCOLS) for own in pairs):
-        grid, table = _side_by_side(board, auroc, pairs, rank_of)
+        grid, table = _evaluations_table(board, auroc, pairs, rank_cell)
         title = f"Ranks by {grid.label.text}: errors removed, and as outliers"
-        yield doc.Collapsible(title, (replace(table, title=title, caption=f"{title}; {_RANKED}"),))
+        yield doc.Collapsible(
+            title, (replace(table, title=title, caption=f"{title}; {_RANKS_NOTE}"),)
+        )
 
 
-def _side_by_side(
+def _evaluations_table(
     board: Leaderboard,
     metric: str,
     families: Iterable[Sequence[Study]],
-    cell: Callable[[GridEntry | None], doc.Cell] = value_of,
+    cell: Callable[[GridEntry | None], doc.Cell] = value_cell,
 ) -> tuple[Grid, doc.Table]:
-    """Return a column for each way to judge the same pictures, under the title of the first."""
-    whole = board.whole(metric)
-    own = [(family[0].title, whole.only(family).studies) for family in families]
-    grid = whole.only([study for _, studies in own for study in studies])
+    """Return a table with a column for each evaluation of the same images."""
+    full_grid = board.full_grid(metric)
+    titled_studies = [(family[0].title, full_grid.select(family).studies) for family in families]
+    grid = full_grid.select([study for _, studies in titled_studies for study in studies])
     table = grid_table(board, grid, cell)
-    heads = [_JUDGED.get(study.errors, study.errors) for study in grid.studies]
-    columns = (table.columns[0], *columns_of(board, grid.studies, heads))
-    spans = tuple((title, len(studies)) for title, studies in own if studies)
+    headers = [_EVALUATION_TITLES.get(study.errors, study.errors) for study in grid.studies]
+    columns = (table.columns[0], *study_columns(board, grid.studies, headers))
+    spans = tuple((title, len(studies)) for title, studies in titled_studies if studies)
     title = f"{table.title} of new classes, judged in several ways"
     return grid, replace(table, columns=columns, column_groups=spans, title=title)

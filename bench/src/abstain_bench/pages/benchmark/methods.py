@@ -1,4 +1,4 @@
-"""One method of a benchmark in all studies, its settings, its calibration, and other networks."""
+"""Sections on methods, selected settings, calibration and backbones."""
 
 import itertools
 import math
@@ -17,14 +17,14 @@ from abstain.report.formatting import format_number, format_value, short_title, 
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
-    columns_of,
     figure,
+    kind_spans,
     method_link,
-    spans_of,
+    study_columns,
     wide_table,
 )
 from abstain_bench.pages.benchmark.leaderboard import (
-    NEW,
+    NEW_CLASS_KINDS,
     GridEntry,
     Leaderboard,
     arm_title,
@@ -33,31 +33,35 @@ from abstain_bench.results import BenchmarkResults, CalibrationRow, MethodFacts,
 from abstain_bench.results.records import MEAN
 
 _CALIBRATION: Final = (
-    "The expected calibration error (ECE) says how far confidences are from the share of right "
-    "answers: 0 is best. Before the arrow it is that of the confidences as they are, behind it "
-    "after Platt scaling on validation data; confidences that are no probabilities have the second "
-    "only. What was calibrated without a shift need not be under it. Fractions{means}."
+    "The expected calibration error (ECE) is the mean difference between confidence and "
+    "accuracy: 0 is best. Before the arrow: ECE of the confidences; after the arrow: ECE after "
+    "Platt scaling on validation data. Confidences that are not probabilities have only the "
+    "second value. Confidences that are calibrated on i.i.d. data may be miscalibrated under a "
+    "shift. Fractions{means}."
 )
 
 
 def methods_section(board: Leaderboard) -> doc.Section:
-    """Return every method, one after another, folded."""
+    """Return the section with a collapsed description of each method."""
     methods = board.results.methods
     lead = (
-        "What each confidence is, the setting that validation data chose for each metric, and its "
-        f"values in all studies with its rank among {len(methods)}."
+        "For each method: its definition, the settings selected on validation data, and its values "
+        f"in all studies with its ranks among {len(methods)} methods."
     )
-    places = tuple((board.place(method), method.name) for method in methods)
-    parts = (
+    links = tuple((board.method_anchor(method), method.name) for method in methods)
+    collapsed = (
         doc.Collapsible(
-            _summary(board, one), tuple(_about(board, one)), anchor=board.place(one), style="part"
+            _summary(board, method),
+            tuple(_method_blocks(board, method)),
+            anchor=board.method_anchor(method),
+            style="part",
         )
-        for one in methods
+        for method in methods
     )
     return doc.Section(
         "methods",
-        "Method by method",
-        (doc.Prose(lead, "lead"), doc.Links(places), *parts, back(TOP)),
+        "Results by method",
+        (doc.Prose(lead, "lead"), doc.Links(links), *collapsed, back(TOP)),
         nav_title="Methods",
     )
 
@@ -66,26 +70,26 @@ def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
     ranks = [
         f"{short_title(metric)} {format_value(means[method.name], 'two_decimals')}"
         for metric in board.metrics
-        if method.name in (means := board.means(metric))
+        if method.name in (means := board.mean_rank_by_method(metric))
     ]
-    said = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
-    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *said)
+    rank_text = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
+    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *rank_text)
 
 
-def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
+def _method_blocks(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
     meaning = capitalize_first(method.meaning.rstrip("."))
-    added = "Added to these runs from a file; higher means more trusted"
-    yield doc.Prose(f"{meaning or (added if method.added else 'No description was given')}.")
+    added = "Added from a file; a higher confidence is more trusted"
+    yield doc.Prose(f"{meaning or (added if method.added else 'No description')}.")
     trained = f"{arm_title(method.arm)}."
     source = (f"{trained} Source: ", *split_links(method.source)) if method.source else trained
     yield doc.Prose(source, "source")
-    yield from _across(board, method)
-    yield from _chosen(board.results, method.name)
+    yield from _values_table(board, method)
+    yield from _settings_table(board.results, method.name)
     yield back(("methods", "All methods"), ("tables", "Main tables"))
 
 
-def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
-    """Return the values and ranks of a method in all studies that some metric has."""
+def _values_table(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
+    """Yield the table of values and ranks of a method in all studies."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
     rows = [
@@ -95,12 +99,12 @@ def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
     ]
     if studies:
         yield doc.Table(
-            (doc.Column("Metric", "name"), *columns_of(board, studies)),
+            (doc.Column("Metric", "name"), *study_columns(board, studies)),
             doc.single_group(rows),
             title=f"{method.name} in all studies",
             caption=f"“{method.name}” in all studies: value and rank",
             layout="grid",
-            column_groups=spans_of(studies),
+            column_groups=kind_spans(studies),
         )
 
 
@@ -111,44 +115,44 @@ def _with_rank(entry: GridEntry | None) -> doc.Cell:
     return replace(entry.number, low=doc.NAN, high=doc.NAN, tooltip="", small_text=f"rank {rank}")
 
 
-def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
-    """Return the setting of each metric, with the values of those that were tried."""
-    own = [one for one in results.chosen if one.method == name]
-    if not own:
+def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
+    """Yield the table of selected settings by metric, with the values of all settings."""
+    settings = [setting for setting in results.chosen if setting.method == name]
+    if not settings:
         return
-    title = f"Settings of “{name}” chosen on validation data"
-    several = any(one.seeds > 1 for one in own)
-    over = "means over the seeds, as fractions" if several else "fractions"
-    notes = dict.fromkeys(one.note for one in own if one.note)
+    title = f"Settings of “{name}” selected on validation data"
+    has_several_seeds = any(one.seeds > 1 for one in settings)
+    unit = "means over the seeds, as fractions" if has_several_seeds else "fractions"
+    notes = dict.fromkeys(one.note for one in settings if one.note)
     value = doc.number_column("On validation data")
-    columns = (doc.Column("Metric"), doc.Column("Chosen"), value, doc.Column("Tried"))
+    columns = (doc.Column("Metric"), doc.Column("Selected"), value, doc.Column("All settings"))
     rows = (
         (
             short_title(one.metric),
             f"{one.arm}, {one.setting}" if one.setting else one.arm,
             doc.Number(one.value),
-            _tried(one),
+            _all_settings_text(one),
         )
-        for one in own
+        for one in settings
     )
-    yield wide_table(title, columns, rows, " ".join([f"{title}: {over}.", *notes]))
+    yield wide_table(title, columns, rows, " ".join([f"{title}: {unit}.", *notes]))
 
 
-def _tried(one: SelectedSetting) -> str:
-    if len(one.tried) < 2:
-        return "nothing else"
+def _all_settings_text(setting: SelectedSetting) -> str:
+    if len(setting.tried) < 2:
+        return "no other setting"
     return "; ".join(
-        f"{label or 'the only one'}: {'–' if math.isnan(value) else format_number(value)}"
-        for label, value in one.tried.items()
+        f"{label or 'default'}: {'–' if math.isnan(value) else format_number(value)}"
+        for label, value in setting.tried.items()
     )
 
 
 def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
-    """Return ECE before and after calibration, methods x studies."""
+    """Yield the section with the ECE before and after Platt scaling, methods x studies."""
     results = board.results
-    # The mean over the seeds, or where a method has one seed, that.
+    # The mean over the seeds, or the value of the only seed.
     rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
-    known = {(row.method, row.study): row for row in rows}
+    rows_by_key = {(row.method, row.study): row for row in rows}
     studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
     methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
     if not studies or not methods:
@@ -158,15 +162,18 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
         *(doc.Column(study.title, "number") for study in studies),
     )
     body = (
-        (method_link(board, m), *(_calibrated(known.get((m.name, s.name))) for s in studies))
+        (
+            method_link(board, m),
+            *(_calibration_cell(rows_by_key.get((m.name, s.name))) for s in studies),
+        )
         for m in methods
     )
-    table = wide_table("ECE as it is → after Platt scaling", columns, body)
+    table = wide_table("ECE before → after Platt scaling", columns, body)
     lead = _CALIBRATION.format(means=", means over the seeds" if rows[-1].run == MEAN else "")
     yield doc.Section("calibration", "Calibration", (doc.Prose(lead, "lead"), table, back(TOP)))
 
 
-def _calibrated(row: CalibrationRow | None) -> doc.Cell:
+def _calibration_cell(row: CalibrationRow | None) -> doc.Cell:
     if row is None or math.isnan(row.platt):
         return None
     if row.raw is None or math.isnan(row.raw):
@@ -184,16 +191,18 @@ _LEAD: Final = (
     "Accuracy is shown where all classes are known."
 )
 _ABOUT: Final = "Values are fractions; the arrow points to where better is."
-_APART: Final = "These benchmarks have no study and metric in common that could be compared."
+_NOTHING_COMMON: Final = "These benchmarks have no common study and metric."
 
 
-def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iterator[doc.Section]:
-    """Return the same task with several networks, where there are several."""
-    if not beside:
+def backbones_section(
+    board: Leaderboard, other_boards: Sequence[Leaderboard]
+) -> Iterator[doc.Section]:
+    """Yield the section that compares networks on the same task, if there are several."""
+    if not other_boards:
         return
-    display = backbones_of(board, beside)
-    lead = _LEAD.format(base=board.baseline) if display else _APART
-    figures = figure(display, "backbones", "Models side by side", _ABOUT)
+    display = backbone_display(board, other_boards)
+    lead = _LEAD.format(base=board.baseline) if display else _NOTHING_COMMON
+    figures = figure(display, "backbones", "Comparison of models", _ABOUT)
     tables = [_table(display)] if display else []
     blocks = (doc.Prose(lead, "lead"), *figures, *tables, back(TOP))
     yield doc.Section("backbones", "Backbones", blocks)
@@ -212,29 +221,31 @@ def _table(display: BackboneDisplay) -> doc.Table:
     return wide_table("Baseline and best method of each model, fractions", columns, rows)
 
 
-def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneDisplay | None:
-    """Return the models of several benchmarks side by side; None for one only."""
+def backbone_display(
+    board: Leaderboard, other_boards: Sequence[Leaderboard]
+) -> BackboneDisplay | None:
+    """Return the display that compares the models of several benchmarks; None for one."""
     values = tuple(
         value
         for metric in _METRICS
         for study in board.results.headline
-        if not (metric_named(metric).identity.ignores_confidence and study.kind in NEW)
-        for model, one in _named([board, *beside]).items()
-        if metric in one.results.comparisons
-        for value in _backbone(one, metric, study.name, model, board.baseline)
+        if not (metric_named(metric).identity.ignores_confidence and study.kind in NEW_CLASS_KINDS)
+        for model, model_board in _boards_by_model([board, *other_boards]).items()
+        if metric in model_board.results.comparisons
+        for value in _backbone(model_board, metric, study.name, model, board.baseline)
     )
-    if not beside or not values:
+    if not other_boards or not values:
         return None
     return BackboneDisplay(values, f"{board.baseline} (baseline)", "Backbones")
 
 
-def _named(every: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
-    """Return benchmarks by the name of their networks; equal names get a number."""
+def _boards_by_model(boards: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
+    """Return benchmarks by model name; equal names are numbered."""
     models: dict[str, Leaderboard] = {}
-    for one in every:
-        own = one.results.model or "model"
-        names = (own if i == 1 else f"{own} ({i})" for i in itertools.count(1))
-        models[next(name for name in names if name not in models)] = one
+    for board in boards:
+        model_name = board.results.model or "model"
+        names = (model_name if i == 1 else f"{model_name} ({i})" for i in itertools.count(1))
+        models[next(name for name in names if name not in models)] = board
     return models
 
 
@@ -243,10 +254,14 @@ def _backbone(
 ) -> list[BackboneValue]:
     grid = board.grid(metric)
     study = next((study for study in grid.studies if study.name == name), None)
-    own = grid.column(study) if study else {}
-    if study is None or base not in own or math.isnan(own[base].number.value):
+    entries = grid.column(study) if study else {}
+    if study is None or base not in entries or math.isnan(entries[base].number.value):
         return []
-    best = grid.standing(study)
-    top, first = (own[best[0]].number.value, best[0]) if best else (doc.NAN, "")
+    best = grid.methods_with_relation(study)
+    best_value, best_method = (entries[best[0]].number.value, best[0]) if best else (doc.NAN, "")
     title = f"{grid.label.text}\u00a0{grid.label.arrow}"
-    return [BackboneValue(model, study.title, title, own[base].number.value, top, first)]
+    return [
+        BackboneValue(
+            model, study.title, title, entries[base].number.value, best_value, best_method
+        )
+    ]

@@ -1,4 +1,4 @@
-"""A benchmark as one page, several pages, the table of a paper, and files of all its tables."""
+"""Output of a benchmark: one page, several pages, tables for papers, and files of all tables."""
 
 import io
 import os
@@ -29,10 +29,10 @@ BENCHMARK: Final[Subject[BenchmarkResults]] = Subject(
 benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
 benchmark_terminal = BENCHMARK.terminal
 
-#: Columns that a page upright has room for.
-_WIDE: Final = 8
+#: Maximum number of columns of a table on an upright page.
+_MAX_COLUMNS: Final = 8
 
-#: The files, and the table of the results that each holds.
+#: Tables of the results by the name of their file.
 _TABLES: Final = {
     "values": "estimates",
     "ranks": "standings",
@@ -57,16 +57,16 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 def benchmark_markdown(
     results: BenchmarkResults, metric: str | None = None, *, intervals: bool = False
 ) -> str:
-    """Write one metric as a table: studies as columns, methods as rows grouped by training.
+    """Format one metric as a table: studies as columns, methods as rows grouped by training.
 
     Parameters
     ----------
     results : BenchmarkResults
-        What `results_of` returned.
+        The results that `results_of` returns.
     metric : str, optional
-        By default AUGRC, or else the first that was computed.
+        Metric of the table; by default AUGRC, otherwise the first computed metric.
     intervals : bool, default=False
-        Write the interval behind each value.
+        Whether each value is followed by its interval.
 
     Returns
     -------
@@ -76,9 +76,9 @@ def benchmark_markdown(
     Raises
     ------
     InputError
-        If `results` is something else.
+        If `results` has another type.
     UnknownNameError
-        If the benchmark has no such metric.
+        If the metric is not among the results.
 
     Examples
     --------
@@ -102,16 +102,16 @@ def benchmark_latex(
     intervals: bool = False,
     shades: bool = False,
 ) -> str:
-    r"""Write one metric as a table: studies as columns, methods as rows grouped by training.
+    r"""Format one metric as a table: studies as columns, methods as rows grouped by training.
 
     Parameters
     ----------
     results : BenchmarkResults
-        What `results_of` returned.
+        The results that `results_of` returns.
     metric, intervals
         As for `benchmark_markdown`.
     shades : bool, default=False
-        Color the cells by rank; needs ``\usepackage[table]{xcolor}``.
+        Whether cells are colored by rank, which requires ``\usepackage[table]{xcolor}``.
 
     Returns
     -------
@@ -121,9 +121,9 @@ def benchmark_latex(
     Raises
     ------
     InputError
-        If `results` is something else.
+        If `results` has another type.
     UnknownNameError
-        If the benchmark has no such metric.
+        If the metric is not among the results.
 
     Examples
     --------
@@ -140,10 +140,12 @@ def _latex(
 ) -> str:
     table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
     needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
-    head = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
-    if len(table.columns) > _WIDE:
-        head += "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
-    return latex.latex_blocks((table, notes), header=head)
+    header = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
+    if len(table.columns) > _MAX_COLUMNS:
+        header += (
+            "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
+        )
+    return latex.latex_blocks((table, notes), header=header)
 
 
 def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> list[Path]:
@@ -152,22 +154,22 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     Parameters
     ----------
     results : BenchmarkResults
-        What `results_of` returned.
+        The results that `results_of` returns.
     folder : path-like
-        Made when it does not exist.
+        Output folder; created if it does not exist.
 
     Returns
     -------
     list of pathlib.Path
-        ``values``, ``ranks``, ``pairs``, ``chosen``, ``thresholds``, ``calibration`` and others
-        as ``.csv`` and ``.parquet``, one row a number, fractions in double precision; the points
-        of the ``curves`` as Parquet only; tables without a row are left out. For each metric the
-        main table as ``.tex`` and ``.md``.
+        The written files: ``values``, ``ranks``, ``pairs``, ``chosen``, ``thresholds``,
+        ``calibration`` and others as ``.csv`` and ``.parquet`` with one row per number, as
+        fractions in double precision; the points of the ``curves`` as Parquet only. Empty tables
+        are omitted. The main table of each metric is also written as ``.tex`` and ``.md``.
 
     Raises
     ------
     InputError
-        If `results` is something else, or a file cannot be written.
+        If `results` has another type, or a file cannot be written.
 
     Examples
     --------
@@ -176,28 +178,28 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    content, place = table_files(results), Path(folder)
-    make_folder(place)
-    for name, held in content.items():
-        write_atomically(place / name, held)
-    return [place / name for name in content]
+    content, target = table_files(results), Path(folder)
+    make_folder(target)
+    for name, data in content.items():
+        write_atomically(target / name, data)
+    return [target / name for name in content]
 
 
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
-    """Return the content of the files of `write_tables`, by their names."""
+    """Return the contents of the files of `write_tables` by name."""
     board = Leaderboard(results)
-    known = board.results
+    results_ = board.results
     files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
-        frame = known.frame(table)
+        frame = results_.frame(table)
         if frame.height and name == "curves":
-            # Points to draw, a hundred thousand of them: as text ten times as large.
+            # A hundred thousand points would be ten times as large in a text file.
             points = io.BytesIO()
             frame.write_parquet(points)
             files[f"{name}.parquet"] = points.getvalue()
         elif frame.height:
             files |= result_files(frame, name)
-    for metric in known.comparisons:
+    for metric in results_.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
         files[f"table-{name}.tex"] = _latex(board, metric).encode()
         files[f"table-{name}.md"] = _markdown(board, metric).encode()
@@ -214,31 +216,31 @@ def benchmark_site(
     images: SampleImages | None = None,
     other_models: Sequence[BenchmarkResults] = (),
 ) -> dict[str, str]:
-    """Write a benchmark as several HTML pages: a first one for everybody, and those behind it.
+    """Create the HTML pages of a benchmark: an overview, all methods, and each study.
 
     Parameters
     ----------
     results : BenchmarkResults
-        What `abstain_bench.runs.results_of` returned.
+        The results that `abstain_bench.results.results_of` returns.
     title, source, notes, command, images, other_models
         As for `build_document`.
 
     Returns
     -------
     dict of str to str
-        The text of each page by its address: "benchmark.html" is the first, with the task and its
-        shifts, one curve and the best five methods; "pages/methods.html" has all methods by every
-        metric, "pages/study-1.html" and so on each study. They lead to each other as files of one
-        folder, and load nothing from the network.
+        The HTML text of each page by its address. "benchmark.html" is the overview with the task,
+        its shifts, one curve and the best five methods; "pages/methods.html" contains all methods
+        and metrics, "pages/study-1.html" and so on the studies. The pages link to each other with
+        relative addresses and load nothing from the network.
 
     Raises
     ------
     InputError
-        If `results` is something else.
+        If `results` has another type.
 
     See Also
     --------
-    benchmark_html : The same as one page.
+    benchmark_html : Create a single page.
 
     Examples
     --------

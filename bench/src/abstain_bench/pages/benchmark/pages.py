@@ -1,19 +1,19 @@
-"""A benchmark as several pages: the first one, the tables of all methods, and one a study."""
+"""The pages of a benchmark: first page, tables of all methods, and one page per study."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from abstain.report import document as doc
-from abstain_bench.pages.benchmark.document import benchmark_document, compared
-from abstain_bench.pages.benchmark.front import first_words, front_blocks
+from abstain_bench.pages.benchmark.document import benchmark_document, method_sections
+from abstain_bench.pages.benchmark.front import front_blocks, summary_sentences
 from abstain_bench.pages.benchmark.grids import back
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, kind_title
-from abstain_bench.pages.benchmark.studies import said_of, study_blocks
+from abstain_bench.pages.benchmark.studies import study_blocks, study_sentence
 from abstain_bench.results import BenchmarkResults
 from abstain_bench.runs.studies import Study
 
-#: The first page, and that of all methods.
+#: Addresses of the first page and of the page with all methods.
 HOME: Final = "benchmark.html"
 METHODS: Final = "pages/methods.html"
 
@@ -21,61 +21,65 @@ METHODS: Final = "pages/methods.html"
 def benchmark_pages(
     results: BenchmarkResults, origin: doc.ReportOptions
 ) -> dict[str, doc.Document]:
-    """Return the pages by their addresses, from the folder of the first."""
+    """Return the pages by their addresses, relative to the folder of the first page."""
     board = Leaderboard(results)
-    whole = benchmark_document(results, origin)
+    full_document = benchmark_document(results, origin)
     methods = replace(
-        whole,
-        title=f"{whole.title}: all methods",
-        blocks=lambda: compared(board, origin),
+        full_document,
+        title=f"{full_document.title}: all methods",
+        blocks=lambda: method_sections(board, origin),
     )
     studies = {
-        f"pages/{board.places[study.name]}.html": _of_study(board, study, whole, origin)
+        f"pages/{board.anchors[study.name]}.html": _study_page(board, study, full_document, origin)
         for study in results.headline
     }
-    return {HOME: _first(board, whole, origin), METHODS: methods, **studies}
+    return {HOME: _overview_page(board, full_document, origin), METHODS: methods, **studies}
 
 
-def _first(board: Leaderboard, whole: doc.Document, origin: doc.ReportOptions) -> doc.Document:
-    first, *others = first_words(board)
+def _overview_page(
+    board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
+) -> doc.Document:
+    first, *sentences = summary_sentences(board)
     return replace(
-        whole,
-        blocks=lambda: _front(board, whole, origin),
-        verdict=(doc.Span(first, "strong"), *others),
+        full_document,
+        blocks=lambda: _overview_blocks(board, full_document, origin),
+        verdict=(doc.Span(first, "strong"), *sentences),
         facts=(),
         findings=(),
     )
 
 
-def _of_study(
-    board: Leaderboard, study: Study, whole: doc.Document, origin: doc.ReportOptions
+def _study_page(
+    board: Leaderboard, study: Study, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
     def sections() -> Iterator[doc.Block]:
         blocks = (
             back(("glance", "The benchmark"), ("tables", "All methods")),
             *study_blocks(board, study, origin.images),
         )
-        yield doc.Section(board.places[study.name], "Values, ranks and curves", blocks)
+        yield doc.Section(board.anchors[study.name], "Values, ranks and curves", blocks)
 
-    eyebrow = f"{whole.title}: {kind_title(study.kind)}"
-    said = (said_of(board, study),)
-    return doc.Document(study.title, eyebrow, sections, verdict=said)
+    eyebrow = f"{full_document.title}: {kind_title(study.kind)}"
+    verdict = (study_sentence(board, study),)
+    return doc.Document(study.title, eyebrow, sections, verdict=verdict)
 
 
-def _front(
-    board: Leaderboard, whole: doc.Document, origin: doc.ReportOptions
+def _overview_blocks(
+    board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
 ) -> Iterator[doc.Block]:
-    """Return what one screen shows, where to read on, and what to know before trusting it."""
+    """Yield the overview, links to all pages, warnings and facts."""
     yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
-    places = tuple((board.places[s.name], s.title) for s in board.results.headline)
-    more = (
-        " by every metric, sorted by their mean ranks, with what each of them is; and each source "
-        "of failures by itself:"
+    links = tuple((board.anchors[s.name], s.title) for s in board.results.headline)
+    text = (
+        " by every metric, in the order of their mean ranks, with descriptions. Pages of the "
+        "sources of failures:"
     )
-    words = doc.Prose((doc.Span("All methods", link="#tables"), more))
-    yield doc.Section("studies", "Read on", (words, doc.Links(places)), nav_title="Read on")
-    if whole.findings:
-        known = (doc.Findings(whole.findings),)
-        yield doc.Section("warnings", "Before you trust the numbers", known, nav_title="Warnings")
-    yield doc.Section("facts", "What was run", (doc.Facts(whole.facts),), nav_title=None)
+    introduction = doc.Prose((doc.Span("All methods", link="#tables"), text))
+    yield doc.Section("studies", "More", (introduction, doc.Links(links)), nav_title="More")
+    if full_document.findings:
+        warnings = (doc.Findings(full_document.findings),)
+        yield doc.Section(
+            "warnings", "Before you trust the numbers", warnings, nav_title="Warnings"
+        )
+    yield doc.Section("facts", "Configuration", (doc.Facts(full_document.facts),), nav_title=None)
     yield doc.reproduce_section(origin.command)

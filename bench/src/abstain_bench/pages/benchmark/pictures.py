@@ -1,4 +1,4 @@
-"""The pictures that mislead most, made again from their data: small, and part of the page."""
+"""Example images of confident failures and unconfident successes, created from the data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Final
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Thumbnail, Thumbnails
 from abstain.report.images import MAX_TOTAL_BYTES, SampleImages, to_data_url
-from abstain_bench.pages.benchmark.leaderboard import NEW, Leaderboard
+from abstain_bench.pages.benchmark.leaderboard import NEW_CLASS_KINDS, Leaderboard
 from abstain_bench.results import BenchmarkResults, Extreme
 from abstain_bench.runs.studies import Study
 
-#: Pictures of a kind that a study shows of a method.
-_SHOWN: Final = 6
+#: Maximum number of images of each kind for a method in a study.
+_MAX_IMAGES: Final = 6
 
 _KINDS: Final = {
     "overconfident": "most confident failures",
@@ -23,32 +23,32 @@ _KINDS: Final = {
 def benchmark_pictures(
     results: BenchmarkResults, task: str = "", folder: str | Path | None = None
 ) -> SampleImages:
-    """Make the most confident failures and least confident successes again.
+    """Create the images of the most confident failures and least confident successes.
 
     Parameters
     ----------
     results : BenchmarkResults
-        Its `extremes` say which pictures are wanted: of each study those of its leader and of the
-        baseline.
+        Results whose `extremes` list the images: for each study, those of its best method and of
+        the baseline.
     task : str, optional
-        In `abstain_bench.runs.tasks.TASKS`; by default that of the runs.
+        A name in `abstain_bench.runs.tasks.TASKS`; by default the task of the runs.
     folder : str or Path, optional
-        Where the files of the task are, for a task that needs some; by default where they were.
+        Folder of the data set for tasks that need one; by default the folder of the run.
 
     Returns
     -------
-    Pictures
-        As the networks saw them, varied and corrupted alike; without torch or the files none,
-        and the reason.
+    SampleImages
+        The images as the networks received them, including variations and corruptions. Without
+        torch or the data, there are no images, and `reason` explains it.
 
     Raises
     ------
     InputError
-        If `results` is something else.
+        If `results` has another type.
 
     Notes
     -----
-    Each exposure that a picture comes from is made once, so this takes seconds.
+    Each test set with a required image is created once, which takes seconds.
 
     Examples
     --------
@@ -57,46 +57,55 @@ def benchmark_pictures(
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    wanted: dict[str, set[int]] = {}
-    for one in shown_extremes(Leaderboard(results)):
-        wanted.setdefault(one.exposure, set()).add(one.row)
-    if not wanted:
+    required_rows: dict[str, set[int]] = {}
+    for extreme in displayed_extremes(Leaderboard(results)):
+        required_rows.setdefault(extreme.exposure, set()).add(extreme.row)
+    if not required_rows:
         return SampleImages()
     try:
-        place = str(folder or results.asked("folder"))
-        return _made(wanted, (task or results.task, place), results)
+        data_folder = str(folder or results.asked("folder"))
+        return _create_images(required_rows, (task or results.task, data_folder), results)
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
         return SampleImages(reason=f"{missing} is not installed (pip install {missing})")
     except ImportError as error:
-        # It is there and broken.
+        # The package is installed, but cannot be imported.
         return SampleImages(reason=str(error))
     except AbstainError as error:
         return SampleImages(reason=f"the data of the task cannot be read: {error}")
 
 
-def pictured(study: Study) -> tuple[str, int]:
-    """Return the exposure and the row of the picture that stands for a study."""
-    # That of new classes comes last; of severities the one in the middle.
-    new = study.kind in NEW
-    return study.exposures[-1 if new else len(study.exposures) // 2], 0
+def example_image(study: Study) -> tuple[str, int]:
+    """Return the exposure and the row of the example image of a study."""
+    # New classes are the last exposure; of several severities, the middle one is used.
+    is_new_class = study.kind in NEW_CLASS_KINDS
+    return study.exposures[-1 if is_new_class else len(study.exposures) // 2], 0
 
 
-def shown_extremes(board: Leaderboard) -> list[Extreme]:
-    """Return the extremes of a page: of each study those of its leader and of the baseline."""
-    return [one for study in board.results.headline for one in _of_study(board, study)]
+def displayed_extremes(board: Leaderboard) -> list[Extreme]:
+    """Return the displayed extremes: those of the best method and the baseline of each study."""
+    return [
+        extreme for study in board.results.headline for extreme in _study_extremes(board, study)
+    ]
 
 
-def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
-    own = [one for one in board.results.extremes if one.study == study.name]
-    known = {one.method for one in own}
-    order = [name for name in board.leaders(study, most=1) if name in known]
-    names = order or [one.method for one in own[:1]]
-    return [one for name in names for one in own if one.method == name and one.rank <= _SHOWN]
+def _study_extremes(board: Leaderboard, study: Study) -> list[Extreme]:
+    extremes = [extreme for extreme in board.results.extremes if extreme.study == study.name]
+    methods = {extreme.method for extreme in extremes}
+    order = [name for name in board.leaders(study, max_methods=1) if name in methods]
+    names = order or [extreme.method for extreme in extremes[:1]]
+    return [
+        extreme
+        for name in names
+        for extreme in extremes
+        if extreme.method == name and extreme.rank <= _MAX_IMAGES
+    ]
 
 
-def _made(
-    wanted: Mapping[str, Iterable[int]], where: tuple[str, str], results: BenchmarkResults
+def _create_images(
+    required_rows: Mapping[str, Iterable[int]],
+    task_and_folder: tuple[str, str],
+    results: BenchmarkResults,
 ) -> SampleImages:
     from PIL import Image
 
@@ -104,66 +113,75 @@ def _made(
     from abstain_bench.runs.loaded_task import load_task
     from abstain_bench.runs.tasks import Sizes
 
-    # The rows are of what was taken of the files, changed as it was.
+    # Rows refer to the subset and the variation of the images that the run used.
     data, variation = (results.asked(name) or None for name in ("data", "variation"))
-    own = load_task(*where, None if data is None else Sizes(**data), variation)
-    known = {exposure.key: exposure for exposure in own.task_images.exposures}
+    task = load_task(*task_and_folder, None if data is None else Sizes(**data), variation)
+    exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
     sources: dict[tuple[str, int], str] = {}
-    absent = [key for key in wanted if key not in known]
-    rows_of = {key: set(rows) for key, rows in wanted.items()}
-    for key, row in map(pictured, results.headline):
-        if key in known:
+    absent = [key for key in required_rows if key not in exposures]
+    rows_of = {key: set(rows) for key, rows in required_rows.items()}
+    for key, row in map(example_image, results.headline):
+        if key in exposures:
             rows_of.setdefault(key, set()).add(row)
     for key, rows in rows_of.items():
         if key in absent:
             continue
-        seen = own.exposure_images(known[key]).images
+        images = task.exposure_images(exposures[key]).images
         for row in sorted(rows):
-            if row < len(seen) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
-                levels = to_gray_levels(seen[row], own.preprocessing.mean, own.preprocessing.std)
+            if row < len(images) and sum(map(len, sources.values())) < MAX_TOTAL_BYTES:
+                levels = to_gray_levels(
+                    images[row], task.preprocessing.mean, task.preprocessing.std
+                )
                 sources[key, row] = to_data_url(Image.fromarray(levels))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return SampleImages(sources, reason)
 
 
-def shots_of(board: Leaderboard, study: Study, pictures: SampleImages | None) -> Iterator[Block]:
-    """Return the pictures that the leader of a study and the baseline are most wrong about."""
-    own = _of_study(board, study)
-    if not own:
+def example_image_blocks(
+    board: Leaderboard, study: Study, images: SampleImages | None
+) -> Iterator[Block]:
+    """Yield the example images of the best method of a study and of the baseline."""
+    extremes = _study_extremes(board, study)
+    if not extremes:
         return
-    made = pictures or SampleImages(reason="they were not asked for")
-    about = (
-        "The share is of the samples of the study that the method is less sure of: high for a "
-        "failure and low for a success misleads."
+    available = images or SampleImages(reason="they were not requested")
+    explanation = (
+        "The percentage is the share of samples of the study with a lower confidence: it should be "
+        "low for failures and high for successes."
     )
-    if not any((one.exposure, one.row) in made.sources for one in own):
-        why = made.reason or "none could be made"
-        about += f" The pictures themselves are not shown: {why.rstrip('.')}."
-    yield Prose(about, "about")
-    for method in dict.fromkeys(one.method for one in own):
-        for kind, said in _KINDS.items():
-            found = [one for one in own if (one.method, one.kind) == (method, kind)]
-            if found:
-                title = f"“{method}”, seed {found[0].seed}: {said}"
-                yield Thumbnails(title, tuple(_shot(board.results, one, made) for one in found))
+    if not any((extreme.exposure, extreme.row) in available.sources for extreme in extremes):
+        reason = available.reason or "they could not be created"
+        explanation += f" Images are not available: {reason.rstrip('.')}."
+    yield Prose(explanation, "about")
+    for method in dict.fromkeys(extreme.method for extreme in extremes):
+        for kind, kind_text in _KINDS.items():
+            matching = [
+                extreme for extreme in extremes if (extreme.method, extreme.kind) == (method, kind)
+            ]
+            if matching:
+                title = f"“{method}”, seed {matching[0].seed}: {kind_text}"
+                yield Thumbnails(
+                    title,
+                    tuple(_thumbnail(board.results, extreme, available) for extreme in matching),
+                )
 
 
-def _shot(results: BenchmarkResults, one: Extreme, made: SampleImages) -> Thumbnail:
+def _thumbnail(results: BenchmarkResults, extreme: Extreme, images: SampleImages) -> Thumbnail:
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
-    label, taken = _class(one.label, classes), _class(one.prediction, classes)
-    share = f"{100 * one.quantile:.1f} %"
-    said = f"taken for {taken}" if one.label != one.prediction else "recognized"
+    label, predicted = _class_text(extreme.label, classes), _class_text(extreme.prediction, classes)
+    share = f"{100 * extreme.quantile:.1f}%"
+    outcome = f"predicted as {predicted}" if extreme.label != extreme.prediction else "correct"
     return Thumbnail(
-        made.sources.get((one.exposure, one.row), ""),
-        f"A picture of {label}, {said}; the method is less sure of {share} of the samples",
+        images.sources.get((extreme.exposure, extreme.row), ""),
+        f"An image of {label}, {outcome}; {share} of the samples have a lower confidence",
         label,
-        said,
-        f"{share} less sure; {one.exposure}, picture {one.row}",
+        outcome,
+        f"{share} lower; {extreme.exposure}, image {extreme.row}",
     )
 
 
-def _class(index: int, classes: Sequence[str]) -> str:
+def _class_text(index: int, classes: Sequence[str]) -> str:
     if index < 0:
         return "a new class"
     return f"“{classes[index]}”" if index < len(classes) else f"class {index}"

@@ -1,4 +1,4 @@
-"""The numbers of a benchmark beside those that papers print for the same task."""
+"""Comparison of a benchmark with the published numbers for the same task."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,48 +11,53 @@ from abstain_bench.pages.benchmark.grids import TOP, back, wide_table
 from abstain_bench.results import BenchmarkResults, PublishedNumber
 
 _LEAD: Final = (
-    "What the papers print for the methods, studies and metrics of both. Ratio: here over "
-    "published. Ranks are among the methods of both, 1 is best, and equal numbers share the best "
-    "rank. Tau: Kendall's, 1 where the order of the methods is the same, 0 where it has nothing "
-    "to do with it, -1 where it is the reverse. The findings above say what differs."
+    "Published numbers for the common methods, studies and metrics. Ratio: this run divided by "
+    "published. Ranks refer to the common methods; 1 is best, and equal numbers share the best "
+    "rank. Tau: Kendall's tau of the two orders, 1 for equal and −1 for reversed orders. The "
+    "findings above list the differences between the experiments."
 )
 
-#: Rows of the numbers on a terminal.
-_MOST: Final = 12
+#: Maximum number of rows of the numbers in a terminal.
+_MAX_ROWS: Final = 12
 
 
 def published_section(results: BenchmarkResults) -> Iterator[doc.Section]:
-    """Return the published numbers beside these; nothing where there are none."""
+    """Yield the section with the published numbers, if there are any."""
     if not results.published:
         return
-    first, *others = numbers_tables(results)
-    folds = [doc.Collapsible(table.title, (table,)) for table in others]
-    shown = doc.Section("published-first", first.title, (first,), level=3)
+    first, *other_tables = numbers_tables(results)
+    collapsed = [doc.Collapsible(table.title, (table,)) for table in other_tables]
+    first_section = doc.Section("published-first", first.title, (first,), level=3)
     orders = [orders_table(results)] if results.published_orders else []
-    blocks = (doc.Prose(_LEAD, "lead"), *orders, shown, *folds, back(TOP))
-    yield doc.Section("published", "Beside the published numbers", blocks, nav_title="Published")
+    blocks = (doc.Prose(_LEAD, "lead"), *orders, first_section, *collapsed, back(TOP))
+    yield doc.Section(
+        "published", "Comparison with published numbers", blocks, nav_title="Published"
+    )
 
 
 def published_summary(results: BenchmarkResults) -> Iterator[doc.Block]:
-    """Return the orders, and some numbers of the first metric."""
+    """Yield the comparison of orders and some numbers of the first metric, for a terminal."""
     if results.published_orders:
         yield orders_table(results)
     if results.published:
         first = numbers_tables(results)[0]
         rows = first.rows
-        yield replace(first, groups=doc.single_group(rows[:_MOST]))
-        if (n_more := len(rows) - _MOST) > 0:
+        yield replace(first, groups=doc.single_group(rows[:_MAX_ROWS]))
+        if (n_more := len(rows) - _MAX_ROWS) > 0:
             yield doc.SeeAlso(f"{format_count(n_more)} more ", "in the report", "in the report")
 
 
 def orders_table(results: BenchmarkResults) -> doc.Table:
-    """Return one row a metric and study: how alike both rank, and what is best."""
+    """Return Kendall's tau and the best methods for each metric and study."""
     titles = _titles(results)
     columns = (
         doc.Column("Metric", "name", blank_repeats=True),
         doc.Column("Study", "name"),
         *map(doc.number_column, ("Methods", "Tau")),
-        *(doc.Column(head, "name", is_droppable=True) for head in ("Best here", "Best published")),
+        *(
+            doc.Column(head, "name", is_droppable=True)
+            for head in ("Best in this run", "Best published")
+        ),
         doc.Column("Published in", is_droppable=True),
     )
     rows = [
@@ -61,33 +66,33 @@ def orders_table(results: BenchmarkResults) -> doc.Table:
             titles.get(order.study, order.study),
             doc.Number(order.methods, number_format="count"),
             doc.Number(order.tau, number_format="two_decimals"),
-            _listed(order.best),
-            _listed(order.published_best),
+            _join(order.best),
+            _join(order.published_best),
             order.source,
         )
         for order in results.published_orders
     ]
-    return wide_table("The order of the methods here and in print", columns, rows)
+    return wide_table("Order of the methods: this run and published", columns, rows)
 
 
 def numbers_tables(results: BenchmarkResults) -> list[doc.Table]:
-    """Return a table a metric, one row a study and method."""
+    """Return one table per metric with a row for each study and method."""
     titles = _titles(results)
-    by = itertools.groupby(results.published, key=lambda number: number.metric)
-    return [_numbers(metric, tuple(own), titles) for metric, own in by]
+    by_metric = itertools.groupby(results.published, key=lambda number: number.metric)
+    return [_numbers_table(metric, tuple(numbers), titles) for metric, numbers in by_metric]
 
 
-def _numbers(
+def _numbers_table(
     metric: str, numbers: Sequence[PublishedNumber], titles: Mapping[str, str]
 ) -> doc.Table:
     scale = 1000 if is_printed_x1000(metric) else 1
-    known = find_metric(metric)
-    lower = known is None or known.lower_is_better
+    known_metric = find_metric(metric)
+    lower = known_metric is None or known_metric.lower_is_better
     label = doc.Label(short_title(metric), "lower" if lower else "higher", scale)
     columns = (
         doc.Column("Study", "name", blank_repeats=True),
         doc.Column("Method", "name"),
-        *map(doc.number_column, ("Here", "Published", "Ratio", "Rank", "Published rank")),
+        *map(doc.number_column, ("This run", "Published", "Ratio", "Rank", "Published rank")),
     )
     rows = [
         (
@@ -101,15 +106,15 @@ def _numbers(
         )
         for number in numbers
     ]
-    title = f"{label.text}{label.unit}\u00a0{label.arrow}: here and published"
+    title = f"{label.text}{label.unit}\u00a0{label.arrow}: this run and published"
     source = " and ".join(dict.fromkeys(number.source for number in numbers))
-    about = f"{title} ({source}). Ranks among the methods of both."
-    return wide_table(title, columns, rows, about)
+    caption = f"{title} ({source}). Ranks among the common methods."
+    return wide_table(title, columns, rows, caption)
 
 
 def _titles(results: BenchmarkResults) -> dict[str, str]:
     return {study.name: study.title for study in results.studies}
 
 
-def _listed(methods: Iterable[str]) -> str:
+def _join(methods: Iterable[str]) -> str:
     return ", ".join(methods)

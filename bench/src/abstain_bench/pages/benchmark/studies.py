@@ -1,4 +1,4 @@
-"""One study of a benchmark: its values, which differ by more than chance, thresholds, pictures."""
+"""A study of a benchmark: values, significant differences, thresholds, example images."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,153 +18,166 @@ from abstain.report.images import SampleImages
 from abstain.report.subjects.rule.sentences import format_verdict
 from abstain_bench.pages.benchmark.grids import TOP, back, figure, method_link, wide_table
 from abstain_bench.pages.benchmark.leaderboard import (
-    NEW,
+    NEW_CLASS_KINDS,
     Leaderboard,
-    at,
     kind_title,
-    over_seeds,
+    seeds_note,
+    study_split,
 )
-from abstain_bench.pages.benchmark.pictures import shots_of
+from abstain_bench.pages.benchmark.pictures import example_image_blocks
 from abstain_bench.results import MethodFacts, ThresholdRow
 from abstain_bench.runs.studies import ERROR_RULES, Study
 
-_CURVES: Final = (
-    "The share of failures among the accepted, as more and more is accepted; lower is better. The "
-    "best four methods and the baseline"
+_CURVES_TEXT: Final = (
+    "Share of failures among the accepted samples against coverage; lower is better. The best four "
+    "methods and the baseline"
 )
 
-_LINES_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones stay."
+_LINES_TEXT: Final = (
+    "Solid orange lines: worse rank. Dashed blue lines: better rank. Thin lines: no change."
+)
 
 
-def said_of(board: Leaderboard, study: Study) -> str:
-    """Say what counts in a study, and how many samples it has."""
-    counted = "" if study.kind not in NEW else ERROR_RULES[study.errors]
+def study_sentence(board: Leaderboard, study: Study) -> str:
+    """Describe which samples are failures in a study, and the numbers of samples."""
+    failure_definition = "" if study.kind not in NEW_CLASS_KINDS else ERROR_RULES[study.errors]
     missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
-    reasons = [f"{short_title(metric)} is undefined here: {why}" for (metric, _), why in missing]
-    # Both numbers differ with what a method leaves out.
-    found = [
+    reasons = [
+        f"{short_title(metric)} is undefined here: {reason}" for (metric, _), reason in missing
+    ]
+    # Both numbers depend on the samples that a method excludes.
+    estimates = [
         e
         for metric in list(board.results.comparisons)[:1]
-        for e in board.found(metric, study).estimates
+        for e in board.metric_result(metric, study).estimates
     ]
-    samples, failures = _between([e.n for e in found]), _between([e.failures for e in found])
-    sizes = f"{samples} samples, of which {failures} are failures of a network" if found else ""
-    parts = [sizes, capitalize_first(counted), *reasons]
+    samples, failures = (
+        _format_range([e.n for e in estimates]),
+        _format_range([e.failures for e in estimates]),
+    )
+    sizes = f"{samples} samples with {failures} failures of a network" if estimates else ""
+    parts = [sizes, capitalize_first(failure_definition), *reasons]
     return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
 
-def _between(values: Sequence[int]) -> str:
+def _format_range(values: Sequence[int]) -> str:
     low, high = min(values, default=0), max(values, default=0)
     return format_count(low) if low == high else f"{format_count(low)} to {format_count(high)}"
 
 
 def study_table(board: Leaderboard, study: Study) -> doc.Table:
-    """Return every method of a study by every metric, with intervals and ranks."""
-    grids = [board.grid(metric).only([study]) for metric in board.results.comparisons]
-    known = [(grid, grid.column(study)) for grid in grids if grid.methods]
+    """Return the values and ranks of all methods of a study, with intervals."""
+    grids = [board.grid(metric).select([study]) for metric in board.results.comparisons]
+    columns_by_grid = [(grid, grid.column(study)) for grid in grids if grid.methods]
     columns = [doc.METHOD_COLUMN]
-    for grid, _ in known:
+    for grid, _ in columns_by_grid:
         columns += [doc.number_column(grid.label), doc.number_column("Rank")]
 
     def cells(method: MethodFacts) -> Iterator[doc.Cell]:
         yield method_link(board, method)
-        for _, own in known:
-            entry = own.get(method.name)
+        for _, entries in columns_by_grid:
+            entry = entries.get(method.name)
             yield from (
                 (entry.number, doc.Number(entry.rank, number_format="rank"))
                 if entry
                 else (None, None)
             )
 
-    methods = dict.fromkeys(method for grid, _ in known for method in grid.methods)
+    methods = dict.fromkeys(method for grid, _ in columns_by_grid for method in grid.methods)
     title = f"Values and ranks, {study.title}"
     caption = (
-        f"{title}; below each value its {format_percent(board.results.level)} interval. Arrows "
-        "point to where better is; what is not times 1000 is a fraction. †: cannot be told from "
-        "the best."
+        f"{title}, with {format_percent(board.results.level)} intervals below the values. Arrows: "
+        "direction of better values. Values are fractions unless multiplied by 1000. †: not "
+        "significantly different from the best."
     )
     return wide_table(title, columns, (tuple(cells(method)) for method in methods), caption)
 
 
-def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
-    """Return which method is found better than which, for each metric that ranks."""
+def _significance_maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
+    """Return the significance map of each ranking metric."""
     for metric in board.metrics:
         comparison = board.results.comparisons[metric]
-        square = SignificanceMapDisplay.from_comparison(comparison, metric, data=at(study))
-        if square.pairs:
-            about = (
-                "Blue: the method of the row is found better than that of the column at "
-                f"{format_percent(round(1 - square.level, 10))} "
-                f"({square.pairs[0].test_description}). "
-                "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
-                "of the columns are those of the rows, in the order of the ranks."
+        display = SignificanceMapDisplay.from_comparison(
+            comparison, metric, data=study_split(study)
+        )
+        if display.pairs:
+            explanation = (
+                "Blue: the method of the row is significantly better than that of the column at "
+                f"{format_percent(round(1 - display.level, 10))} "
+                f"({display.pairs[0].test_description}). "
+                "Gray: not significantly different. Empty: significantly worse, or not compared. "
+                "The columns have the numbers of the rows, in the order of the ranks."
             )
-            title = f"Which differences by {short_title(metric)} are more than chance"
-            own = f"{title}, {study.title}"
-            table = replace(map_of(square), title=own, caption=f"Pairs by {short_title(metric)}")
+            title = f"Significant differences by {short_title(metric)}"
+            table_title = f"{title}, {study.title}"
+            table = replace(
+                map_table(display), title=table_title, caption=f"Pairs by {short_title(metric)}"
+            )
             yield doc.Collapsible(
                 title,
-                (doc.Prose(about, "about"), table),
+                (doc.Prose(explanation, "about"), table),
                 is_open=metric == board.metrics[0],
                 role="interactive",
             )
 
 
-def map_of(square: SignificanceMapDisplay) -> doc.Table:
+def map_table(display: SignificanceMapDisplay) -> doc.Table:
     """Return the pairs of a significance map as a table of colored cells.
 
-    A drawing of 31 x 31 cells for each study makes a page too heavy to open.
+    A figure of 31 x 31 cells for each study would make the page too large.
     """
-    better = {(p.better, p.second if p.better == p.first else p.first) for p in square.pairs}
-    tested = {frozenset((p.first, p.second)) for p in square.pairs}
+    better = {(p.better, p.second if p.better == p.first else p.first) for p in display.pairs}
+    tested = {frozenset((p.first, p.second)) for p in display.pairs}
 
     def cell(row: str, column: str) -> doc.Cell:
         if (row, column) in better:
             return doc.Span("+", "better")
-        alike = frozenset((row, column)) in tested and (column, row) not in better
-        return doc.Span("=", "equal") if alike else ""
+        is_similar = frozenset((row, column)) in tested and (column, row) not in better
+        return doc.Span("=", "equal") if is_similar else ""
 
-    numbered = list(enumerate(square.methods, 1))
-    heads = (doc.Column(doc.Label(str(i), tooltip=name), is_sortable=False) for i, name in numbered)
+    numbered = list(enumerate(display.methods, 1))
+    headers = (
+        doc.Column(doc.Label(str(i), tooltip=name), is_sortable=False) for i, name in numbered
+    )
     rows = (
-        ((doc.Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in square.methods))
+        ((doc.Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in display.methods))
         for i, row in numbered
     )
     return doc.Table(
-        (doc.Column("Better than", "name"), *heads), doc.single_group(rows), layout="map"
+        (doc.Column("Better than", "name"), *headers), doc.single_group(rows), layout="map"
     )
 
 
 def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
-    """Return what the thresholds set on validation data achieve in a study."""
+    """Return the results of the thresholds from validation data in a study."""
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
     risk, delta = format_percent(rows[0].risk), format_percent(rows[0].delta)
-    asked = f"asked for: at most {risk} failures among the accepted, but for a chance of {delta}"
+    target = f"target: at most {risk} failures among the accepted, with probability 1 − {delta}"
     if study.errors == "removed":
-        asked += "; a threshold meets all pictures, so here wrong answers about known classes count"
-    title = f"What a threshold set on validation data achieves, {study.title}"
-    caption = f"{title}; {asked}. Fractions{over_seeds(rows)}."
+        target += "; a threshold is applied to all images, so errors on known classes count"
+    title = f"Results of thresholds from validation data, {study.title}"
+    caption = f"{title}; {target}. Fractions{seeds_note(rows)}."
     if any(row.verdict == "unattainable" for row in rows):
-        caption += " “No threshold”: none could promise that on validation data."
+        caption += " “No threshold”: the validation data cannot support the target."
     columns = (
         doc.METHOD_COLUMN,
-        *map(doc.number_column, ("Failures among the accepted", "Above the target", "Coverage")),
+        *map(doc.number_column, ("Failures among accepted", "Excess over target", "Coverage")),
         doc.Column("Verdict"),
     )
     links = {method.name: method_link(board, method) for method in board.results.methods}
     body = (
         (
             links[row.method],
-            _known(
+            _empty_if_nan(
                 doc.Number(
                     row.selective_risk,
                     *(row.row()[f"selective_risk_{end}"] for end in ("low", "high")),
                 )
             ),
-            _known(doc.Number(row.excess, number_format="signed")),
-            _known(doc.Number(row.coverage)),
+            _empty_if_nan(doc.Number(row.excess, number_format="signed")),
+            _empty_if_nan(doc.Number(row.coverage)),
             _verdict(row),
         )
         for row in rows
@@ -173,8 +186,8 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     return wide_table(title, columns, body, caption)
 
 
-def _known(number: doc.Number) -> doc.Number | None:
-    """Leave a cell empty where nothing was accepted."""
+def _empty_if_nan(number: doc.Number) -> doc.Number | None:
+    """Return None, an empty cell, if no sample was accepted."""
     return None if math.isnan(number.value) else number
 
 
@@ -182,68 +195,74 @@ def _verdict(row: ThresholdRow) -> str:
     if row.verdict != "differs":
         return format_verdict(row.verdict)
     n_seeds, holds, broken = len(row.checks), row.count("holds"), row.count("broken")
-    rest = "" if holds + broken == n_seeds else "; the others cannot tell"
-    return f"of {n_seeds} seeds, holds with {holds}, is broken with {broken}{rest}"
+    undecided = "" if holds + broken == n_seeds else f"; undecided for {n_seeds - holds - broken}"
+    return f"of {n_seeds} seeds, holds for {holds}, broken for {broken}{undecided}"
 
 
-def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:
-    """Return risk against coverage of the leaders, the baseline, and a random order."""
-    own = {name: board.results.curves.get((study.name, name)) for name in board.leaders(study)}
+def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
+    """Return the risk-coverage curves of the best methods, the baseline and a random order."""
+    curves = {name: board.results.curves.get((study.name, name)) for name in board.leaders(study)}
     series = tuple(
         Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
-        for name, curve in own.items()
+        for name, curve in curves.items()
         if curve is not None and len(curve.coverage)
     )
     if not series:
         return None
-    # In a random order the selective risk is that of full coverage everywhere.
-    full = next((s for s in series if s.name == board.baseline), series[0])
+    # The selective risk of a random order is the risk at full coverage.
+    random_order = next((s for s in series if s.name == board.baseline), series[0])
     return SeriesDisplay(
         series,
         f"Risk and coverage, {study.title}",
         "Coverage (share accepted)",
         "Selective risk",
         log_x=False,
-        level={"": full.y[-1]},
-        level_name=f"random order ({full.name})",
-        order=board.drawn,
+        level={"": random_order.y[-1]},
+        level_name=f"random order ({random_order.name})",
+        order=board.plotted_methods,
     )
 
 
-def change_of(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
-    """Return how the ranking changes from AURC to AUGRC; over all studies without one."""
+def ranking_change(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
+    """Return the change of ranks from AURC to AUGRC in a study, or over all studies."""
     if len(board.metrics) != 2:
         return None
     second, first = board.metrics
-    before, after = board.ranks(first, study), board.ranks(second, study)
-    both = {name: (rank, after[name]) for name, rank in before.items() if name in after}
-    if len(both) < 2:
+    first_ranks, second_ranks = board.ranks(first, study), board.ranks(second, study)
+    rank_pairs = {
+        name: (rank, second_ranks[name])
+        for name, rank in first_ranks.items()
+        if name in second_ranks
+    }
+    if len(rank_pairs) < 2:
         return None
-    return RankingChangeDisplay(first, second, both, at(study) if study else None, None)
+    return RankingChangeDisplay(
+        first, second, rank_pairs, study_split(study) if study else None, None
+    )
 
 
 def change_figure(
     board: Leaderboard, study: Study | None, key: str, about: str = ""
 ) -> list[doc.Figure]:
-    """Return the figure of how the ranking changes from AURC to AUGRC."""
-    title = "From AURC to AUGRC: how the ranking changes"
-    return figure(change_of(board, study), key, title, f"{about}{_LINES_SAID}")
+    """Return the figure of the change of ranks from AURC to AUGRC."""
+    title = "Change of ranks from AURC to AUGRC"
+    return figure(ranking_change(board, study), key, title, f"{about}{_LINES_TEXT}")
 
 
-def studies_section(board: Leaderboard, pictures: SampleImages | None) -> doc.Section:
-    """Return every study of the main tables, one after another."""
+def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Section:
+    """Return the section with all studies of the main tables."""
     lead = (
-        f"Values with {format_percent(board.results.level)} intervals and ranks, curves of the "
-        "leaders and the baseline, which differences are more than chance, what a threshold chosen "
-        "on validation data achieves, and the pictures that mislead most."
+        f"Values with {format_percent(board.results.level)} intervals and ranks, risk-coverage "
+        "curves of the best methods and the baseline, significant differences, results of "
+        "thresholds from validation data, and example images."
     )
     studies = board.results.headline
-    places = tuple((board.places[study.name], study.title) for study in studies)
-    parts = (
+    links = tuple((board.anchors[study.name], study.title) for study in studies)
+    sections = (
         doc.Section(
-            board.places[study.name],
+            board.anchors[study.name],
             study.title,
-            tuple(_about(board, study, pictures)),
+            tuple(_study_section_blocks(board, study, images)),
             level=3,
             subtitle=kind_title(study.kind),
             style="part",
@@ -252,39 +271,41 @@ def studies_section(board: Leaderboard, pictures: SampleImages | None) -> doc.Se
     )
     return doc.Section(
         "studies",
-        "Study by study",
-        (doc.Prose(lead, "lead"), doc.Links(places), *parts),
+        "Results by study",
+        (doc.Prose(lead, "lead"), doc.Links(links), *sections),
         nav_title="Studies",
     )
 
 
-def _about(board: Leaderboard, study: Study, pictures: SampleImages | None) -> Iterator[doc.Block]:
-    yield doc.Prose(said_of(board, study), "about")
-    yield from study_blocks(board, study, pictures, level=4)
+def _study_section_blocks(
+    board: Leaderboard, study: Study, images: SampleImages | None
+) -> Iterator[doc.Block]:
+    yield doc.Prose(study_sentence(board, study), "about")
+    yield from study_blocks(board, study, images, level=4)
 
 
 def study_blocks(
-    board: Leaderboard, study: Study, pictures: SampleImages | None, *, level: int = 3
+    board: Leaderboard, study: Study, images: SampleImages | None, *, level: int = 3
 ) -> Iterator[doc.Block]:
-    """Return curves, values, differences, thresholds and pictures of one study.
+    """Return curves, values, differences, thresholds and example images of a study.
 
-    `level` is that of the heads in it.
+    `level` is the level of its headings.
     """
-    place = board.places[study.name]
-    lines = f"{_CURVES} “{board.baseline}”, of the first seed."
+    anchor = board.anchors[study.name]
+    lines = f"{_CURVES_TEXT} “{board.baseline}”, of the first seed."
     figures = (
-        *figure(curves_of(board, study), f"{place}-curves", "Risk and coverage", lines),
-        *change_figure(board, study, f"{place}-change"),
+        *figure(curve_display(board, study), f"{anchor}-curves", "Risk and coverage", lines),
+        *change_figure(board, study, f"{anchor}-change"),
     )
     yield doc.Box(figures, "pair") if len(figures) > 1 else doc.Box(figures)
     yield study_table(board, study)
-    yield from _maps(board, study)
+    yield from _significance_maps(board, study)
     thresholds = threshold_table(board, study)
     if thresholds:
         yield doc.Collapsible(thresholds.title, (thresholds,))
-    shots = tuple(shots_of(board, study, pictures))
-    if shots:
+    example_images = tuple(example_image_blocks(board, study, images))
+    if example_images:
         yield doc.Section(
-            f"{place}-shots", "Pictures that mislead most", shots, level=level, role="interactive"
+            f"{anchor}-shots", "Example images", example_images, level=level, role="interactive"
         )
     yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)

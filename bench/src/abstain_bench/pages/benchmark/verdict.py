@@ -1,4 +1,4 @@
-"""What a benchmark found, in plain sentences: who leads where, and where a baseline is enough."""
+"""The conclusions of a benchmark: best methods, and results of the baseline."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from abstain_bench.data.exposures import KINDS
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard
 from abstain_bench.runs.studies import Study
 
-#: How a kind of study is said in a sentence.
-_ON: Final = {
+#: Phrases for the kinds of studies.
+_PHRASES: Final = {
     "iid": "on i.i.d. data",
     "corruption": "under corruption",
     "sub-class": "under sub-class shift",
@@ -22,118 +22,132 @@ _ON: Final = {
 
 
 def verdict_of(board: Leaderboard) -> tuple[str, ...]:
-    """Say who leads on which source of failures, and where the baseline is not beaten."""
+    """Describe the best methods for each source of failures and the results of the baseline."""
     if not board.metrics:
         return ("No metric was computed.",)
     grid = board.grid(board.metrics[0])
     if len(grid.methods) < 2:
-        return (f"Only {len(grid.methods)} method was compared, so nothing leads.",)
-    return (*_overall(board), leads_of(grid), *baseline_of(grid, board.baseline))
+        return (f"Only {len(grid.methods)} method was evaluated, so there is no comparison.",)
+    return (
+        *_mean_rank_sentence(board),
+        best_methods_sentence(grid),
+        *baseline_sentences(grid, board.baseline),
+    )
 
 
-def leads_of(grid: Grid) -> str:
-    """Say for each kind of study who is best."""
+def best_methods_sentence(grid: Grid) -> str:
+    """Describe the best methods for each kind of study."""
     kinds = dict.fromkeys(study.kind for study in grid.studies)
-    clauses = [clause for kind in kinds if (clause := _of_kind(grid, kind))]
+    clauses = [clause for kind in kinds if (clause := _best_methods_of_kind(grid, kind))]
     if not clauses:
-        return f"No method leads: {grid.label.text} tells none from another."
+        return f"No method is best: {grid.label.text} is equal for all methods."
     return f"By {grid.label.text}, {'; '.join(clauses)}."
 
 
-def _of_kind(grid: Grid, kind: str) -> str:
+def _best_methods_of_kind(grid: Grid, kind: str) -> str:
     studies = [study for study in grid.studies if study.kind == kind]
-    on = _ON.get(kind, f"on {KINDS.get(kind, kind)}")
-    wins = Counter(name for study in studies for name in grid.standing(study))
+    phrase = _PHRASES.get(kind, f"on {KINDS.get(kind, kind)}")
+    wins = Counter(name for study in studies for name in grid.methods_with_relation(study))
     if not wins:
         return ""
-    most = max(wins.values())
-    names = [name for name, count in wins.items() if count == most]
-    lead = f"{on} {join_quoted(names)} {'leads' if len(names) == 1 else 'lead'}"
+    max_wins = max(wins.values())
+    names = [name for name, count in wins.items() if count == max_wins]
+    clause = f"{phrase} {join_quoted(names)} {'is' if len(names) == 1 else 'are'} best"
     if len(studies) == 1:
-        return f"{lead}{_alike(grid, studies[0])}"
+        return f"{clause}{_significance_in_study(grid, studies[0])}"
     each = " each" if len(names) > 1 else ""
-    return f"{lead} in {most} of {len(studies)} studies{each}{_alone(grid, studies)}"
+    significance = _significance_in_studies(grid, studies)
+    return f"{clause} in {max_wins} of {len(studies)} studies{each}{significance}"
 
 
-def _alone(grid: Grid, studies: Sequence[Study]) -> str:
-    """Say in how many studies the lead is more than chance."""
+def _significance_in_studies(grid: Grid, studies: Sequence[Study]) -> str:
+    """State in how many studies the best method is significantly better than all others."""
     if not any(map(grid.is_tested, studies)):
         return " (not tested)"
-    shared: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
-    alone = sum(
-        len(grid.standing(study)) == 1 and not any(grid.standing(study, how) for how in shared)
+    not_worse: tuple[RelationToBest, ...] = ("not told apart", "untested", "undefined")
+    n_significant = sum(
+        len(grid.methods_with_relation(study)) == 1
+        and not any(grid.methods_with_relation(study, relation) for relation in not_worse)
         for study in studies
     )
-    return f" (the best can be told from all others in {alone or 'none'} of them)"
+    return f" (significantly better than all others in {n_significant or 'none'} of them)"
 
 
-def _alike(grid: Grid, study: Study) -> str:
+def _significance_in_study(grid: Grid, study: Study) -> str:
     if not grid.is_tested(study):
         return " (not tested)"
-    alike = grid.standing(study, "not told apart")
-    if not alike:
+    similar = grid.methods_with_relation(study, "not told apart")
+    if not similar:
         return ""
-    others = len(grid.column(study)) - len(grid.standing(study))
-    if len(alike) == others:
-        return f" (none of {others} others can be told from it)"
-    return f" ({len(alike)} of {others} others cannot be told from it)"
+    n_others = len(grid.column(study)) - len(grid.methods_with_relation(study))
+    if len(similar) == n_others:
+        return f" (none of {n_others} others is significantly different)"
+    return f" ({len(similar)} of {n_others} others are not significantly different)"
 
 
-def baseline_of(grid: Grid, name: str) -> list[str]:
-    """Say where the baseline is best, and where it is not told from the best."""
+def baseline_sentences(grid: Grid, name: str) -> list[str]:
+    """Describe where the baseline is best or not significantly different from the best."""
     columns = [(study, grid.column(study).get(name)) for study in grid.studies]
-    known = [(study, entry) for study, entry in columns if entry and entry.stands != "undefined"]
-    if not known:
+    defined = [
+        (study, entry)
+        for study, entry in columns
+        if entry and entry.relation_to_best != "undefined"
+    ]
+    if not defined:
         return []
-    best, alike = (
-        [study for study, entry in known if entry.stands == how]
-        for how in ("best", "not told apart")
+    best, similar = (
+        [study for study, entry in defined if entry.relation_to_best == relation]
+        for relation in ("best", "not told apart")
     )
-    said = f"The baseline “{name}” is best {_in(best, len(known))}"
+    sentence = f"The baseline “{name}” is best {_studies_text(best, len(defined))}"
     if not any(map(grid.is_tested, grid.studies)):
-        return [f"{said}; differences were not tested."]
-    if len(best) == len(known):
-        return [f"{said}."]
-    if alike:
-        return [f"{said} and cannot be told from the best {_in(alike, len(known))}."]
-    where = "wherever else" if best else "wherever"
-    return [f"{said} and worse than the best {where} that was tested."]
+        return [f"{sentence}; differences were not tested."]
+    if len(best) == len(defined):
+        return [f"{sentence}."]
+    if similar:
+        studies_text = _studies_text(similar, len(defined))
+        return [f"{sentence} and not significantly different from the best {studies_text}."]
+    studies_text = "all other tested studies" if best else "all tested studies"
+    return [f"{sentence} and significantly worse than the best in {studies_text}."]
 
 
-def _in(studies: Sequence[Study], of: int) -> str:
+def _studies_text(studies: Sequence[Study], n_studies: int) -> str:
     if not studies:
         return "in no study"
-    if len(studies) == of:
-        return f"in all {of} studies" if of > 1 else "in the only study"
-    return f"in {len(studies)} of {of} studies ({join_quoted([s.title for s in studies])})"
+    if len(studies) == n_studies:
+        return f"in all {n_studies} studies" if n_studies > 1 else "in the only study"
+    return f"in {len(studies)} of {n_studies} studies ({join_quoted([s.title for s in studies])})"
 
 
-def _overall(board: Leaderboard) -> list[str]:
-    """Say who has the best mean rank by each metric, and whether that may be chance."""
-    by: dict[str, list[str]] = {}
+def _mean_rank_sentence(board: Leaderboard) -> list[str]:
+    """Describe the best mean rank by each metric and its significance."""
+    ranks_by_methods: dict[str, list[str]] = {}
     for metric in board.metrics:
-        means = board.means(metric)
+        means = board.mean_rank_by_method(metric)
         best = [name for name, rank in means.items() if rank == min(means.values())]
         if best:
             rank = f"{short_title(metric)} ({means[best[0]]:.2f})"
-            by.setdefault(f"{join_quoted(best)} {'has' if len(best) == 1 else 'have'}", []).append(
-                rank
-            )
-    across = board.across(board.metrics[0])
-    if across is None or not by:
+            ranks_by_methods.setdefault(
+                f"{join_quoted(best)} {'has' if len(best) == 1 else 'have'}", []
+            ).append(rank)
+    across = board.mean_ranks(board.metrics[0])
+    if across is None or not ranks_by_methods:
         return []
-    said = [f"{who} the best mean rank by {' and '.join(ranks)}" for who, ranks in by.items()]
+    clauses = [
+        f"{methods} the best mean rank by {' and '.join(ranks)}"
+        for methods, ranks in ranks_by_methods.items()
+    ]
     note = f" {capitalize_first(across.note).rstrip('.')}." if across.note else ""
-    over = f"Over {across.blocks} studies" if across.blocks > 1 else "In one study"
-    return [f"{over} {', '.join(said)}{_near(across)}.{note}"]
+    scope = f"Over {across.blocks} studies" if across.blocks > 1 else "In one study"
+    return [f"{scope} {', '.join(clauses)}{_similar_methods(across)}.{note}"]
 
 
-def _near(across: MeanRanks) -> str:
-    """Say how many methods the test over all studies does not tell from the first."""
+def _similar_methods(across: MeanRanks) -> str:
+    """State how many methods are not significantly different from the first over all studies."""
     means = dict(zip(across.methods, across.mean_ranks, strict=True))
     first = min(means, key=lambda name: means[name], default="")
-    near = {name for clique in across.cliques if first in clique for name in clique} - {first}
-    if not near:
+    similar = {name for clique in across.cliques if first in clique for name in clique} - {first}
+    if not similar:
         return ""
-    others = f"{len(near)} of {len(means) - 1} others cannot be told from it"
-    return f"; {others} by {short_title(across.metric)} (Nemenyi's test)"
+    count_text = f"{len(similar)} of {len(means) - 1} others are not significantly different"
+    return f"; {count_text} by {short_title(across.metric)} (Nemenyi's test)"

@@ -32,7 +32,7 @@ _DIGITS_UNLIKE_LETTERS: Final = "".join(c for c in "0123456789" if c not in LOOK
 _SYMBOLS: Final = "&@#%?!+*=/<"
 
 #: Number of copies of each master glyph in an epoch, in validation and in each exposure.
-_LEARNED, _CHOSEN, _TESTED = 10, 4, 4
+_N_TRAIN_COPIES, _N_VALIDATION_COPIES, _N_TEST_COPIES = 10, 4, 4
 
 #: Number of corrupted digits per exposure, and of textures.
 _N_CORRUPTED: Final = 1000
@@ -42,20 +42,22 @@ _N_CORRUPTED_GLYPHS: Final = 260
 
 
 def _load_glyphs(_folder: Path | None) -> TaskImages:
-    tested = partial(glyphs, "train", copies=_TESTED)
+    tested = partial(glyphs, "train", copies=_N_TEST_COPIES)
     styles = dict.fromkeys(f.style for f in glyph_families() if f.role == "style")
     return TaskImages(
-        partial(glyphs, "train", copies=_LEARNED),
-        partial(glyphs, "train", copies=_CHOSEN),
+        partial(glyphs, "train", copies=_N_TRAIN_COPIES),
+        partial(glyphs, "train", copies=_N_VALIDATION_COPIES),
         (
             Exposure("iid", "iid", tested),
             *corruption_exposures(_glyphs_to_corrupt),
-            Exposure("unseen-typefaces", "sub-class", partial(glyphs, "unseen", copies=_TESTED)),
+            Exposure(
+                "unseen-typefaces", "sub-class", partial(glyphs, "unseen", copies=_N_TEST_COPIES)
+            ),
             *(
                 Exposure(
                     f"style-{style}",
                     "sub-class",
-                    partial(glyphs, "style", style=style, copies=_TESTED),
+                    partial(glyphs, "style", style=style, copies=_N_TEST_COPIES),
                 )
                 for style in styles
             ),

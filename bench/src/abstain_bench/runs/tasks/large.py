@@ -67,24 +67,24 @@ def validation_and_test_files(
 def images_from_files(
     sizes: Sizes,
     train: ImageFiles,
-    chosen: ImageFiles,
+    validation: ImageFiles,
     tested: ImageFiles,
     *others: Exposure,
 ) -> TaskImages:
     """Return task images that are read on access; the i.i.d. test images come first."""
     exposures = (Exposure("iid", "iid", image_loader(tested, sizes.tested, sizes)), *others)
     load_train = image_loader(train, sizes.learned, sizes)
-    load_validation = image_loader(chosen, sizes.validation, sizes)
+    load_validation = image_loader(validation, sizes.validation, sizes)
     return TaskImages(load_train, load_validation, exposures)
 
 
 def _load_entity13(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     count = sizes.tested or DEFAULT_SIZES.tested
-    files = read_required("imagenet", folder, lambda place: find_entity13(place, test=count))
-    chosen, tested = _split_files(files.test, sizes.validation)
+    files = read_required("imagenet", folder, lambda path: find_entity13(path, test=count))
+    validation, tested = _split_files(files.test, sizes.validation)
     shifted = image_loader(files.shifts["sub-class"], sizes.tested, sizes)
     exposure = Exposure("unseen-sub-classes", "sub-class", shifted)
-    return images_from_files(sizes, files.train, chosen, tested, exposure)
+    return images_from_files(sizes, files.train, validation, tested, exposure)
 
 
 def _load_wilds(
@@ -92,40 +92,42 @@ def _load_wilds(
 ) -> TaskImages:
     records = sizes.records.get(name)
     finder = find_iwildcam if name == "iwildcam" else find_camelyon17
-    files = read_required(name, folder, lambda place: finder(place, records=records))
+    files = read_required(name, folder, lambda path: finder(path, records=records))
     shifted = image_loader(files.shifts[shift], sizes.tested, sizes)
     exposure = Exposure(f"other-{shift}", "sub-class", shifted)
-    chosen, tested = validation_and_test_files(files, sizes, at_random=name == "camelyon17")
-    return images_from_files(sizes, files.train, chosen, tested, exposure)
+    validation, tested = validation_and_test_files(files, sizes, at_random=name == "camelyon17")
+    return images_from_files(sizes, files.train, validation, tested, exposure)
 
 
 def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     if folder is None or not (folder / "train").is_dir() or not (folder / "test").is_dir():
-        there = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
+        problem = "no folder was given" if folder is None else f"{str(folder)!r} lacks one of them"
         raise MissingInputError(
             "the task 'imagenet-folder' needs a folder (--data) with the folders 'train' and "
-            f"'test', in each of them a folder of images for each class; {there}"
+            f"'test', in each of them a folder of images for each class; {problem}"
         )
-    whole = find_image_folder(folder / "train")
-    test = find_image_folder(folder / "test", classes=whole.classes)
+    train_files = find_image_folder(folder / "train")
+    test = find_image_folder(folder / "test", classes=train_files.classes)
     # A tenth of what is learned from is enough to choose on.
-    train, chosen = _split_files(whole, whole.n - min(sizes.validation, max(1, whole.n // 10)))
+    train, validation = _split_files(
+        train_files, train_files.n - min(sizes.validation, max(1, train_files.n // 10))
+    )
     exposures = (
         *corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)),
         *(
             Exposure(
                 name,
                 "sub-class",
-                image_loader(_find_shifted_files(place, whole), sizes.tested, sizes),
+                image_loader(_find_shifted_files(place, train_files), sizes.tested, sizes),
             )
             for name, place in _folders_with_prefix(folder, "shift-")
         ),
         *(
-            Exposure(name, "new-class", partial(_read_new_classes, place, whole, sizes))
+            Exposure(name, "new-class", partial(_read_new_classes, place, train_files, sizes))
             for name, place in _folders_with_prefix(folder, "new-")
         ),
     )
-    return images_from_files(sizes, train, chosen, test, *exposures)
+    return images_from_files(sizes, train, validation, test, *exposures)
 
 
 def _split_files(

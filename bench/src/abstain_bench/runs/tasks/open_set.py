@@ -67,14 +67,14 @@ def _load_svhn(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES)
 
 def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     records = sizes.records.get("iwildcam")
-    files = read_required("iwildcam", folder, lambda place: find_iwildcam(place, records=records))
+    files = read_required("iwildcam", folder, lambda path: find_iwildcam(path, records=records))
     out = classes_of_rotation(len(files.train.classes), rotation)
     train, _ = _hold_out_classes(files.train, out)
-    chosen, tested = validation_and_test_files(files, sizes)
-    chosen, _ = _hold_out_classes(chosen, out)
+    validation, tested = validation_and_test_files(files, sizes)
+    validation, _ = _hold_out_classes(validation, out)
     tested, new = _hold_out_classes(tested, out)
     exposure = Exposure("held-out-classes", "new-class", image_loader(new, sizes.tested, sizes))
-    return images_from_files(sizes, train, chosen, tested, exposure)
+    return images_from_files(sizes, train, validation, tested, exposure)
 
 
 def _hold_out_classes(files: ImageFiles, classes: list[int]) -> tuple[ImageFiles, ImageFiles]:

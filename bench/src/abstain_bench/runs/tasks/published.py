@@ -37,7 +37,7 @@ _N_CORRUPTED: Final = 1000
 def read_official(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
     """Read the training and test images of a data set."""
     records = sizes.records.get(name)
-    return read_required(name, folder, lambda place: DATASETS[name].official_splits(place, records))
+    return read_required(name, folder, lambda path: DATASETS[name].official_splits(path, records))
 
 
 def _load_fd_shifts_task(
@@ -52,7 +52,9 @@ def _load_fd_shifts_task(
     return images_in_memory(train, validation, tested, *corruptions, *new_classes, notes=notes)
 
 
-def _load_own_task(name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
+def _load_non_fd_shifts_task(
+    name: str, folder: Path | None, sizes: Sizes = DEFAULT_SIZES
+) -> TaskImages:
     """Load a task that FD-Shifts lacks, with random validation images and our own corruptions."""
     train, test = read_official(name, folder, sizes)
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
@@ -230,7 +232,7 @@ ENTRIES: Final = (
         "TinyImageNet",
         "200 classes of ImageNet, resized to 32 x 32; our own corruptions, SVHN as new classes.",
         "Le & Yang 2015; the task is ours",
-        partial(_load_own_task, "tiny-imagenet"),
+        partial(_load_non_fd_shifts_task, "tiny-imagenet"),
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -243,7 +245,7 @@ ENTRIES: Final = (
         "MNIST",
         "60,000 handwritten digits; our own corruptions, letters and clothes as new classes.",
         "LeCun et al. 1998; the task is ours",
-        partial(_load_own_task, "mnist"),
+        partial(_load_non_fd_shifts_task, "mnist"),
         "small-conv",
         _GRAY,
         needs_folder=True,
@@ -254,7 +256,7 @@ ENTRIES: Final = (
         "Fashion-MNIST",
         "60,000 pieces of clothing; our own corruptions, digits and letters as new classes.",
         "Xiao et al. 2017; the task is ours",
-        partial(_load_own_task, "fashion-mnist"),
+        partial(_load_non_fd_shifts_task, "fashion-mnist"),
         "small-conv",
         _GRAY,
         {"name": "crop-flip", "padding": 2},

@@ -85,9 +85,9 @@ def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: G
     if mirror:
         flip = torch.rand(n, 1, generator=generator, device=where) < 0.5
         columns = torch.where(flip, columns.flip(1), columns)
-    one = torch.arange(n, device=where)[:, None, None]
+    sample_index = torch.arange(n, device=where)[:, None, None]
     # Indexing puts the channels last.
-    cut = padded[one, :, rows[:, :, None], columns[:, None, :]]
+    cut = padded[sample_index, :, rows[:, :, None], columns[:, None, :]]
     return cut.permute(0, 3, 1, 2)
 
 
@@ -330,15 +330,15 @@ def make_variation(options: dict[str, Any] | None) -> Variation | None:
     """Make a variation from its name and options, as a configuration has them; None for none."""
     if not options:
         return None
-    known = dict(options)
-    name = known.pop("name", None)
+    options_without_name = dict(options)
+    name = options_without_name.pop("name", None)
     if not isinstance(name, str) or name not in VARIATIONS:
-        there = ", ".join(map(repr, VARIATIONS))
-        raise InputError(f"`variation.name` must be one of {there}; got {name!r}")
+        names = ", ".join(map(repr, VARIATIONS))
+        raise InputError(f"`variation.name` must be one of {names}; got {name!r}")
     kind = VARIATIONS[name]
     fields = tuple(getattr(kind, "__dataclass_fields__", ()))
-    if unknown := sorted(set(known) - set(fields)):
+    if unknown := sorted(set(options_without_name) - set(fields)):
         raise InputError(
             f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
         )
-    return kind(**known)
+    return kind(**options_without_name)

@@ -51,7 +51,7 @@ def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> d
     data = comparison.data[: _max_data_sets(comparison)]
     return doc.Document(
         options.title or _TITLE,
-        _TITLE,
+        "Comparison",
         lambda: (
             doc.DeferredBlocks(
                 lambda: summary_blocks(comparison, is_complete=options.full), role="summary"
@@ -392,7 +392,7 @@ def _glossary_section(comparison: Comparison) -> doc.Section:
     ]
     metrics = metric_entries(comparison.metrics)
     methods = score_entries(comparison.methods)
-    title = f"{len(metrics)} metrics and {len(methods)} methods with their sources"
+    title = f"Metrics ({len(metrics)}) and methods ({len(methods)}) with their sources"
     sources = doc.Section(
         "metrics",
         "Metrics and methods",

@@ -45,7 +45,7 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
     lookup = ResultLookup(evaluation)
     return doc.Document(
         options.title or _TITLE,
-        _TITLE,
+        "Evaluation",
         lambda: (
             doc.DeferredBlocks(
                 lambda: _summary_blocks(lookup, is_complete=options.full), role="summary"
@@ -181,7 +181,7 @@ def _curves_section(lookup: ResultLookup) -> doc.Section:
             ),
         )
     )
-    lead = _CURVES_LEAD.format(errors="errors" if zero_one else "loss")
+    lead = _CURVES_LEAD.format(errors="number of errors" if zero_one else "loss")
     hint = _POINTER_HINT.format(bands=" and the confidence band of its score" if bands else "")
     return doc.Section(
         "curves",

@@ -39,11 +39,16 @@ class SampleBrowser:
     def class_names(self) -> dict[str, tuple[str, ...]]:
         """Classes of the samples for the menus, by role: "label" or "prediction"."""
         samples = [*chain.from_iterable(map(_extreme_samples, self.lookup.cases.values()))]
-        known = {role: unique(getattr(one, role) for one in samples) for role in _ROLES}
-        few = {
-            role: tuple(names) for role, names in known.items() if 1 < len(names) <= _MAX_CLASSES
+        names_by_role = {
+            role: unique(getattr(sample, role) for sample in samples) for role in _ROLES
         }
-        return few if all(known.values()) else {}
+        if not all(names_by_role.values()):
+            return {}
+        return {
+            role: tuple(names)
+            for role, names in names_by_role.items()
+            if 1 < len(names) <= _MAX_CLASSES
+        }
 
     def section(self) -> doc.Section:
         """Return the section, in which the samples of one score are visible."""

@@ -8,7 +8,13 @@ from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots.formatting import format_percent
 from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span
-from abstain.report.formatting import format_count, format_number, format_share, join_quoted
+from abstain.report.formatting import (
+    format_count,
+    format_number,
+    format_share,
+    join_quoted,
+    use_minus_sign,
+)
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 from abstain.thresholds.limits import CERTIFIABLE_ALONE
 
@@ -405,7 +411,7 @@ def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     value = rule.threshold_on("log-odds" if rule.scale == "probability" else "probability")
     if value is not None and rule.scale in {"log-odds", "probability"}:
         other_scale = "log-odds" if rule.scale == "probability" else "probability"
-        yield f"Threshold as {other_scale}", f"{value:.9g}"
+        yield f"Threshold as {other_scale}", use_minus_sign(f"{value:.9g}")
 
 
 def _guarantee_text(rule: DecisionRule) -> str:
