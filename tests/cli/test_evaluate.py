@@ -64,9 +64,11 @@ def test_curves_are_made_for_a_page_alone(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    case_of = collector.compute_curves
+    compute_curves = collector.compute_curves
     made_by = import_module("abstain.evaluation.collector")
-    monkeypatch.setattr(made_by, "case_of", lambda part: made.append(part) or case_of(part))
+    monkeypatch.setattr(
+        made_by, "compute_curves", lambda part: made.append(part) or compute_curves(part)
+    )
     assert run(["evaluate", str(table), *COLUMNS]) == 0
     assert not made
     assert run(["evaluate", str(table), *COLUMNS, "--out", str(tmp_path / "out")]) == 0

@@ -93,7 +93,7 @@ def test_labels_are_requested_through_an_open_pipe_and_sigterm_loses_no_line(fol
     process.send_signal(signal.SIGTERM)
     status, _, message = ended(process)
     assert status == 128 + signal.SIGTERM
-    assert "the last line was not complete" in message
+    assert "the last line is incomplete" in message
     found = ab.load("s.npz")
     assert (found.predictions, found.state.requests.labeled >= len(requested)) == (1200, True)
 

@@ -224,7 +224,7 @@ def test_each_method_says_what_it_promises():
         assert method.title in promised[name]
     for name in ("coverage", "risk", "cost"):
         assert "no guarantee" in promised[name] or "Nothing is guaranteed" in promised[name]
-    assert "chance to be wrong is at most 0.2" in promised["chow"]
+    assert "probability of an error is at most 0.2" in promised["chow"]
     assert "on average over calibration sets" in promised["conformal_risk_control"]
     assert "at most 10% of all samples are answered wrongly" in promised["conformal_risk_control"]
     assert "at least 50% of the samples are answered" in promised["coverage_guarantee"]

@@ -152,7 +152,7 @@ def test_a_state_without_checksums_is_refused(runs, tmp_path):
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive if name != "sha256"}
     np.savez(path, **(arrays | {"version": np.array(1)}))
-    with pytest.raises(FileFormatError, match="has no checksums of its files of rows"):
+    with pytest.raises(FileFormatError, match="contains no checksums of its run files"):
         streaming.load(path)
 
 

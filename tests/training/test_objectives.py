@@ -465,5 +465,5 @@ def test_the_state_of_another_objective_is_refused_as_such():
     with pytest.raises(InputError, match="another objective: its phase is 'rank', and Self"):
         adaptive.load_state_dict(training.make("joint", rng=0).state_dict())
     for state in ({}, {"phase": 3}, None):
-        with pytest.raises(InputError, match="must hold the name of its phase"):
+        with pytest.raises(InputError, match="must contain the name of its phase"):
             adaptive.set_extra_state(state)

@@ -97,7 +97,7 @@ def test_the_jobs_of_a_run_are_known_without_torch(tmp_path):
         "from abstain_bench.runs.progress import specification_of\n"
         "from abstain_bench.runs.store import Store\n"
         "spec = specification_of(Store.read('runs'))\n"
-        "print(*[job.key for job in spec.before_choice()], sep='\\n')"
+        "print(*[job.key for job in spec.jobs_before_selection()], sep='\\n')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -44,7 +44,7 @@ def made_results(names=NAMES, *, own="unseen", model="small-conv", seed=0, words
             words or f"The {name}",
             words or ("confidnet" if name == "confidnet" else "cross-entropy"),
             words or "Somebody (2020), https://arxiv.org/abs/1610.02136, section 2",
-            words or "how sure the model is",
+            words or "how confident the model is",
             added=name == "mine",
         )
         for name in names

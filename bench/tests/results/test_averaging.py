@@ -122,7 +122,7 @@ def test_other_pictures_in_a_part_are_counted_once_and_not_resampled():
 def test_failures_of_the_parts_add_up():
     seeds = drawn(np.random.default_rng(4), 60)
     one = next(e for e in found_in(seeds).estimates if (e.run, e.method) == ("0", "b"))
-    assert one.failures == sum(unit.scored["b"].failures for unit in seeds[0])
+    assert one.failures == sum(unit.scored["b"].n_failures for unit in seeds[0])
 
 
 def test_a_metric_without_influence_has_values_alone():

@@ -187,7 +187,7 @@ def test_the_command_prints_them_and_leaves_files(tmp_path, capsys):
     tables = tmp_path / "runs" / "report" / "tables"
     assert run([*asked, "--published"]) == 0
     said = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "The order of the methods here and in print" in said
+    assert "Order of the methods: this run and published" in said
     assert "AUGRC × 1000 ↓: here and published" in said
     assert "compare orders and magnitudes" in " ".join(said.split())
     frame = pl.read_csv(tables / "published.csv")

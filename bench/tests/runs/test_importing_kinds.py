@@ -192,4 +192,4 @@ def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_pa
     (vit / "encoded_output.npz").unlink()
     found = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
     (note,) = [note for note in found.notes if "same model" in note]
-    assert note.endswith("as confidnet-seed0; name the model of every run with `model` (--model)")
+    assert note.endswith("as confidnet-seed0; set the model of every run with `model` (--model)")

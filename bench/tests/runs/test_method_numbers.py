@@ -254,7 +254,7 @@ def broken(_):
         (lambda _: Broken(None), "ZeroDivisionError: no such luck"),
         (lambda _: Constant(np.zeros(499)), "must have one entry for each of the 500"),
         (lambda _: Constant(np.full(500, np.nan)), "finite"),
-        (lambda _: None, "by name or as a fitted state"),
+        (lambda _: None, "must be a name or a fitted score"),
     ],
 )
 def test_a_method_that_fails_stops_no_other(fit, reason):

@@ -230,7 +230,7 @@ def test_what_is_not_asked_for_stays():
         ({"arms__dg__stages": {"warm-up": 0}}, r"\[arms.dg\]: `stages.warm-up` must be"),
         ({"arms__dg__stages": {"warm-up": 10**6}}, r"\[arms.dg\]: `epochs` must be at most"),
         ({"arms__cross-entropy__stages": {"train": 3}}, "Its stages are: none"),
-        ({"arms__confidnet__stages": {"fine-tune": 3}}, "must name 'confidence' too"),
+        ({"arms__confidnet__stages": {"fine-tune": 3}}, "must also have 'confidence'"),
         (
             {"arms__dg__stages": {"warm-up": 3}, "arms__dg__options": {"warm_up": 0.1}},
             "`arms.dg.stages` and the option `warm_up` of arms.dg must not both be set",

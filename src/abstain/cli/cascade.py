@@ -104,7 +104,7 @@ class CascadeTarget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CascadeData:
+class CascadeInput:
     """The data of the models, of the person, and for the check."""
 
     stage: Annotated[
@@ -155,14 +155,14 @@ class CascadeFiles:
     ] = None
 
 
-_NO_TARGET, _NO_DATA, _NO_FILES = CascadeTarget(), CascadeData(), CascadeFiles()
+_NO_TARGET, _NO_DATA, _NO_FILES = CascadeTarget(), CascadeInput(), CascadeFiles()
 
 
 def cascade(
     file: Annotated[Path | None, Parameter(help="Calibration predictions of all models")] = None,
     /,
     *,
-    data: Annotated[CascadeData, Parameter(name="*")] = _NO_DATA,
+    data: Annotated[CascadeInput, Parameter(name="*")] = _NO_DATA,
     target: Annotated[CascadeTarget, Parameter(name="*")] = _NO_TARGET,
     loss: Loss = None,
     scale: Annotated[
@@ -213,7 +213,7 @@ def cascade(
 
 
 def _check_options(
-    columns: Columns, data: CascadeData, target: CascadeTarget, level: float | None
+    columns: Columns, data: CascadeInput, target: CascadeTarget, level: float | None
 ) -> None:
     """Raise an error for options without effect."""
     unused = [to_flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
@@ -233,7 +233,7 @@ def _check_options(
 
 
 def _read_calibration(
-    source: CascadeSource, data: CascadeData, paths: CascadeFiles
+    source: CascadeSource, data: CascadeInput, paths: CascadeFiles
 ) -> tuple[dict[str, Any] | None, list[Any]]:
     """Return the calibration data and the notes of the reader; None for a saved cascade."""
     if paths.rule is not None:

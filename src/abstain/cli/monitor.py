@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestOptions:
+class MonitorOptions:
     """Options for the tests of the monitor."""
 
     calibration: Annotated[Path | None, Parameter(help="Calibration predictions of the rule")] = (
@@ -65,14 +65,14 @@ class TestOptions:
         return {name: value for name, value in options.items() if value is not None}
 
 
-_TESTS, _INPUT_OUTPUT = TestOptions(), InputOutputOptions()
+_TESTS, _INPUT_OUTPUT = MonitorOptions(), InputOutputOptions()
 
 
 def monitor(
     rule: Annotated[Path, Parameter(help="Rule written by `abstain threshold --save`")],
     /,
     *,
-    tests: Annotated[TestOptions, Parameter(name="*")] = _TESTS,
+    tests: Annotated[MonitorOptions, Parameter(name="*")] = _TESTS,
     input_output: Annotated[InputOutputOptions, Parameter(name="*")] = _INPUT_OUTPUT,
     columns: Annotated[Columns, Parameter(name="*")] = DEFAULT_COLUMNS,
 ) -> None:
@@ -98,7 +98,7 @@ def monitor(
         raise SystemExit(status)
 
 
-def _check_options(tests: TestOptions, input_output: InputOutputOptions) -> None:
+def _check_options(tests: MonitorOptions, input_output: InputOutputOptions) -> None:
     """Raise an error for options that have no effect without others."""
     required_options = (
         ("reset", input_output.reset, "state", input_output.state),
@@ -114,7 +114,7 @@ def _check_options(tests: TestOptions, input_output: InputOutputOptions) -> None
 
 
 def _start_or_load(
-    rule_path: Path, tests: TestOptions, input_output: InputOutputOptions, columns: Columns
+    rule_path: Path, tests: MonitorOptions, input_output: InputOutputOptions, columns: Columns
 ) -> "Monitor":
     """Load the monitor from its state, or start a new one."""
     from abstain.monitoring.starting import check_matches_state

@@ -106,7 +106,7 @@ def fit_score(
     --------
     >>> import abstain as ab
     >>> held_out = ab.Predictions(logits=[[4.0, 0.0]] * 4, labels=[0, 0, 0, 1])
-    >>> state = ab.fit_score("temperature", held_out, by="nll")
+    >>> state = ab.fit_score("temperature", held_out, objective="nll")
     >>> state.score(held_out).probability.round(4).tolist()
     [0.75, 0.75, 0.75, 0.75]
     """

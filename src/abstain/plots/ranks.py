@@ -61,7 +61,7 @@ class RankBlobDisplay(Titled):
     >>> from abstain.plots import RankBlobDisplay
     >>> one = Standing("augrc", (), "pe", 0.03, 1.0, 1.2, 1.0, 2.0, (0.8, 0.2), "bootstrap")
     >>> two = Standing("augrc", (), "msr", 0.04, 2.0, 1.8, 1.0, 2.0, (0.2, 0.8), "bootstrap")
-    >>> RankBlobDisplay((first_metric, second_metric), 0.95).frame()["rank_1"].to_list()
+    >>> RankBlobDisplay((one, two), 0.95).frame()["rank_1"].to_list()
     [0.8, 0.2]
     """
 

@@ -153,11 +153,11 @@ def scored(state: Exact) -> Scored:
     --------
     >>> from abstain import streaming
     >>> from abstain.metrics import METRICS
-    >>> from abstain.metrics.intervals import interval_of
+    >>> from abstain.metrics.intervals import interval_of_metric
     >>> batch = [0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 0, 1, 1]
     >>> first = streaming.update(streaming.first_pass(), *batch)
     >>> second = streaming.update(streaming.second_pass(first), *batch)
-    >>> interval = interval_of(METRICS["augrc"], streaming.scored(second))
+    >>> interval = interval_of_metric(METRICS["augrc"], streaming.scored(second))
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.014, 0.478)
     """

@@ -14,6 +14,7 @@ from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
+from abstain.thresholds._description import describe_rule
 from abstain.thresholds._parts import check_parts, parts_with_target, summarize_parts
 from abstain.thresholds._relations import check_consistency
 from abstain.thresholds.entry import RULES, Guarantee
@@ -201,8 +202,6 @@ class DecisionRule(NotebookDisplay):
         ------
         InputError
             If there are no parts, or if parts contradict each other or `delta`.
-        InputError
-            No parts, or parts that contradict each other or `delta`.
 
         Examples
         --------
@@ -555,40 +554,7 @@ class DecisionRule(NotebookDisplay):
 
     def __str__(self) -> str:
         """Describe the rule, or each part, in a sentence."""
-        if self.parts:
-            heading = f"By {self.per}" if self.per else "One threshold, several limits"
-            lines = [f"  {part.name}: {part.rule}" for part in self.parts]
-            return "\n".join([f"{heading}:", *lines])
-        if self.threshold is None:
-            return f"Accept nothing: {self.reason}."
-        score = f'"{self.score}"' if self.score else "the confidence"
-        scale = f" ({self.scale_description})" if self.scale_description else ""
-        accept = f"Accept when {score} is at least {self.threshold:.6g}{scale}"
-        if self.coverage is None:
-            return f"{accept}; {self._describe_guarantee()}."
-        risk = "" if self.risk is None else f" and a selective risk of {self.risk:.4g}"
-        # With weights, the coverage is not the share of accepted samples.
-        calibration = (
-            f"{self.accepted} of {self.n} calibration samples are accepted, a coverage of "
-            f"{self.coverage:.4g}{risk}"
-        )
-        return f"{accept}; {calibration}; {self._describe_guarantee()}."
-
-    def _describe_guarantee(self) -> str:
-        if self.guarantee == "none":
-            return "nothing is guaranteed"
-        side = "at least" if self.guarantee == "coverage" else "at most"
-        population = f", for {self.population}" if self.population else ""
-        if self.in_expectation:
-            return (
-                f"the {self.guarantee} is {side} {self.target:g} on average over calibration sets"
-                f"{population}"
-            )
-        probability = 1 - (self.delta or 0.0)
-        return (
-            f"with probability {probability:.6g} or more over calibration sets, the true "
-            f"{self.guarantee} of the rule is {side} {self.target:g}{population}"
-        )
+        return describe_rule(self)
 
 
 # ------------------------------------------------------------------------------------ JSON

@@ -89,7 +89,7 @@ class ObjectiveKind:
         --------
         >>> from abstain.training import OBJECTIVES
         >>> kind = OBJECTIVES["confidnet"]
-        >>> shares, epochs = kind.staged(250, {"confidence": 200, "fine-tune": 20})
+        >>> shares, epochs = kind.shares_of_stages(250, {"confidence": 200, "fine-tune": 20})
         >>> plan = [phase.name for phase in kind.make(**shares).plan(epochs)]
         >>> epochs, [plan.count(name) for name in dict.fromkeys(plan)]
         (470, [250, 200, 20])

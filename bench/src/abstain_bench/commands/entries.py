@@ -24,7 +24,7 @@ def _describe_score(score: Any) -> tuple[str, ...]:
 
 
 def _describe_model(model: Any) -> tuple[str, ...]:
-    side = f"{model.side} x {model.side}" if model.side else f"from {model.least} px"
+    side = f"{model.side} x {model.side}" if model.side else f"from {model.min_side} px"
     return f"Images: {side}.", model.source
 
 

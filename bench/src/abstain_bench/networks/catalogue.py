@@ -93,9 +93,9 @@ def n_parameters(model: "torch.nn.Module") -> int:
 
     Examples
     --------
-    >>> from abstain_bench.networks import MODELS, parameters
+    >>> from abstain_bench.networks import MODELS, n_parameters
     >>> backbone = MODELS["vgg16-bn"].make((3, 32, 32), seed=0)
-    >>> parameters(backbone) + 10 * (backbone.width + 1)
+    >>> n_parameters(backbone) + 10 * (backbone.width + 1)
     14728266
     """
     return sum(p.numel() for p in model.parameters() if p.requires_grad)

@@ -87,10 +87,10 @@ class ResNet(Backbone):
     Examples
     --------
     >>> import torch
-    >>> from abstain_bench.networks import ResNet, parameters
+    >>> from abstain_bench.networks import ResNet, n_parameters
     >>> with torch.device("meta"):
     ...     backbone = ResNet()
-    >>> parameters(backbone), backbone.width
+    >>> n_parameters(backbone), backbone.width
     (23508032, 2048)
     """
 

@@ -120,7 +120,7 @@ class _Mean(MethodValues):
         starts = range(0, len(self.runs), self.parts)
         return [self.runs[first : first + self.parts] for first in starts]
 
-    def counted(self, method: str, run: int | None = None) -> tuple[int, int]:
+    def count_samples_and_failures(self, method: str, run: int | None = None) -> tuple[int, int]:
         """Return the fewest samples and failures over the seeds; those of the parts add up."""
         if run is not None:
             return super().count_samples_and_failures(method, run)
@@ -131,7 +131,7 @@ class _Mean(MethodValues):
         n, failures = np.min(sums, axis=0).tolist()
         return n, failures
 
-    def resting(self, *methods: int) -> FailureCount | None:
+    def fewest_failures(self, *methods: int) -> FailureCount | None:
         """Return the fewest failures over the seeds; those of the parts add up."""
         names = [self.methods[i] for i in methods] or self.methods
         found = [

@@ -104,7 +104,7 @@ def costs_by_stage(costs: Iterable[Cost]) -> list[CostRow]:
 
     Examples
     --------
-    >>> from abstain_bench.runs.costs import Cost, by_stage
+    >>> from abstain_bench.runs.costs import Cost, costs_by_stage
     >>> costs = [Cost("test", "scores", name, 2, 1.0) for name in ("msr", "knn")]
     >>> [
     ...     (row.labels, row.seconds)
@@ -122,9 +122,9 @@ def costs_by_score(costs: Iterable[Cost]) -> list[CostRow]:
 
     Examples
     --------
-    >>> from abstain_bench.runs.costs import Cost, by_score
+    >>> from abstain_bench.runs.costs import Cost, costs_by_score
     >>> costs = [Cost(stage, "scores", "knn", 2, 1.5) for stage in ("validate", "test")]
-    >>> by_score([*costs, Cost("test", "scores", "vim", 2, 1.0)])[0]
+    >>> costs_by_score([*costs, Cost("test", "scores", "vim", 2, 1.0)])[0]
     CostRow(labels=('knn',), jobs=4, seconds=3.0, share=0.75)
     """
     rows = _sum_by_label(((cost.score,), cost) for cost in costs if cost.score)
@@ -154,7 +154,7 @@ class Stopwatch:
     >>> from abstain_bench.runs.costs import Stopwatch
     >>> watch = Stopwatch()
     >>> for _ in range(2):
-    ...     with watch.of("passes"):
+    ...     with watch.measure("passes"):
     ...         pass
     >>> list(watch.seconds)
     ['passes']
@@ -201,8 +201,8 @@ def read_costs(folder: str | Path, receipts: Iterable[Receipt] | None = None) ->
 
     Examples
     --------
-    >>> from abstain_bench.runs.costs import costs_of
-    >>> costs_of("runs")
+    >>> from abstain_bench.runs.costs import read_costs
+    >>> read_costs("runs")
     ()
     """
     folder = Path(folder)

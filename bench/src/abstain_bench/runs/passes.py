@@ -54,7 +54,7 @@ def compute_outputs(
     >>> import torch
     >>> from abstain import training
     >>> from abstain_bench.networks import SmallConv
-    >>> from abstain_bench.runs.passes import outputs_of
+    >>> from abstain_bench.runs.passes import compute_outputs
     >>> objective = training.make("deep-gamblers", rng=0)
     >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))
     >>> images = torch.zeros(2, 1, 28, 28)

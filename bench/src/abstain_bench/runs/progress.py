@@ -109,8 +109,8 @@ def read_progress(folder: str | Path) -> Progress:
 
     Examples
     --------
-    >>> from abstain_bench.runs.progress import progress_of
-    >>> progress_of("runs").over  # doctest: +SKIP
+    >>> from abstain_bench.runs.progress import read_progress
+    >>> read_progress("runs").over  # doctest: +SKIP
     True
     """
     store = Store.read(folder)

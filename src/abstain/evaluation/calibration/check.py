@@ -199,7 +199,7 @@ def calibration_check(
     >>> sharper = p**2 / (p**2 + (1 - p) ** 2)
     >>> data = ab.Predictions(confidence=sharper, loss=rng.random(4000) > p)
     >>> platt = ab.calibrate("confidence", data.subset(slice(0, 2000)))
-    >>> ece = ab.calibration_check(platt, data.subset(slice(2000, None))).number("ece")
+    >>> ece = ab.calibration_check(platt, data.subset(slice(2000, None))).change("ece")
     >>> round(ece.before, 3), round(ece.after, 3)
     (0.104, 0.024)
     """

@@ -66,7 +66,9 @@ def check_decisions(
     >>> stages = (CascadeStage("small", "some", 0.5),)
     >>> cascade = Cascade(stages, CascadePlan(max_risk=0.05, delta=0.1), 100, 50, (0.5, 0.5), 0.01)
     >>> confidence = np.repeat([0.9, 0.1], 500)
-    >>> data = CascadeData.of(["small"], [confidence], [np.arange(1000) % 2 == 1], person=0)
+    >>> data = CascadeData.from_arrays(
+    ...     ["small"], [confidence], [np.arange(1000) % 2 == 1], person=0
+    ... )
     >>> result = check_decisions(cascade, cascade.decide(confidence), data)
     >>> result.risk, result.load.reviews, result.verdict
     (0.25, 0.5, 'broken')

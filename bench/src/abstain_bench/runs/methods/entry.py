@@ -188,7 +188,7 @@ def methods_of(
     Examples
     --------
     >>> from abstain_bench.runs.methods import methods_of
-    >>> [method.name for method in methods_of(["confidnet"], lacking={"samples"})]
+    >>> [method.name for method in methods_of(["confidnet"], missing={"samples"})]
     ['confidnet']
     """
     objectives = set(objectives)

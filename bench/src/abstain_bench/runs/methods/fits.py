@@ -70,7 +70,7 @@ def fitted_react_with_temperature(percentile: float) -> FitFunction:
         }
         plain: Any = fit_score("react", train, **options)
         logits = compute_logits(
-            plain.shaped(features_as_double(validation)), plain.weight, plain.bias
+            plain.reshape(features_as_double(validation)), plain.weight, plain.bias
         )
         rectified = Predictions(logits=logits, labels=validation.labels)
         tempered: Any = fit_score("temperature", rectified, objective=LIKELIHOOD)

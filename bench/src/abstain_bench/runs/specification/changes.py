@@ -47,7 +47,7 @@ def update_config(
 
     Examples
     --------
-    >>> from abstain_bench.runs.specification import changed, default_config
+    >>> from abstain_bench.runs.specification import default_config, update_config
     >>> small = update_config(default_config("glyphs"), seeds=1, arms=["confidnet"], samples=0)
     >>> small.methods
     ('confidnet',)

@@ -110,9 +110,9 @@ def from_run(fields_: Mapping[str, Any]) -> Config:
 
     Examples
     --------
-    >>> from abstain_bench.runs.specification import default_config, from_run, plain
+    >>> from abstain_bench.runs.specification import default_config, from_run, to_plain
     >>> config = default_config("digits")
-    >>> from_run(plain(config)) == config
+    >>> from_run(to_plain(config)) == config
     True
     """
     recipe = Recipe(**fields_["recipe"])

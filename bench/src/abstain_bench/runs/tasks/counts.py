@@ -178,8 +178,8 @@ def count_images(
 
     Examples
     --------
-    >>> from abstain_bench.runs.tasks.counts import counts_of
-    >>> counts_of("digits8", None, None, ["fog"], [1]).exposures["iid"]
+    >>> from abstain_bench.runs.tasks.counts import count_images
+    >>> count_images("digits8", None, None, ["fog"], [1]).exposures["iid"]
     597
     """
     images = TASKS[task].load_images(folder, data)

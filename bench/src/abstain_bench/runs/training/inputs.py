@@ -33,10 +33,10 @@ class Preprocessing:
     --------
     >>> import numpy as np
     >>> from abstain_bench.data import Images
-    >>> from abstain_bench.runs.training import Inputs
+    >>> from abstain_bench.runs.training import Preprocessing
     >>> gray = Images(np.full((2, 1, 8, 8), 51, np.uint8), np.array([0, 1]), ("no", "yes"))
-    >>> inputs = Inputs.of(gray)
-    >>> inputs.mean, inputs.fixed(gray, seed=0).abs().max()
+    >>> inputs = Preprocessing.from_training_images(gray)
+    >>> inputs.mean, inputs.prepare(gray, seed=0).abs().max()
     ((0.2,), tensor(0.))
     """
 

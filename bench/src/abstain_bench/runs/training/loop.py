@@ -61,9 +61,9 @@ def compute_logits(network: Network, images: Tensor) -> Array:
     >>> import torch
     >>> from abstain import training
     >>> from abstain_bench.networks import SmallConv
-    >>> from abstain_bench.runs.training import logits_of
+    >>> from abstain_bench.runs.training import compute_logits
     >>> head = training.make("cross-entropy", rng=0).head(64, 10)
-    >>> logits_of(training.Network(SmallConv(), head), torch.zeros(3, 1, 28, 28)).shape
+    >>> compute_logits(training.Network(SmallConv(), head), torch.zeros(3, 1, 28, 28)).shape
     (3, 10)
     """
     network.eval()
@@ -99,8 +99,8 @@ class Checkpointing:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from abstain_bench.runs.training import Saving
-    >>> Saving(Path("run.part")).seconds
+    >>> from abstain_bench.runs.training import Checkpointing
+    >>> Checkpointing(Path("run.part")).seconds
     30.0
     """
 
