@@ -188,7 +188,7 @@ def test_the_command_prints_them_and_leaves_files(tmp_path, capsys):
     assert run([*asked, "--published"]) == 0
     said = capsys.readouterr().out.replace("\u00a0", " ")
     assert "Order of the methods: this run and published" in said
-    assert "AUGRC × 1000 ↓: here and published" in said
+    assert "AUGRC × 1000 ↓: this run and published" in said
     assert "compare orders and magnitudes" in " ".join(said.split())
     frame = pl.read_csv(tables / "published.csv")
     assert frame.height == 2 * 2 * 3
