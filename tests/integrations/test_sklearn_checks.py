@@ -18,7 +18,9 @@ pytestmark = [
     pytest.mark.skipif(VERSION < (1, 6), reason="the checks of scikit-learn 1.6 and later"),
     # One check casts NaN to an integer inside scikit-learn.
     pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:No threshold attains:abstain.errors.UnattainableRuleWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:No threshold attains:abstain.errors.UnattainableRuleWarning"
+    ),
 ]
 
 CONFIGURATIONS = [
