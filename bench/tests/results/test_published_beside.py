@@ -195,4 +195,4 @@ def test_the_command_prints_them_and_leaves_files(tmp_path, capsys):
     assert {"value", "published", "ratio", "rank", "published_rank", "source"} <= {*frame.columns}
     assert pl.read_parquet(tables / "published-orders.parquet").height == 4
     page = (tables.parent / "pages" / "methods.html").read_text(encoding="utf-8")
-    assert "Beside the published numbers" in page
+    assert "Comparison with published numbers" in page
