@@ -84,7 +84,7 @@ def difference(name: str, first: Scored, second: Scored) -> Difference:
         influence_matrix(metric, (first, second)),
         lower_is_better=metric.lower_is_better,
         failures=min(first.n_failures, second.n_failures),
-        heavy=metric.measurement.heavy_tailed,
+        heavy_tailed=metric.measurement.heavy_tailed,
     )
 
 

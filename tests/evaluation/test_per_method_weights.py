@@ -317,7 +317,7 @@ def found_in_one_study(rng, noise, metric="augrc"):
         study(rng, noise=noise), SplitRoles(methods="method", per_method_weights=True)
     )
     sampled = compute_values(metric_named(metric), units, RowWeights.from_runs(units))
-    return differences_of(sampled, Plan(0.95)).one(0)
+    return differences_of(sampled, Plan(0.95)).record(0)
 
 
 @pytest.mark.slow
