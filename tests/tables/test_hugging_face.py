@@ -79,5 +79,5 @@ def test_objects_are_read_as_their_rows_are_asked_for(tmp_path):
     assert [part.n for part in ab.read_predictions(several).values()] == [4, 2]
     several.save_to_disk(tmp_path / "set")
     assert [part.n for part in ab.read_predictions(tmp_path / "set").values()] == [4, 2]
-    with pytest.raises(InputError, match=r"row by row .IterableDataset."):
+    with pytest.raises(InputError, match=r"unknown length .IterableDataset.; convert it"):
         ab.read_predictions(dataset.to_iterable_dataset())
