@@ -45,7 +45,7 @@ def of_runs(runs=5):
         one,
         runs=tuple(map(str, range(runs))),
         estimates=tuple(replace(e, run="mean") for e in one.estimates),
-        across=(critical(3, runs, names=one.methods),),
+        mean_ranks=(critical(3, runs, names=one.methods),),
         aggregates=means,
         profiles=profiles,
     )
@@ -53,19 +53,19 @@ def of_runs(runs=5):
 
 # -------------------------------------------------------------------------- chances of ranks
 @pytest.mark.parametrize("say", [words, lambda c: printed(comparison_terminal(c))])
-def test_chances_suppose_that_the_values_found_are_true(say):
+def test_chances_suppose_that_the_estimates_are_true(say):
     comparison = made_up(METHODS[:3], ("augrc", "aurc"), ((),))
     text = say(comparison)
-    assert "If the values found were the true ones, it would come first in" in text
+    assert "If the estimates were the true values, it would rank first in" in text
     assert "of 100 studies of this size" in text
-    assert "not adjusted for the number of pairs, p is" in text
+    assert "not adjusted for multiple comparisons; p-values are" in text
     assert "drawn anew" not in text
     assert "Cases of 100" not in text
 
 
 def test_every_table_of_chances_says_so(plain):
     captions = re.findall("<caption>(.*?)</caption>", comparison_html(plain))
-    chances = [c for c in captions if "a method each rank" in c]
+    chances = [c for c in captions if "a method has each rank" in c]
     assert len(chances) == len(plain.metrics) * (len(plain.data) + 1)
     assert all(SIMULATION_ASSUMPTION in c and NOT_ADJUSTED in c for c in chances)
 
@@ -73,30 +73,32 @@ def test_every_table_of_chances_says_so(plain):
 # ------------------------------------------------------------------------------ over all data
 def test_tests_across_data_sets_say_what_they_suppose(plain):
     for text in (words(plain), printed(comparison_terminal(plain))):
-        assert "take the data sets as independent of each other" in text
-        assert "shifted copies of the same images are not" in text
-        assert "read the pairs of each" in text
-    assert "Over all data sets" in words(plain)
+        assert "tests assume independent data sets" in text
+        assert "Corrupted copies of the same images are not independent" in text
+        assert "Use the pairwise tests of a data set for differences on this data set" in text
+    assert "Results over all data sets" in words(plain)
     alone = made_up(METHODS[:3], ("augrc",), ((),))
-    assert "as independent" not in words(alone) + printed(comparison_terminal(alone))
+    said = words(alone) + printed(comparison_terminal(alone))
+    assert not re.search(r"assumes? independent", said)
 
 
 def test_runs_of_one_data_set_are_called_runs():
     comparison = of_runs()
     text = words(comparison)
-    assert "Over all runs" in text
+    assert "Results over all runs" in text
     assert "Mean ranks by AUGRC over 5 runs" in text
     assert "Share of runs at least as good" in text
-    assert "take the runs as independent of each other" in text
+    assert "tests assume independent runs" in text
     assert "all data sets" not in text.lower()
-    assert "take the runs as independent" in printed(comparison_terminal(comparison))
+    assert "tests assume independent runs" in printed(comparison_terminal(comparison))
 
 
 @pytest.mark.parametrize(("runs", "few"), [(5, True), (10, False)])
 def test_few_runs_behind_an_interquartile_mean_are_counted(runs, few):
     text = words(of_runs(runs))
     assert f"Interquartile mean over {runs} runs; AUGRC." in text
-    assert (f"The intervals rest on {runs} runs, too few" in text) == few
+    caution = f"The intervals are based on only {runs} runs and may have less than their nominal"
+    assert (caution in text) == few
 
 
 def test_data_sets_without_a_leader_are_accounted_for(plain):
@@ -106,7 +108,7 @@ def test_data_sets_without_a_leader_are_accounted_for(plain):
         for e in plain.estimates
     )
     sentence = comparison_verdict(replace(plain, estimates=tied))[0]
-    assert "no method leads on 1" in sentence
+    assert "no method on 1" in sentence
     counts = re.search(r"on (\d+) of 3 data sets(.*?)\.", sentence)
     others = [int(n) for n in re.findall(r"on (\d+)", counts[2])]
     assert int(counts[1]) + sum(others) == 3
@@ -120,7 +122,7 @@ def test_notes_start_sentences_with_a_capital():
         for p in comparison.pairs
     )
     text = words(replace(comparison, pairs=noted))
-    assert "first to second; 15 pairs, scroll for the rest. With 3 data sets" in text
+    assert "first divided by second. Scroll to see all 15 pairs. With 3 data sets" in text
     assert not re.search(r"\. (with|influence)\b", text)
 
 
@@ -142,9 +144,9 @@ def test_a_test_that_is_not_valid_finds_nobody_better(plain):
 def test_curves_that_are_left_out_are_counted(plain):
     twelve = made_up([f"score {i}" for i in range(12)], ("augrc",), ((),), literature=False)
     text = words(twelve)
-    assert "8 of 12 methods are drawn, the first by rank." in text
-    assert "Selective risk against coverage, 8 of 12 methods" in text
-    assert "methods are drawn" not in words(plain)
+    assert "The figures contain the 8 best of 12 methods." in text
+    assert "Selective risk by coverage, 8 of 12 methods" in text
+    assert "The figures contain" not in words(plain)
 
 
 def test_a_band_that_speaks_late_is_said_not_drawn():
@@ -153,14 +155,14 @@ def test_a_band_that_speaks_late_is_said_not_drawn():
         replace(b, compute=partial(replace, b.selective, simultaneous_from=0.9)) for b in one.bands
     )
     text = words(replace(one, bands=late))
-    assert "too few samples for one of the whole curve" in text
-    assert "It would speak of coverages from 0.9 up only." in text
+    assert "too few samples for simultaneous bands" in text
+    assert "A simultaneous band needs a coverage of at least 0.9." in text
 
 
 def test_many_data_sets_name_an_option_of_the_command():
     data = tuple((("shift", f"s{i}"),) for i in range(30))
     text = words(made_up(METHODS[:3], ("augrc",), data, draws=20))
-    assert "`--figures svg` leaves the figures of all" in text
+    assert "`--figures svg` writes all figures" in text
     assert "write_figures" not in text
 
 
@@ -223,15 +225,15 @@ def test_margins_are_in_the_terminal_and_its_verdict():
     text = printed(comparison_terminal(comparison), width=300)
     for found in comparison.non_inferiority:
         assert f"  {non_inferiority_line(found)}" in text
-    assert "One margin, 0.002, is applied to every metric named" in text
-    assert "By AUGRC, at most 0.002 worse than “msr”: " in text
-    assert "One margin" not in printed(comparison_terminal(held(many(2))))
+    assert "The same margin, 0.002, is used for all metrics" in text
+    assert "AUGRC at most 0.002 worse than “msr”: " in text
+    assert "The same margin" not in printed(comparison_terminal(held(many(2))))
 
 
 def test_margins_are_on_the_page():
     comparison = held(made_up(METHODS[:3], ("augrc", "aurc"), ((),)))
     text = words(comparison)
-    assert "At most 0.002 worse than msr? AUGRC. One margin, 0.002, is applied to every" in text
+    assert "AUGRC: at most 0.002 worse than msr. The same margin, 0.002, is used for all" in text
     page = comparison_html(comparison)
     assert page.count(">Within the margin</th>") == 2
     shown = sum(n.non_inferior for n in comparison.non_inferiority)
@@ -241,7 +243,7 @@ def test_margins_are_on_the_page():
 
 def test_margins_of_many_data_sets_are_one_line_each():
     text = printed(comparison_terminal(held(many())), width=300)
-    heads = [x for x in text.splitlines() if "at most 0.002 worse than msr? " in x]
+    heads = [x for x in text.splitlines() if "at most 0.002 worse than msr: " in x]
     assert len(heads) == 30
     assert all("hown for mls" in line for line in heads)
 
