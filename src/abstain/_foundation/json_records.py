@@ -1,4 +1,4 @@
-"""Records as JSON text: parsing, the kind of a record, and the function that reads each kind.
+"""Parsing of records from JSON text, and the function that reads each kind of record.
 
 `abstain.tables` writes and reads the files. It finds the readers here, because it imports no record
 of the packages beside it.

@@ -143,7 +143,7 @@ def _loss_near_threshold(
 def _independent_products(
     groups: TieGroups, moments: tuple[FloatArray, FloatArray, FloatArray], at: _Thresholds
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the products of the influences at two coverages over independent samples.
+    """Multiply the influences at two coverages, and sum the products over the independent samples.
 
     Uses sums over tie groups only. Returns the sums, shape (m, m), and the effective size.
     """

@@ -63,8 +63,8 @@ def failure_roc_curve(
     Returns
     -------
     FailureRocCurve
-        Arrays of the input's library, from the origin to (1, 1). Positives are the successes. The
-        area under the curve is the failure AUROC; **higher is better**.
+        Arrays of the same library as the input, from the origin to (1, 1). Positives are the
+        successes. The area under the curve is the failure AUROC; **higher is better**.
 
     Raises
     ------

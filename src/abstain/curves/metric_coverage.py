@@ -82,8 +82,8 @@ def metric_coverage_curve(
     Returns
     -------
     MetricCoverageCurve
-        Arrays of the input's library, sorted by decreasing threshold. Range and direction depend on
-        the metric; the selective accuracy is in [0, 1] and **higher is better**.
+        Arrays of the same library as the input, sorted by decreasing threshold. Range and direction
+        depend on the metric; the selective accuracy is in [0, 1] and **higher is better**.
 
     Raises
     ------

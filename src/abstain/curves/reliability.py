@@ -101,7 +101,8 @@ def reliability_curve(
     Returns
     -------
     ReliabilityCurve
-        Arrays of the input's library, one entry per bin. Empty equal-mass bins are left out.
+        Arrays of the same library as the input, one entry per bin. Empty equal-mass bins are left
+        out.
 
     Raises
     ------

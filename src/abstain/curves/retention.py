@@ -77,8 +77,8 @@ def accuracy_rejection_curve(
     Returns
     -------
     AccuracyRejectionCurve
-        Arrays of the input's library, one entry per distinct confidence. Accuracies are in [0, 1];
-        **higher is better**.
+        Arrays of the same library as the input, one entry per distinct confidence. Accuracies are
+        in [0, 1]; **higher is better**.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def error_retention_curve(
     Returns
     -------
     ErrorRetentionCurve
-        Arrays of the input's library, from the origin to the mean loss at retention 1. **Lower is
-        better**.
+        Arrays of the same library as the input, from the origin to the mean loss at retention 1.
+        **Lower is better**.
 
     Raises
     ------

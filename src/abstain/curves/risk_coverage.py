@@ -106,7 +106,7 @@ def risk_coverage_curve(
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the input's library, one entry per distinct confidence. Lower is better.
+        Arrays of the same library as the input, one entry per distinct confidence. Lower is better.
 
     Raises
     ------
@@ -157,8 +157,8 @@ def generalized_risk_coverage_curve(
     Returns
     -------
     RiskCoverageCurve
-        Arrays of the input's library, one entry per distinct confidence. The curve starts at the
-        origin, which is not a vertex. Lower is better.
+        Arrays of the same library as the input, one entry per distinct confidence. The curve starts
+        at the origin, which is not a vertex. Lower is better.
 
     Raises
     ------

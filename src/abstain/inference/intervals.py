@@ -390,7 +390,8 @@ def _set_rounding_to_zero(
 ) -> tuple[float, FloatArray]:
     """Return a difference and its influences, with zeros for what is within the tolerance.
 
-    Rounding errors would have a tiny standard error and might be significant in a test.
+    A difference that is only a rounding error has a tiny standard error, and a test might find
+    it significant.
     """
     is_zero = np.abs(influences).max(axis=0, initial=0.0) <= tolerance
     if is_zero.any():

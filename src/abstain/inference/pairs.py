@@ -126,7 +126,8 @@ class PairPowerSums:
     def without_rounding(self, contributions: FloatArray, tolerance: FloatArray) -> "PairPowerSums":
         """Set contributions and differences within the tolerance of their pair to exactly 0.
 
-        Rounding errors would have a tiny standard error and might be significant in a test.
+        A difference that is only a rounding error has a tiny standard error, and a test might
+        find it significant.
         """
         max_of_column = np.abs(contributions).max(axis=0, initial=0.0)
         first, second = pair_indices(max_of_column.size)

@@ -237,7 +237,7 @@ class _Swaps:
 def _joint_scores(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
+    """Return the ranks in (0, 1) and the losses of both scores, each of shape (2, n)."""
     mid_ranks, level_indices, losses = [], [], []
     for confidence, loss in (first, second):
         values = checks.confidence(confidence)

@@ -61,7 +61,7 @@ class _Results:
 
 
 def read_folder(path: Path, options: ReadingOptions) -> Reading:
-    """Read a folder of FD-Shifts test results; splits are its data sets by index."""
+    """Read a folder of FD-Shifts test results, with one split for each of its data sets."""
     folder = _find_results_folder(path)
     _check_options(options, path)
     results = _read_class_scores(folder)

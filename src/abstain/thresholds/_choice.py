@@ -107,7 +107,7 @@ def scored_without_loss(confidence: AnyArray, weight: AnyArray | None = None) ->
 def check_calibration_data(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, *, method: str
 ) -> Scored:
-    """Validate the data of a rule with a guarantee: independent samples of equal weight."""
+    """Check that the samples are independent and equally weighted, as a guarantee requires."""
     check_no_weights(weight, method=method)
     return validate_samples_on_host(confidence, loss)
 

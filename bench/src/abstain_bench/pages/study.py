@@ -84,7 +84,7 @@ def checked_study(result: StudyResult) -> StudyResult:
 
 
 def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
-    """Return the figures of a study by name; raise an error for names that are not file names."""
+    """Return the figures of a study by name; raise an error if a name is no valid file name."""
     for name in checked_study(result).figures:
         if not _FIGURE_NAME.fullmatch(name):
             raise InputError(

@@ -69,7 +69,7 @@ class LoadedTask:
         )
 
     def exposure_images(self, exposure: Exposure) -> InputImages:
-        """Return the preprocessed images of an exposure."""
+        """Return the preprocessed images of one test set."""
 
         def prepare() -> InputImages:
             images = exposure.load()

@@ -1,4 +1,4 @@
-"""Harmonic tables for areas of resamples, and the truncation error of the series.
+"""Tables of harmonic numbers for the areas of resamples, and the error of truncated series.
 
 A success that is drawn k times, after m accepted samples with a risk of about `max_risk`, adds to
 total x AURC the area of k unit trapezoids and

@@ -278,7 +278,7 @@ class StreamState(Metric):
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
     def _agree(self, gather: Callable[[Any], Any]) -> None:
-        """Convert the samples of all processes to one type, also if a process has none."""
+        """Convert the samples of all processes to one type, even if a process has none."""
         local_samples = {part: self._joined(part) for part in self._names}
         codes = torch.tensor([code_of(x) for x in local_samples.values()], device=self.device)
         codes_by_process = torch.stack(gather(codes)).tolist()

@@ -185,7 +185,7 @@ def _generalized_risk_influence(s: Scored, _: int, is_accepted: FloatArray) -> F
 
 
 def classification_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
-    """Return the share of correct accepted and wrong rejected samples (Condessa et al., eq. 7)."""
+    """Return the share of samples that are correct and accepted, or wrong and rejected."""
     weight, accepted_loss, count = accepted_totals(groups, index)
     rejected_loss = as_scalar(groups.cumulative_loss[-1]) - accepted_loss
     return MetricValue((weight - accepted_loss + rejected_loss) / groups.total_weight, count)

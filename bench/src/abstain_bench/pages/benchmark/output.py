@@ -228,10 +228,10 @@ def benchmark_site(
     Returns
     -------
     dict of str to str
-        The HTML text of each page by its address. "benchmark.html" is the overview with the task,
-        its shifts, one curve and the best five methods; "pages/methods.html" contains all methods
-        and metrics, "pages/study-1.html" and so on the studies. The pages link to each other with
-        relative addresses and load nothing from the network.
+        Maps the address of each page to its HTML text. "benchmark.html" is the overview with the
+        task, its shifts, one curve and the best five methods; "pages/methods.html" contains all
+        methods and metrics, "pages/study-1.html" and so on the studies. The pages link to each
+        other with relative addresses and load nothing from the network.
 
     Raises
     ------

@@ -183,7 +183,7 @@ def update_method_names(values: Mapping[str, ValueT]) -> dict[str, ValueT]:
 def methods_of(
     objectives: Iterable[str], *, missing: Collection[str] = (), all_scores: bool = False
 ) -> tuple[Method, ...]:
-    """Return the methods for networks of these training objectives, without aliases.
+    """Return the methods for networks with these training objectives, without aliases.
 
     Examples
     --------

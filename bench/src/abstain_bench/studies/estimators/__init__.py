@@ -219,7 +219,7 @@ def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, 
 
 # --------------------------------------------------------------------------------- figures
 def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
-    """Return figures of each statistic: of all populations, and of each data set and loss.
+    """Return the figures of each statistic, for all populations and for each data set and loss.
 
     The panels are the populations, or the scores of a data set. Figures of errors are omitted if
     all errors are 0.

@@ -75,8 +75,8 @@ def study_rankings(
     Parameters
     ----------
     runs : str or Path, optional
-        Folder of a benchmark (`abstain benchmark run`); by default simulated methods with known
-        true areas.
+        Folder of a benchmark (`abstain benchmark run`). By default, the study simulates methods
+        with known true areas.
     published : bool, default=False
         Use the ranks that Traub et al. print (table 4), without tests and samples.
     methods : sequence of str, optional
