@@ -35,7 +35,7 @@ from abstain_bench.runs.studies import Study
 
 __all__ = ["rotated_results"]
 
-#: What a picture of one exposure is never confused with one of another beyond.
+#: Offset that keeps the source indices of different exposures distinct.
 _APART = 1 << 40
 
 
@@ -85,8 +85,9 @@ def rotated_results(
     -----
     A metric is computed in each folder, with the settings that its own validation data chose, and
     averaged: FD-Shifts averages runs that each hold out other classes. The folders share pictures,
-    known in one and new in another; what a picture adds to the error of the mean is the mean of
-    what it adds in each, by its place in the source. Cost: that of `results_of` for each folder.
+    whose classes are known in one folder and new in another. Source indices match the pictures, and
+    the influence of a picture on the mean is the mean of its influences in the folders. The cost is
+    that of `results_of` for each folder.
 
     Examples
     --------
@@ -100,19 +101,21 @@ def rotated_results(
     plan = Plan.from_options(
         level=level, bootstrap=bootstrap, rng=rng, published_test=True, skip_slow=True
     )
-    asked = select_metrics(stores[0], metrics)
+    selected_metrics = select_metrics(stores[0], metrics)
     columns = _common_studies(stores, studies)
-    found = _Together(
-        [_Rotation(store, asked, columns, methods, outlier_cost) for store in stores], asked, plan
+    results = _RotationResults(
+        [_Rotation(store, selected_metrics, columns, methods, outlier_cost) for store in stores],
+        selected_metrics,
+        plan,
     )
     for study in columns:
-        found.add(study)
-    return found.results(columns, stores[0])
+        results.add(study)
+    return results.results(columns, stores[0])
 
 
 @dataclass(eq=False)
-class _Together:
-    """What was found so far, on one study after the other."""
+class _RotationResults:
+    """The results of the studies that were added so far."""
 
     rotations: Sequence["_Rotation"]
     metrics: Sequence[Metric]
@@ -133,27 +136,33 @@ class _Together:
             rotation.open(study)
         for metric in self.metrics:
             name = metric.name
-            if why := meaningless(metric, study):
-                self.undefined[name, study.name] = why
+            if reason := meaningless(metric, study):
+                self.undefined[name, study.name] = reason
                 continue
             units = [
-                own.unit(metric, self.methods[name], seed)
+                rotation.unit(metric, self.methods[name], seed)
                 for seed in self.seeds[name]
-                for own in self.rotations
+                for rotation in self.rotations
             ]
-            found = compared(units, metric, self.plan, headline=study.headline)
-            self.studied[name].append(found)
+            study_results = compared(units, metric, self.plan, headline=study.headline)
+            self.studied[name].append(study_results)
         methods, seed = self.methods[self.primary], self.seeds[self.primary][0]
         self.curves |= dict(_curves(self.rotations, study, methods, seed, self.primary))
 
     def results(self, columns: tuple[Study, ...], first: Store) -> BenchmarkResults:
-        """Put what was found into one record, with the facts of the first folder."""
-        stores = [own.reading.store for own in self.rotations]
-        own = self.rotations[0]
-        chosen = tuple(one for one in own.chosen if one.method in self.methods[one.metric])
-        every = sorted_by_catalogue([name for methods in self.methods.values() for name in methods])
-        titles = {one.name: one.title for one in first.additions.methods}
-        said = [*about_choices(chosen), *about_studies(columns), _about(stores)]
+        """Combine the results into one record, with the facts of the first folder."""
+        stores = [rotation.reading.store for rotation in self.rotations]
+        first_rotation = self.rotations[0]
+        chosen = tuple(
+            setting
+            for setting in first_rotation.chosen
+            if setting.method in self.methods[setting.metric]
+        )
+        all_methods = sorted_by_catalogue(
+            [name for methods in self.methods.values() for name in methods]
+        )
+        titles = {method.name: method.title for method in first.additions.methods}
+        findings = [*about_choices(chosen), *about_studies(columns), _rotations_note(stores)]
         return BenchmarkResults(
             facts={
                 **_facts(stores),
@@ -161,11 +170,11 @@ class _Together:
                 "folder": ", ".join(str(store.folder) for store in stores),
                 "rotations": len(stores),
                 "seeds": list(self.seeds[self.primary]),
-                "outlier_cost": own.cost,
+                "outlier_cost": first_rotation.cost,
                 "primary": self.primary,
             },
             studies=columns,
-            methods=tuple(method_facts(name, chosen, self.primary, titles) for name in every),
+            methods=tuple(method_facts(name, chosen, self.primary, titles) for name in all_methods),
             metrics=tuple(self.studied),
             chosen=chosen,
             comparisons={
@@ -175,15 +184,15 @@ class _Together:
             thresholds=(),
             curves=self.curves,
             extremes=(),
-            left_out=_left_out(self.rotations, every),
-            findings=warnings_first(said),
+            left_out=_left_out(self.rotations, all_methods),
+            findings=warnings_first(findings),
             undefined=self.undefined,
             level=self.plan.level,
         )
 
 
 class _Rotation:
-    """One folder: its settings, and the samples of the study that is open."""
+    """One folder: its settings, and the samples of the current study."""
 
     def __init__(
         self,
@@ -208,53 +217,58 @@ class _Rotation:
         self.cost, self.classes = outlier_cost, len(store.classes)
         self.runs_by_metric: Mapping[str, ComparableRuns] = {
             m.name: select_comparable_runs(
-                [one for one in self.chosen if one.metric == m.name], self.reading, columns[0]
+                [setting for setting in self.chosen if setting.metric == m.name],
+                self.reading,
+                columns[0],
             )
             for m in metrics
         }
 
     def open(self, study: Study) -> None:
-        """Read what the runs say of a study."""
+        """Read the scores of the runs for a study."""
         runs = {
             run.name: run
-            for own in self.runs_by_metric.values()
-            for by_seed in own.runs.values()
+            for comparable in self.runs_by_metric.values()
+            for by_seed in comparable.runs.values()
             for run in by_seed.values()
         }
         scores = self.reading.study(study, runs.values())
         self.samples = StudySamples(study, scores, self.calibrators, self.classes, self.cost)
-        self.places = self._places(study, next(iter(runs.values())))
+        self.places = self._source_indices(study, next(iter(runs.values())))
         self.reading.over(study)
 
-    def _places(self, study: Study, run: Run) -> IntArray:
-        """Return which picture of the source each sample is, the same in all folders."""
-        parts = [part.source_indices for part in self.reading.parts(study, run)]
-        joined = np.concatenate(parts)
-        # Known and new classes of one source have places of their own already.
-        if len(parts) == 1 or not np.intersect1d(parts[0], np.concatenate(parts[1:])).size:
-            return joined
-        return np.concatenate([part + i * _APART for i, part in enumerate(parts)])
+    def _source_indices(self, study: Study, run: Run) -> IntArray:
+        """Return the source index of each sample, which is the same in all folders."""
+        exposure_indices = [scores.source_indices for scores in self.reading.parts(study, run)]
+        all_indices = np.concatenate(exposure_indices)
+        # Known and new classes of one source already have distinct source indices.
+        if (
+            len(exposure_indices) == 1
+            or not np.intersect1d(exposure_indices[0], np.concatenate(exposure_indices[1:])).size
+        ):
+            return all_indices
+        return np.concatenate([indices + i * _APART for i, indices in enumerate(exposure_indices)])
 
     def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
-        """Return the methods in one seed, with the pictures named as in every folder."""
+        """Return the methods for one seed, with picture codes that match across folders."""
         runs = {name: self.runs_by_metric[metric.name].runs[name][seed] for name in methods}
         unit = self.samples.unit(seed, runs, calibrated=needs_probabilities(metric))
         codes = np.unique(self.places, return_inverse=True)[1].astype(np.int64)
-        named = f"{self.reading.store.folder.name}, seed {seed}"
-        return replace(unit, run=named, cluster=codes, group=self.places)
+        run_name = f"{self.reading.store.folder.name}, seed {seed}"
+        return replace(unit, run=run_name, cluster=codes, group=self.places)
 
 
-def _common_studies(stores: Sequence[Store], asked: Sequence[str] | None) -> tuple[Study, ...]:
-    """Return the studies of the first folder that all have, but for those that are means."""
-    others = [{study.name for study in select_studies(store, None)} for store in stores[1:]]
-    found = tuple(
+def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) -> tuple[Study, ...]:
+    """Return the studies that all folders share, without those that average other studies."""
+    other_names = [{study.name for study in select_studies(store, None)} for store in stores[1:]]
+    common_studies = tuple(
         study
-        for study in select_studies(stores[0], asked)
-        if not study.parts and all(study.name in own for own in others)
+        for study in select_studies(stores[0], requested)
+        if not study.parts and all(study.name in names for names in other_names)
     )
-    if not found:
+    if not common_studies:
         raise InputError("the folders of rotations must have a study in common; got none")
-    return found
+    return common_studies
 
 
 def _tasks(stores: Sequence[Store]) -> list[str]:
@@ -262,52 +276,61 @@ def _tasks(stores: Sequence[Store]) -> list[str]:
 
 
 def _methods(rotations: Sequence[_Rotation], metric: str) -> list[str]:
-    each = [own.runs_by_metric[metric].runs for own in rotations]
-    found = [name for name in each[0] if all(name in own for own in each)]
-    if not found:
+    runs_by_rotation = [rotation.runs_by_metric[metric].runs for rotation in rotations]
+    common_methods = [
+        name for name in runs_by_rotation[0] if all(name in runs for runs in runs_by_rotation)
+    ]
+    if not common_methods:
         raise InputError(
             f"the folders of rotations must have a method in common by {metric}; got none"
         )
-    return sorted_by_catalogue(found)
+    return sorted_by_catalogue(common_methods)
 
 
 def _seeds(rotations: Sequence[_Rotation], metric: str) -> tuple[int, ...]:
-    each = [own.runs_by_metric[metric].seeds for own in rotations]
-    found = tuple(seed for seed in each[0] if all(seed in own for own in each))
-    if not found:
-        raise InputError(f"the folders of rotations must have a seed in common; got {each}")
-    return found
+    seeds_by_rotation = [rotation.runs_by_metric[metric].seeds for rotation in rotations]
+    common_seeds = tuple(
+        seed for seed in seeds_by_rotation[0] if all(seed in seeds for seeds in seeds_by_rotation)
+    )
+    if not common_seeds:
+        raise InputError(
+            f"the folders of rotations must have a seed in common; got {seeds_by_rotation}"
+        )
+    return common_seeds
 
 
 def _curves(
     rotations: Sequence[_Rotation], study: Study, methods: Sequence[str], seed: int, metric: str
 ) -> Iterator[tuple[tuple[str, str], CurvePoints]]:
-    """Yield the mean of the curves of the rotations, of the first seed."""
+    """Yield the mean curve over the rotations, for one seed."""
     for name in methods:
-        runs = [own.runs_by_metric[metric].runs[name][seed] for own in rotations]
-        cases = [own.samples.scored(run, name) for own, run in zip(rotations, runs, strict=True)]
+        runs = [rotation.runs_by_metric[metric].runs[name][seed] for rotation in rotations]
+        cases = [
+            rotation.samples.scored(run, name)
+            for rotation, run in zip(rotations, runs, strict=True)
+        ]
         yield (study.name, name), mean_curve(cases, runs[0])
 
 
 def _facts(stores: Sequence[Store]) -> dict[str, Any]:
-    """Return the facts that all folders share, and the time of all."""
+    """Return the facts that all folders share, and their total time."""
     first = stores[0].facts
-    shared = {k: x for k, x in first.items() if all(one.facts.get(k) == x for one in stores)}
-    seconds = [one.facts["seconds"] for one in stores if one.facts.get("seconds")]
+    shared = {k: x for k, x in first.items() if all(store.facts.get(k) == x for store in stores)}
+    seconds = [store.facts["seconds"] for store in stores if store.facts.get("seconds")]
     return {**shared, "seconds": sum(seconds)} if seconds else shared
 
 
 def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for own in rotations:
-        folder = own.reading.store.folder.name
-        for one in own.chosen:
-            if one.method not in names:
-                found.setdefault(one.method, f"it is not in all rotations; it is in {folder}")
-    return found
+    reasons: dict[str, str] = {}
+    for rotation in rotations:
+        folder = rotation.reading.store.folder.name
+        for setting in rotation.chosen:
+            if setting.method not in names:
+                reasons.setdefault(setting.method, f"it is not in all rotations; it is in {folder}")
+    return reasons
 
 
-def _about(stores: Sequence[Store]) -> Note:
+def _rotations_note(stores: Sequence[Store]) -> Note:
     folders = ", ".join(store.folder.name for store in stores)
     return Note(
         "rotations",

@@ -1,4 +1,4 @@
-"""What networks say of a study: read once, judged, and how likely they are right if they say so."""
+"""The scores of a study: read once, with losses and calibrated probabilities."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,17 +22,17 @@ from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, stu
 
 __all__ = ["Calibrators", "StoredScores", "StudySamples", "averages_of"]
 
-#: What of it is kept from one metric to the next, in samples; each takes about 100 bytes.
+#: Maximum number of cached samples between metrics; each takes about 100 bytes.
 _MOST: Final = 2_000_000
 
 
 def averages_of(method: str) -> bool:
-    """Tell whether a method judges the averaged prediction; one that was added does not."""
+    """Tell whether a method scores the averaged prediction; added methods do not."""
     return method in METHODS and METHODS[method].uses_mean_prediction
 
 
 class StoredScores:
-    """The scores of a store, kept no longer than studies, which come in their order, need them."""
+    """The scores of a store, cached until no later study in the sequence needs them."""
 
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
         self.store = store
@@ -41,46 +41,46 @@ class StoredScores:
         self._read: dict[tuple[str, str], RunScores] = {}
 
     def run(self, place: tuple[str, str], seed: int) -> Run | None:
-        """Return the run of an arm, setting and seed; None where it was not tested."""
+        """Return the run of an arm, setting and seed; None if it was not tested."""
         return self._runs.get((*place, seed))
 
     def parts(self, study: Study, run: Run) -> list[RunScores]:
-        """Return what a run says of each exposure of a study."""
-        lacking = [key for key in study.exposures if (run.name, key) not in self._read]
-        if lacking:
-            found = self.store.scores_of(run, lacking)
-            self._read |= {(run.name, key): own for key, own in found.items()}
+        """Return the scores of a run for each exposure of a study."""
+        missing_keys = [key for key in study.exposures if (run.name, key) not in self._read]
+        if missing_keys:
+            scores_by_key = self.store.scores_of(run, missing_keys)
+            self._read |= {(run.name, key): scores for key, scores in scores_by_key.items()}
         return [self._read[run.name, key] for key in study.exposures]
 
     def validation(self, run: Run) -> RunScores | None:
-        """Return what a run says of the validation pictures; None where that was not kept."""
+        """Return the validation scores of a run; None if they were not stored."""
         try:
             return self.store.scores(run, VALIDATION)
         except InputError:
             return None
 
     def study(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
-        """Return what runs say of a study, by their names: of the same pictures all."""
-        found: dict[str, RunScores] = {}
+        """Return the scores of runs for a study by run name; all must contain the same pictures."""
+        scores_by_run: dict[str, RunScores] = {}
         for run in runs:
-            own = found[run.name] = concatenate_scores(study, self.parts(study, run))
-            first_name, first = next(iter(found.items()))
-            same = np.array_equal(own.labels, first.labels)
-            if not same or not np.array_equal(own.source_indices, first.source_indices):
+            scores = scores_by_run[run.name] = concatenate_scores(study, self.parts(study, run))
+            first_name, first = next(iter(scores_by_run.items()))
+            same_labels = np.array_equal(scores.labels, first.labels)
+            if not same_labels or not np.array_equal(scores.source_indices, first.source_indices):
                 raise FileFormatError(
                     f"the runs {first_name!r} and {run.name!r} must have been tested on the same "
                     f"pictures of {study.name!r}, in one order; their labels or places differ"
                 )
-        return found
+        return scores_by_run
 
     def over(self, study: Study) -> None:
-        """Forget what no later study needs."""
+        """Remove the scores that no later study needs."""
         self._asked.subtract(study.exposures)
-        self._read = {place: own for place, own in self._read.items() if self._asked[place[1]] > 0}
+        self._read = {key: scores for key, scores in self._read.items() if self._asked[key[1]] > 0}
 
 
 class Calibrators:
-    """Platt scaling of every method of every run, fitted when it is first asked for."""
+    """Platt scaling of every method of every run, fitted on first use."""
 
     def __init__(self, reading: StoredScores) -> None:
         self._reading = reading
@@ -88,52 +88,52 @@ class Calibrators:
         self._fitted: dict[tuple[str, str], CalibratedScore | None] = {}
 
     def validation(self, run: Run, method: str) -> Predictions | None:
-        """Return what a method says of the validation pictures; None where it says nothing."""
+        """Return the validation predictions of a method; None unless all are finite."""
         if run.name not in self._validation:
             self._validation[run.name] = self._reading.validation(run)
-        known = self._validation[run.name]
-        if known is None or not np.isfinite(known.confidence.get(method, np.nan)).all():
+        scores = self._validation[run.name]
+        if scores is None or not np.isfinite(scores.confidence.get(method, np.nan)).all():
             return None
-        return to_predictions(known, [method], uses_mean_prediction=averages_of(method))
+        return to_predictions(scores, [method], uses_mean_prediction=averages_of(method))
 
     def there(self, run: Run, method: str) -> bool:
         """Tell whether a method could be calibrated."""
-        place = (run.name, method)
-        if place not in self._fitted:
-            known = self.validation(run, method)
-            self._fitted[place] = None if known is None else _fitted(method, known)
-        return self._fitted[place] is not None
+        key = (run.name, method)
+        if key not in self._fitted:
+            validation = self.validation(run, method)
+            self._fitted[key] = None if validation is None else _fit_calibration(method, validation)
+        return self._fitted[key] is not None
 
     def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
-        """Return the probabilities of being right; `there` has to be true."""
-        known, state = self.validation(run, method), self._fitted[run.name, method]
-        if known is None or state is None:
+        """Return the probabilities of being right; `there` must be true."""
+        validation, calibrated = self.validation(run, method), self._fitted[run.name, method]
+        if validation is None or calibrated is None:
             raise MissingInputError(
                 f"{method!r} has no confidences of the validation data of {run.name!r}"
             )
-        asked = Predictions(confidence={method: confidence}, unlabeled=True)
+        predictions = Predictions(confidence={method: confidence}, unlabeled=True)
         try:
-            found = state.score(asked).probability
+            probability = calibrated.score(predictions).probability
         except MissingInputError:
-            # On validation data it was within [0, 1] by chance: it is no probability.
-            values = known.confidence[method]
-            found = fit_platt(values, per_sample_loss(known)).apply(confidence)
-        return np.asarray(found)
+            # Only the validation scores lay within [0, 1], so they are no probabilities.
+            values = validation.confidence[method]
+            probability = fit_platt(values, per_sample_loss(validation)).apply(confidence)
+        return np.asarray(probability)
 
 
-def _fitted(method: str, known: Predictions) -> CalibratedScore | None:
+def _fit_calibration(method: str, validation: Predictions) -> CalibratedScore | None:
     try:
-        return calibrate(method, known)
+        return calibrate(method, validation)
     except AbstainError:
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class StudySamples:
-    """What all runs say of one study; what several metrics need is computed once.
+    """The scores of all runs for one study, with cached losses for several metrics.
 
-    `scores` has all exposures of the study under each other, by the name of the run. `outlier_cost`
-    is that of an accepted new class, where the study is about costs.
+    `scores` maps the name of each run to its scores for all exposures of the study, concatenated.
+    `outlier_cost` is the cost of an accepted new class, in studies about costs.
     """
 
     study: Study
@@ -145,7 +145,7 @@ class StudySamples:
     _scored: dict[tuple[str, str, bool], Scored] = field(default_factory=dict)
 
     def missing(self, run: Run, method: str) -> str:
-        """Return why a method has no numbers here, or an empty string."""
+        """Return why a method has no values for the study, or an empty string."""
         scores = self.scores[run.name]
         if method not in scores.confidence:
             return scores.reasons.get(method, f"no confidences for {self.study.name}")
@@ -154,23 +154,23 @@ class StudySamples:
         return ""
 
     def judged(self, run: Run, method: str) -> StudyLoss:
-        """Return what counts as a failure of the prediction that a method belongs to."""
-        place = (run.name, averages_of(method))
-        if place not in self._judged:
-            own = self.scores[run.name]
+        """Return the loss of the prediction that a method scores."""
+        key = (run.name, averages_of(method))
+        if key not in self._judged:
+            scores = self.scores[run.name]
             cost = self.outlier_cost
-            self._judged[place] = study_loss(
-                self.study, own, uses_mean_prediction=place[1], outlier_cost=cost
+            self._judged[key] = study_loss(
+                self.study, scores, uses_mean_prediction=key[1], outlier_cost=cost
             )
-        return self._judged[place]
+        return self._judged[key]
 
     def scored(self, run: Run, method: str) -> Scored:
-        """Return what metrics take, by the confidence as it is."""
-        return self._made(run, method, calibrated=False)
+        """Return the input of metrics, from the original confidence."""
+        return self._score_samples(run, method, calibrated=False)
 
     def calibrated(self, run: Run, method: str) -> Scored:
-        """Return what metrics take, by the calibrated confidence."""
-        return self._made(run, method, calibrated=True)
+        """Return the input of metrics, from the calibrated confidence."""
+        return self._score_samples(run, method, calibrated=True)
 
     def unit(
         self,
@@ -180,49 +180,51 @@ class StudySamples:
         calibrated: bool = False,
         named: Study | None = None,
     ) -> ScoredRun:
-        """Return all methods on these samples in one seed, perhaps as part of another study."""
+        """Return all methods on these samples for one seed; `named` replaces the study name."""
         first = self.scores[next(iter(methods.values())).name]
         return ScoredRun(
             data=(("study", (named or self.study).name),),
             run=str(seed),
-            scored={m: self._made(run, m, calibrated=calibrated) for m, run in methods.items()},
+            scored={
+                m: self._score_samples(run, m, calibrated=calibrated) for m, run in methods.items()
+            },
             sample_names=None,
             labels=first.labels,
             cluster=self._cluster,
             group=first.source_indices,
-            # They are rows of the same files.
+            # All methods have rows of the same files.
             matched_by="name",
             per_method_weights=self.study.errors == "removed",
         )
 
     def part(self, study: Study, rows: slice) -> "StudySamples":
-        """Return some of the samples, as a study of their own."""
-        own = {name: scores.subset(rows, study.name) for name, scores in self.scores.items()}
-        return StudySamples(study, own, self.calibrators, self.classes, self.outlier_cost)
+        """Return a subset of the samples as another study."""
+        subsets = {name: scores.subset(rows, study.name) for name, scores in self.scores.items()}
+        return StudySamples(study, subsets, self.calibrators, self.classes, self.outlier_cost)
 
     def forget(self) -> None:
-        """Forget what was sorted, where it is much: metrics then sort anew."""
+        """Clear the cache of sorted samples if it is large; metrics then sort again."""
         if sum(s.n_rows for s in self._scored.values()) > _MOST:
             self._scored.clear()
 
     @cached_property
     def _cluster(self) -> IntArray:
         """Codes of the pictures that copies share."""
-        places = next(iter(self.scores.values())).source_indices
-        return np.unique(places, return_inverse=True)[1].astype(np.int64)
+        source_indices = next(iter(self.scores.values())).source_indices
+        return np.unique(source_indices, return_inverse=True)[1].astype(np.int64)
 
-    def _made(self, run: Run, method: str, *, calibrated: bool) -> Scored:
-        place = (run.name, method, calibrated)
-        if place not in self._scored:
-            scores, counted = self.scores[run.name], self.judged(run, method)
+    def _score_samples(self, run: Run, method: str, *, calibrated: bool) -> Scored:
+        key = (run.name, method, calibrated)
+        if key not in self._scored:
+            scores, losses = self.scores[run.name], self.judged(run, method)
             prediction = scores.prediction_for(averages_of(method))
             confidence = scores.confidence[method]
-            chance = self.calibrators.apply(run, method, confidence) if calibrated else None
-            self._scored[place] = Scored(
-                confidence if chance is None else chance,
-                counted.loss,
-                counted.weight,
-                probability=chance,
+            probability = self.calibrators.apply(run, method, confidence) if calibrated else None
+            self._scored[key] = Scored(
+                confidence if probability is None else probability,
+                losses.loss,
+                losses.weight,
+                probability=probability,
                 class_view=ClassView(scores.labels, prediction, tuple(range(self.classes))),
             )
-        return self._scored[place]
+        return self._scored[key]

@@ -1,10 +1,10 @@
 """One metric of all methods on one study, and all studies in one `Comparison`.
 
-The numbers are those of `abstain.compare`, by the same engine. What differs is that one study is in
-memory at a time, and that some studies are the mean of others: FD-Shifts computes a metric for each
-severity of a corruption and averages the five. They are of the same networks and the same pictures,
-so the five numbers are not independent: what a picture adds to the error of the mean is the mean of
-what it adds to that of each, and a resample has the same pictures in all.
+The engine is that of `abstain.compare`. Two things differ: only one study is in memory at a time,
+and some studies are the mean of others. FD-Shifts computes a metric for each of the five severities
+of a corruption and averages the values. All severities use the same networks and the same pictures,
+so the five values are not independent. The influence of a picture on the mean is the mean of its
+influences on the five values, and a resample contains the same pictures for all severities.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,8 +46,8 @@ __all__ = ["Studied", "averaged", "compared", "comparison_of"]
 class Studied:
     """One metric of all methods on one study, without the samples.
 
-    `part` is what `abstain.compare` finds on one data set, whose `sampled` knows no samples any
-    more; a `headline` counts where all studies are taken together.
+    `part` is the result of `abstain.compare` for one data set, with the samples removed from its
+    `sampled`. Only studies with `headline` set enter the comparison across all studies.
     """
 
     part: DataSetComparison
@@ -62,18 +62,18 @@ class Studied:
 
 def compared(units: Sequence[ScoredRun], metric: Metric, plan: Plan, *, headline: bool) -> Studied:
     """Compare the methods on one study; the units are its runs."""
-    part = compare_data(units, [metric], plan)
-    slim = replace(part, sampled=(_slimmed(part.sampled[0]),))
-    return Studied(slim, data_set_notes(units, part), headline)
+    comparison = compare_data(units, [metric], plan)
+    without_samples = replace(comparison, sampled=(_remove_samples(comparison.sampled[0]),))
+    return Studied(without_samples, data_set_notes(units, comparison), headline)
 
 
-def _slimmed(sampled: MethodValues) -> MethodValues:
-    """Forget the samples: what all studies say together needs the values and the shares."""
-    nothing = Scored(np.zeros(1), np.zeros(1))
+def _remove_samples(sampled: MethodValues) -> MethodValues:
+    """Remove the samples: the comparison of all studies needs only values and shares."""
+    placeholder = Scored(np.zeros(1), np.zeros(1))
     units = tuple(
         replace(
             unit,
-            scored=dict.fromkeys(unit.scored, nothing),
+            scored=dict.fromkeys(unit.scored, placeholder),
             labels=None,
             cluster=None,
             group=None,
@@ -88,29 +88,31 @@ def comparison_of(
 ) -> Comparison:
     """Return the comparison of all studies, in the order of the tables, by one metric.
 
-    Only headline studies count together: the others are about the same pictures once more. Of
-    these, those in which all methods have values.
+    The comparison across studies uses only headline studies, since the others contain the same
+    pictures again. It also leaves out studies in which a method has no value.
     """
-    defined = [one.sampled for one in studied if one.headline and one.sampled.is_defined]
-    first = defined[0].methods if defined else ()
-    shared = [m for m in first if all(m in sampled.methods for sampled in defined)]
-    blocks = Blocks(tuple(sampled.select(shared) for sampled in defined))
-    together = across_data([blocks] if shared else [], plan)
-    said = [finding for one in studied for finding in one.findings]
+    defined = [
+        result.sampled for result in studied if result.headline and result.sampled.is_defined
+    ]
+    first_methods = defined[0].methods if defined else ()
+    shared_methods = [m for m in first_methods if all(m in sampled.methods for sampled in defined)]
+    blocks = Blocks(tuple(sampled.select(shared_methods) for sampled in defined))
+    across_studies = across_data([blocks] if shared_methods else [], plan)
+    findings = [finding for result in studied for finding in result.findings]
     return join_tables(
-        [one.part for one in studied],
-        together,
+        [result.part for result in studied],
+        across_studies,
         plan,
         metrics=[metric],
         methods=methods,
-        notes=[*said, *block_notes(together)],
+        notes=[*findings, *block_notes(across_studies)],
     )
 
 
 # ------------------------------------------------------------------- the mean over parts of a study
 @dataclass(frozen=True, eq=False)
 class _Mean(MethodValues):
-    """One metric on the parts of one seed, or of all seeds: the units, whose mean counts."""
+    """One metric on the parts of a study, for one seed or all seeds; its value is their mean."""
 
     parts: int = 1
 
@@ -118,32 +120,34 @@ class _Mean(MethodValues):
     def seeds(self) -> list[tuple[ScoredRun, ...]]:
         """The units of each seed."""
         starts = range(0, len(self.runs), self.parts)
-        return [self.runs[first : first + self.parts] for first in starts]
+        return [self.runs[start : start + self.parts] for start in starts]
 
     def count_samples_and_failures(self, method: str, run: int | None = None) -> tuple[int, int]:
-        """Return the fewest samples and failures over the seeds; those of the parts add up."""
+        """Return the fewest samples and failures over the seeds, each summed over the parts."""
         if run is not None:
             return super().count_samples_and_failures(method, run)
         sums = [
-            np.sum([unit.count_samples_and_failures(method) for unit in own], axis=0)
-            for own in self.seeds
+            np.sum([unit.count_samples_and_failures(method) for unit in seed_runs], axis=0)
+            for seed_runs in self.seeds
         ]
         n, failures = np.min(sums, axis=0).tolist()
         return n, failures
 
     def fewest_failures(self, *methods: int) -> FailureCount | None:
-        """Return the fewest failures over the seeds; those of the parts add up."""
+        """Return the fewest failures over the seeds, each summed over the parts."""
         names = [self.methods[i] for i in methods] or self.methods
-        found = [
-            [min_failures(self.metric, [unit.scored[name]]) for unit in own]
-            for own in self.seeds
+        seed_counts = [
+            [min_failures(self.metric, [unit.scored[name]]) for unit in seed_runs]
+            for seed_runs in self.seeds
             for name in names
         ]
-        known = [[one for one in own if one is not None] for own in found]
+        defined_counts = [
+            [count for count in counts if count is not None] for counts in seed_counts
+        ]
         sums = [
-            FailureCount(sum(one.n_failures for one in own), own[0].population)
-            for own in known
-            if own
+            FailureCount(sum(count.n_failures for count in counts), counts[0].population)
+            for counts in defined_counts
+            if counts
         ]
         return min(sums, default=None)
 
@@ -153,98 +157,113 @@ def averaged(
 ) -> Studied:
     """Compare the methods by the mean over the parts of a study.
 
-    Of each seed there is one unit for each part, in the same order: the mean over the parts, and
-    the mean of these over the seeds. Where the parts are not of the same pictures nothing is
-    resampled: then only the influences know what they have in common.
+    Every seed has one unit for each part, in the same order. The estimates are the mean over the
+    parts of each seed, and the mean of these over the seeds. If the parts contain different
+    pictures, nothing is resampled, and only the influences account for shared pictures.
     """
-    drawn = _drawn(seeds, metric, plan)
-    each = [_of_seed(own, metric) for own in seeds]
-    whole = _of_all(each)
-    if drawn is not None:
-        whole = replace(whole, replicates=np.concatenate(drawn))
-        each = [replace(own, replicates=r) for own, r in zip(each, drawn, strict=True)]
-    part = DataSetComparison(
-        data=whole.data,
-        sampled=(whole,),
-        estimates=tuple(_estimates(each, whole, plan)),
-        pairs=tuple(pairs(whole, plan)),
-        standings=tuple(standings(whole, plan)),
-        stability=tuple(stabilities([whole], plan)),
-        resamples=0 if drawn is None else plan.resamples,
+    replicates = _resample_seeds(seeds, metric, plan)
+    seed_means = [_average_seed(seed_runs, metric) for seed_runs in seeds]
+    overall = _combine_seeds(seed_means)
+    if replicates is not None:
+        overall = replace(overall, replicates=np.concatenate(replicates))
+        seed_means = [
+            replace(seed_mean, replicates=r)
+            for seed_mean, r in zip(seed_means, replicates, strict=True)
+        ]
+    comparison = DataSetComparison(
+        data=overall.data,
+        sampled=(overall,),
+        estimates=tuple(_estimates(seed_means, overall, plan)),
+        pairs=tuple(pairs(overall, plan)),
+        standings=tuple(standings(overall, plan)),
+        stability=tuple(stabilities([overall], plan)),
+        resamples=0 if replicates is None else plan.resamples,
     )
-    said = data_set_notes(whole.runs, part)
-    return Studied(replace(part, sampled=(_slimmed(_by_seed(each, whole)),)), said, headline)
+    findings = data_set_notes(overall.runs, comparison)
+    return Studied(
+        replace(comparison, sampled=(_remove_samples(_seed_values(seed_means, overall)),)),
+        findings,
+        headline,
+    )
 
 
-def _estimates(each: Sequence[_Mean], whole: _Mean, plan: Plan) -> Iterator[Estimate]:
+def _estimates(seed_means: Sequence[_Mean], overall: _Mean, plan: Plan) -> Iterator[Estimate]:
     """Return the mean over the parts of each seed, and over the seeds."""
-    for own in each:
-        for i in range(len(own.methods)):
-            yield mean_estimate(own, i, plan, own.runs[0].run)
-    if len(each) > 1:
-        yield from (mean_estimate(whole, i, plan) for i in whole.evaluated_indices)
+    for seed_mean in seed_means:
+        for i in range(len(seed_mean.methods)):
+            yield mean_estimate(seed_mean, i, plan, seed_mean.runs[0].run)
+    if len(seed_means) > 1:
+        yield from (mean_estimate(overall, i, plan) for i in overall.evaluated_indices)
 
 
-def _of_seed(units: Sequence[ScoredRun], metric: Metric) -> _Mean:
-    found = compute_values(metric, units, RowWeights.from_runs(units))
+def _average_seed(units: Sequence[ScoredRun], metric: Metric) -> _Mean:
+    values_by_run = compute_values(metric, units, RowWeights.from_runs(units))
     return _Mean(
         metric,
-        found.runs,
-        found.values,
-        found.rows,
-        found.reasons,
-        found.shares,
-        unreliable_reasons=found.unreliable_reasons,
+        values_by_run.runs,
+        values_by_run.values,
+        values_by_run.rows,
+        values_by_run.reasons,
+        values_by_run.shares,
+        unreliable_reasons=values_by_run.unreliable_reasons,
         parts=len(units),
     )
 
 
-def _of_all(each: Sequence[_Mean]) -> _Mean:
-    """Return all units of all seeds, which are of the same pictures."""
-    shares = [own.shares for own in each if own.shares is not None]
+def _combine_seeds(seed_means: Sequence[_Mean]) -> _Mean:
+    """Combine the units of all seeds, which contain the same pictures."""
+    shares = [seed_mean.shares for seed_mean in seed_means if seed_mean.shares is not None]
     return replace(
-        each[0],
-        runs=tuple(unit for own in each for unit in own.runs),
-        values=np.concatenate([own.values for own in each]),
-        reasons=tuple(dict.fromkeys(why for own in each for why in own.reasons)),
-        shares=np.mean(shares, axis=0) if len(shares) == len(each) else None,
-        unreliable_reasons=_joined_reasons(
-            [own.unreliable_reasons for own in each if own.unreliable_reasons]
+        seed_means[0],
+        runs=tuple(unit for seed_mean in seed_means for unit in seed_mean.runs),
+        values=np.concatenate([seed_mean.values for seed_mean in seed_means]),
+        reasons=tuple(
+            dict.fromkeys(reason for seed_mean in seed_means for reason in seed_mean.reasons)
+        ),
+        shares=np.mean(shares, axis=0) if len(shares) == len(seed_means) else None,
+        unreliable_reasons=_first_reasons(
+            [
+                seed_mean.unreliable_reasons
+                for seed_mean in seed_means
+                if seed_mean.unreliable_reasons
+            ]
         ),
     )
 
 
-def _joined_reasons(reasons: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _first_reasons(reasons: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return for each method the first reason of any seed."""
     by_method = zip(*reasons, strict=True)
     return tuple(next(filter(None, of_method), "") for of_method in by_method)
 
 
-def _by_seed(each: Sequence[_Mean], whole: _Mean) -> MethodValues:
+def _seed_values(seed_means: Sequence[_Mean], overall: _Mean) -> MethodValues:
     """Return the means of the seeds as the values of runs."""
-    drawn = [own.mean_replicates for own in each if own.replicates is not None]
+    replicates = [
+        seed_mean.mean_replicates for seed_mean in seed_means if seed_mean.replicates is not None
+    ]
     return MethodValues(
-        whole.metric,
-        tuple(own.runs[0] for own in each),
-        np.array([own.mean for own in each]),
-        whole.rows,
-        whole.reasons,
-        whole.shares,
-        np.array(drawn) if drawn else None,
-        unreliable_reasons=whole.unreliable_reasons,
+        overall.metric,
+        tuple(seed_mean.runs[0] for seed_mean in seed_means),
+        np.array([seed_mean.mean for seed_mean in seed_means]),
+        overall.rows,
+        overall.reasons,
+        overall.shares,
+        np.array(replicates) if replicates else None,
+        unreliable_reasons=overall.unreliable_reasons,
     )
 
 
-def _drawn(
+def _resample_seeds(
     seeds: Sequence[Sequence[ScoredRun]], metric: Metric, plan: Plan
 ) -> list[FloatArray] | None:
-    """Resample all parts with the same pictures, by seed (parts, k, resamples); None for none."""
+    """Resample the same pictures in all parts: (parts, k, resamples) for each seed, or None."""
     if not plan.resamples or len(seeds[0][0].scored) < 2:
         return None
-    pictures = [np.unique(np.asarray(unit.group)) for unit in seeds[0]]
-    if not all(np.array_equal(pictures[0], own) for own in pictures[1:]):
+    source_indices = [np.unique(np.asarray(unit.group)) for unit in seeds[0]]
+    if not all(np.array_equal(source_indices[0], indices) for indices in source_indices[1:]):
         return None
-    # The draws depend on the seed and on the number of pictures only.
+    # The random draws depend only on the seed and on the number of pictures.
     by_part = [
         resample_values([metric], units, plan.resamples, plan.seed)[0]
         for units in zip(*seeds, strict=True)
