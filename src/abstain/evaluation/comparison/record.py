@@ -121,16 +121,16 @@ class Comparison(NotebookDisplay):
             "data set": len(self.data),
             "run": len(self.runs),
             "metric": len(self.metrics),
-            "warning": sum(finding.level == "warning" for finding in self.notes),
+            "warning": sum(note.level == "warning" for note in self.notes),
         }
         return f"Comparison({format_counts(counts)}; .frame() has the numbers)"
 
     def rows(self, table: str = "pairs") -> list[dict[str, Any]]:
         """Return one table as flat rows: "estimates", "pairs", "standings" and so on."""
         if table not in self.TABLES:
-            known = ", ".join(map(repr, self.TABLES))
+            names = ", ".join(map(repr, self.TABLES))
             raise InputError(
-                f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+                f"`table` must be one of {names}; got {table!r}.{suggest(table, self.TABLES)}"
             )
         columns = dict.fromkeys(column for split in self.data for column, _ in split)
         return [_row(record, tuple(columns)) for record in getattr(self, table)]
@@ -139,7 +139,7 @@ class Comparison(NotebookDisplay):
         """Return one table as a tidy dataframe."""
         return frame_from_rows(self.rows(table), backend)
 
-    # -------------------------------------------------------------------------- what was asked
+    # ------------------------------------------------------------------- validation of arguments
     def metric_or_first(self, metric: str | None, argument: str = "metric") -> str:
         """Return a metric of the comparison, by default the first one."""
         if metric is None:
@@ -154,9 +154,9 @@ class Comparison(NotebookDisplay):
         if data is None and len(self.data) == 1:
             return self.data[0]
         if data not in self.data or data is None:
-            known = "; ".join(split_name(split) for split in self.data)
+            names = "; ".join(split_name(split) for split in self.data)
             raise UnknownNameError(
-                f"`data` must be one of the data sets of the comparison ({known}); got {data!r}"
+                f"`data` must be one of the data sets of the comparison ({names}); got {data!r}"
             )
         return data
 
@@ -164,7 +164,7 @@ class Comparison(NotebookDisplay):
         """Return a data set; None selects all data sets if there are several."""
         return None if data is None and len(self.data) > 1 else self.data_or_only(data)
 
-    # ------------------------------------------------------------------------- what it consists of
+    # ----------------------------------------------------------------------- properties for display
     @property
     def displayed_run(self) -> str:
         """The run whose estimates are displayed: the only one, or the mean over all runs."""
@@ -186,24 +186,24 @@ class Comparison(NotebookDisplay):
     def methods_with_curves(self) -> tuple[str, ...]:
         """The methods whose curves are displayed: the best ones, in the order of `methods`."""
         standings = self.standings_of(self.metrics[0], self.data[0])
-        kept = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
-        return tuple(m for m in self.methods if m in kept)
+        selected = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
+        return tuple(m for m in self.methods if m in selected)
 
-    # ---------------------------------------------------------------------------- which rows
+    # ------------------------------------------------------------------------ selection of rows
     def estimates_of(self, metric: str, data: Split) -> list[Estimate]:
         """Return the estimates of one metric on one data set, in the order of the methods."""
-        wanted = (metric, data, self.displayed_run)
-        found = {e.method: e for e in self.estimates if (e.metric, e.data, e.run) == wanted}
-        return [found[method] for method in self.methods if method in found]
+        key = (metric, data, self.displayed_run)
+        by_method = {e.method: e for e in self.estimates if (e.metric, e.data, e.run) == key}
+        return [by_method[method] for method in self.methods if method in by_method]
 
     @cached_property
     def _pairs_by_test(self) -> dict[tuple[str, Split | None], dict[str, list[PairedDifference]]]:
         """The pairs of each metric and data set, grouped by test."""
-        found: dict[tuple[str, Split | None], dict[str, list[PairedDifference]]] = {}
+        grouped: dict[tuple[str, Split | None], dict[str, list[PairedDifference]]] = {}
         for pair in self.pairs:
-            tests = found.setdefault((pair.metric, pair.data), {})
+            tests = grouped.setdefault((pair.metric, pair.data), {})
             tests.setdefault(pair.test, []).append(pair)
-        return found
+        return grouped
 
     def deciding_test(self, metric: str, data: Split | None) -> str:
         """Return the test that decides: that of the comparison, or else the first valid test.
@@ -212,9 +212,9 @@ class Comparison(NotebookDisplay):
         """
         tests = self._pairs_by_test.get((metric, data), {})
         valid = [test for test, pairs in tests.items() if any(p.valid for p in pairs)]
-        # "influence" asks for the test "influence function", "bootstrap" for "paired bootstrap".
-        wanted = (test for test in valid if self.test and self.test in test)
-        return next(wanted, valid[0] if valid else "")
+        # "influence" selects the test "influence function", "bootstrap" selects "paired bootstrap".
+        matching = (test for test in valid if self.test and self.test in test)
+        return next(matching, valid[0] if valid else "")
 
     def tests_of(self, metric: str, data: Split | None) -> list[str]:
         """Return the tests of one metric on one data set, beginning with the one that decides."""
@@ -225,8 +225,8 @@ class Comparison(NotebookDisplay):
         self, metric: str, data: Split | None, test: str | None = None
     ) -> list[PairedDifference]:
         """Return the pairs of one metric on one data set, by default of the test that decides."""
-        wanted = self.deciding_test(metric, data) if test is None else test
-        return list(self._pairs_by_test.get((metric, data), {}).get(wanted, ()))
+        selected_test = self.deciding_test(metric, data) if test is None else test
+        return list(self._pairs_by_test.get((metric, data), {}).get(selected_test, ()))
 
     def relations_to_best(self, metric: str, data: Split) -> dict[str, RelationToBest]:
         """Return the relation of each method to the best one, by the test that decides."""
@@ -238,10 +238,11 @@ class Comparison(NotebookDisplay):
         self, metric: str, data: Split | None, source: str | None = None
     ) -> list[Standing]:
         """Return the standings of one source, by default the first, sorted by rank."""
-        found = [s for s in self.standings if (s.metric, s.data) == (metric, data)]
-        wanted = found[0].source if found and source is None else source
-        own = [s for s in found if s.source == wanted]
-        return sorted(own, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
+        standings = [s for s in self.standings if (s.metric, s.data) == (metric, data)]
+        if standings and source is None:
+            source = standings[0].source
+        selected = [s for s in standings if s.source == source]
+        return sorted(selected, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
 
     def mean_ranks_of(self, metric: str) -> MeanRanks | None:
         """Return the mean ranks over all data sets or runs, if there are any."""
@@ -261,18 +262,18 @@ class Comparison(NotebookDisplay):
     def describe_tests(self, metrics: Iterable[str] | None = None) -> str:
         """Return the tests and adjustments of the pairs of each data set as text."""
         names = self.metrics if metrics is None else metrics
-        each = (self.pairs_of(metric, data) for metric in names for data in self.data)
-        return "; ".join(dict.fromkeys(pairs[0].test_description for pairs in each if pairs))
+        pair_lists = (self.pairs_of(metric, data) for metric in names for data in self.data)
+        return "; ".join(dict.fromkeys(pairs[0].test_description for pairs in pair_lists if pairs))
 
 
 def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
     """Return a record as a flat row that begins with the split columns."""
     row: dict[str, Any] = {}
     if "data" in record.__dataclass_fields__:
-        # What is said of all data sets together stands beside what is said of each.
+        # Rows about all data sets have the value `_ALL` in every split column.
         row |= dict.fromkeys(columns, _ALL) if record.data is None else dict(record.data)
-    told = ((f.name, getattr(record, f.name)) for f in fields(record) if f.name != "data")
-    return row | {name: _flat(value) for name, value in told}
+    values = ((f.name, getattr(record, f.name)) for f in fields(record) if f.name != "data")
+    return row | {name: _flat(value) for name, value in values}
 
 
 def _flat(value: Any) -> Any:

@@ -25,17 +25,17 @@ class ScoredRun:
     run: str
     #: In the order of the methods.
     scored: Mapping[str, Scored]
-    #: Shape (n,). What tells the samples of one run from those of another.
+    #: Shape (n,). Names that identify the samples.
     sample_names: Array | None
     labels: Array | None
-    #: Shape (n,). Codes of samples that are not independent, when they are to be used.
+    #: Shape (n,). Codes of the clusters of dependent samples, if clusters are used.
     cluster: IntArray | None
-    #: Shape (n,). The names of these clusters.
+    #: Shape (n,). Names of the clusters.
     group: Array | None
     #: How the samples of several classifiers were matched: by "name" or by "order"; empty for one
     #: classifier.
     matched_by: str = ""
-    #: Whether the methods may weigh the samples differently.
+    #: Whether sample weights may differ between methods.
     per_method_weights: bool = False
     #: The methods whose scores are columns of the data.
     column_methods: frozenset[str] = frozenset()
@@ -48,29 +48,30 @@ class ScoredRun:
     @cached_property
     def weight(self) -> FloatArray | None:
         """The weights, shape (n,) where they are the same for all methods, else (n, k)."""
-        given = [s.weight for s in self.scored.values()]
-        own = [np.ones(self.n) if weight is None else weight for weight in given]
-        if all(np.array_equal(own[0], weight) for weight in own[1:]):
-            return given[0]
-        return np.column_stack(own)
+        weights = [s.weight for s in self.scored.values()]
+        columns = [np.ones(self.n) if weight is None else weight for weight in weights]
+        if all(np.array_equal(columns[0], weight) for weight in columns[1:]):
+            return weights[0]
+        return np.column_stack(columns)
 
     def count_samples_and_failures(self, method: str) -> tuple[int, int]:
-        """Return how many samples a method is judged by, and how many of them fail."""
+        """Return the numbers of samples and failures with positive weight of a method."""
         s = self.scored[method]
         if s.weight is None:
             return s.n_rows, s.n_failures
-        kept = s.weight > 0
-        return int(np.count_nonzero(kept)), int(np.count_nonzero(s.loss[kept]))
+        is_weighted = s.weight > 0
+        return int(np.count_nonzero(is_weighted)), int(np.count_nonzero(s.loss[is_weighted]))
 
     def has_same_samples(self, other: "ScoredRun") -> bool:
-        """Tell whether another run saw these very samples in this order.
+        """Return whether another run has the same samples in the same order.
 
-        Also where nothing tells them apart: to add up rows of different samples is no mistake,
-        while to take the same samples for different ones would make the means look too sure.
+        Also true if neither names nor labels show a difference: to treat different samples as the
+        same is harmless, but to treat the same samples as different makes standard errors of the
+        means too small.
         """
-        if self.n != other.n or _named_apart(self.sample_names, other.sample_names):
+        if self.n != other.n or _have_different_names(self.sample_names, other.sample_names):
             return False
-        return not _differ(self.labels, other.labels)
+        return not _are_different(self.labels, other.labels)
 
 
 def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
@@ -82,12 +83,12 @@ def independence_codes(units: Sequence[ScoredRun]) -> IntArray | None:
     if len(units) == 1:
         return first.cluster
     if first.group is not None:
-        return _coded([unit.group for unit in units])
+        return _encode_names([unit.group for unit in units])
     if have_same_samples(units):
         return np.tile(np.arange(first.n), len(units))
     names = [unit.sample_names for unit in units]
-    once = all(own is not None and np.unique(own).size == own.size for own in names)
-    return _coded(names) if once else None
+    are_unique = all(n is not None and np.unique(n).size == n.size for n in names)
+    return _encode_names(names) if are_unique else None
 
 
 def have_same_samples(units: Sequence[ScoredRun]) -> bool:
@@ -95,13 +96,13 @@ def have_same_samples(units: Sequence[ScoredRun]) -> bool:
     return all(units[0].has_same_samples(unit) for unit in units[1:])
 
 
-def _coded(names: Sequence[Array | None]) -> IntArray:
+def _encode_names(names: Sequence[Array | None]) -> IntArray:
     first = np.asarray(names[0])
-    if all(np.array_equal(first, np.asarray(own)) for own in names[1:]):
+    if all(np.array_equal(first, np.asarray(run_names)) for run_names in names[1:]):
         codes = np.unique(first, return_inverse=True)[1].astype(np.int64)
         return np.tile(codes, len(names))
-    together = np.concatenate([np.asarray(own) for own in names])
-    return np.unique(together, return_inverse=True)[1].astype(np.int64)
+    all_names = np.concatenate([np.asarray(run_names) for run_names in names])
+    return np.unique(all_names, return_inverse=True)[1].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,9 @@ class SplitRoles:
     methods: str | None = None
     #: Whether the groups of the predictions are clusters.
     clustered: bool = False
-    #: Whether the methods may weigh the samples differently.
+    #: Whether sample weights may differ between methods.
     per_method_weights: bool = False
-    #: Of every part, as for `evaluate`.
+    #: Scores of each split, as for `evaluate`.
     scores: RequestedScores = None
     loss: "str | CostMatrix | AnyArray | None" = None
 
@@ -124,118 +125,124 @@ def score_runs(
     predictions: Predictions | Mapping[Split, Predictions], roles: SplitRoles
 ) -> tuple[ScoredRun, ...]:
     """Group the splits by data set and run, and score every method on the same samples."""
-    parts: dict[tuple[Split, str], dict[str, Predictions]] = {}
-    for split, part in check_splits(predictions).items():
-        data, run, model = _placed(split, roles)
-        own = parts.setdefault((data, run), {})
-        if model in own:
+    models_by_run: dict[tuple[Split, str], dict[str, Predictions]] = {}
+    for split, split_predictions in check_splits(predictions).items():
+        data, run, model = _parse_split(split, roles)
+        run_models = models_by_run.setdefault((data, run), {})
+        if model in run_models:
             raise InputError(
-                f"two parts of the data are {_named(data, run, model)}; split them further"
+                f"two parts of the data are {_describe_run(data, run, model)}; split them further"
             )
-        own[model] = part
-    _refuse_one_loss_for_all(roles.loss, parts.values())
+        run_models[model] = split_predictions
+    _check_loss(roles.loss, models_by_run.values())
     first: dict[Split, Predictions] = {}
     aligned: dict[tuple[Split, str], dict[str, Predictions]] = {}
-    for (data, run), models in parts.items():
-        like = first.setdefault(data, next(iter(models.values())))
-        ordered = {model: _in_order_of(like, part) for model, part in models.items()}
+    for (data, run), models in models_by_run.items():
+        data_reference = first.setdefault(data, next(iter(models.values())))
+        ordered = {model: _sort_like(data_reference, p) for model, p in models.items()}
         reference = next(iter(ordered.values()))
         aligned[data, run] = {
-            model: _aligned(
-                reference, part, _named(data, run, model), own_weights=roles.per_method_weights
+            model: _align(
+                reference,
+                p,
+                _describe_run(data, run, model),
+                per_method_weights=roles.per_method_weights,
             )
-            for model, part in ordered.items()
+            for model, p in ordered.items()
         }
-    counted, loss = positive_weight_runs(aligned, roles.loss)
+    weighted, loss = positive_weight_runs(aligned, roles.loss)
     units = [
-        _unit(data, run, models, replace(roles, loss=loss))
-        for (data, run), models in counted.items()
+        _score_run(data, run, models, replace(roles, loss=loss))
+        for (data, run), models in weighted.items()
     ]
-    return _refuse_gaps(units)
+    return _check_complete(units)
 
 
-def _refuse_one_loss_for_all(
-    loss: "str | CostMatrix | AnyArray | None", models_of_each: Iterable[Mapping[str, Predictions]]
+def _check_loss(
+    loss: "str | CostMatrix | AnyArray | None", models_by_run: Iterable[Mapping[str, Predictions]]
 ) -> None:
-    """Refuse an array of losses for several parts, whose rows it cannot all describe."""
-    several = sum(map(len, models_of_each)) > 1
-    if several and loss is not None and not isinstance(loss, (str, CostMatrix)):
+    """Raise InputError if one array of losses is passed for several splits."""
+    has_several = sum(map(len, models_by_run)) > 1
+    if has_several and loss is not None and not isinstance(loss, (str, CostMatrix)):
         raise InputError(
             "`loss` is one array, but there are several runs, methods or data sets; give each "
             "`Predictions` its own `loss`"
         )
 
 
-def _placed(split: Split, roles: SplitRoles) -> tuple[Split, str, str]:
-    """Take a split apart into data set, run and model."""
-    known = dict(split)
+def _parse_split(split: Split, roles: SplitRoles) -> tuple[Split, str, str]:
+    """Split a key into data set, run and model."""
+    values = dict(split)
     for role, column in (("runs", roles.runs), ("methods", roles.methods)):
-        if column is not None and column not in known:
-            there = ", ".join(map(repr, known)) or "none"
+        if column is not None and column not in values:
+            columns = ", ".join(map(repr, values)) or "none"
             raise InputError(
-                f"`{role}` must be a column that splits the data (those are: {there}); "
+                f"`{role}` must be a column that splits the data (those are: {columns}); "
                 f"got {column!r}"
             )
     special = {roles.runs, roles.methods} - {None}
     data = tuple((column, value) for column, value in split if column not in special)
-    run = known[roles.runs] if roles.runs is not None else ""
-    return data, run, known[roles.methods] if roles.methods is not None else ""
+    run = values[roles.runs] if roles.runs is not None else ""
+    return data, run, values[roles.methods] if roles.methods is not None else ""
 
 
-def _named(data: Split, run: str, model: str = "") -> str:
-    words = [split_name(data)] if data else []
-    words += [f"run {run!r}"] if run else []
-    words += [f"method {model!r}"] if model else []
-    return ", ".join(words) or "all samples"
+def _describe_run(data: Split, run: str, model: str = "") -> str:
+    terms = [split_name(data)] if data else []
+    terms += [f"run {run!r}"] if run else []
+    terms += [f"method {model!r}"] if model else []
+    return ", ".join(terms) or "all samples"
 
 
-def _unit(data: Split, run: str, parts: Mapping[str, Predictions], roles: SplitRoles) -> ScoredRun:
+def _score_run(
+    data: Split, run: str, models: Mapping[str, Predictions], roles: SplitRoles
+) -> ScoredRun:
     """Score the methods of one run on the same samples."""
-    first = next(iter(parts.values()))
+    first = next(iter(models.values()))
     scored: dict[str, Scored] = {}
-    given = []
-    for model, part in parts.items():
-        losses = per_sample_loss(part, roles.loss)
-        joined = [(s.name, join(part, s, losses)) for s in compute_scores(part, roles.scores)]
-        alone = len(joined) == 1
-        for name, s in joined:
-            method = (model if alone else f"{model} / {name}") if model else name
+    column_methods = []
+    for model, p in models.items():
+        losses = per_sample_loss(p, roles.loss)
+        model_scores = [(s.name, join(p, s, losses)) for s in compute_scores(p, roles.scores)]
+        has_one_score = len(model_scores) == 1
+        for name, s in model_scores:
+            method = (model if has_one_score else f"{model} / {name}") if model else name
             scored[method] = s
-            given += [method] if name in (part.confidence or {}) else []
-    by_name = all(_paired_by_name(first, part) for part in parts.values())
+            column_methods += [method] if name in (p.confidence or {}) else []
+    is_matched_by_name = all(_have_same_names(first, p) for p in models.values())
     return ScoredRun(
         data=data,
         run=run,
         scored=scored,
-        sample_names=_names_of(first),
+        sample_names=_sample_names(first),
         labels=None if first.labels is None else np.asarray(first.labels),
-        cluster=_cluster(first, parts) if roles.clustered else None,
+        cluster=_check_clusters(first, models) if roles.clustered else None,
         group=np.asarray(first.group).astype(str) if roles.clustered else None,
-        matched_by="" if len(parts) == 1 else "name" if by_name else "order",
+        matched_by="" if len(models) == 1 else "name" if is_matched_by_name else "order",
         per_method_weights=roles.per_method_weights,
-        column_methods=frozenset(given),
+        column_methods=frozenset(column_methods),
     )
 
 
-def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
+def _check_clusters(first: Predictions, models: Mapping[str, Predictions]) -> IntArray:
     """Return the clusters, which must be the same for all methods."""
     codes = cluster_codes(first)
-    for model, part in parts.items():
-        if part is not first and not np.array_equal(part.group, first.group):
+    for model, p in models.items():
+        if p is not first and not np.array_equal(p.group, first.group):
             raise InputError(
                 f"method {model!r} must put the samples into the same groups as the others do"
             )
     return codes
 
 
-def _refuse_gaps(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
+def _check_complete(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
     """Check that all runs have the same methods and all data sets the same runs."""
     methods = list(units[0].scored)
     for unit in units:
-        if odd := sorted(set(methods) ^ set(unit.scored)):
+        if unmatched := sorted(set(methods) ^ set(unit.scored)):
             raise InputError(
-                f"every data set and run must have the same methods; {_named(unit.data, unit.run)} "
-                f"differs in {', '.join(odd)}. Name the scores to compare."
+                "every data set and run must have the same methods; "
+                f"{_describe_run(unit.data, unit.run)} differs in {', '.join(unmatched)}. "
+                "Name the scores to compare."
             )
     if len(methods) < 2:
         columns = ", ".join(column for column, _ in units[0].data)
@@ -244,95 +251,104 @@ def _refuse_gaps(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
     runs: dict[Split, set[str]] = {}
     for unit in units:
         runs.setdefault(unit.data, set()).add(unit.run)
-    if len({frozenset(own) for own in runs.values()}) > 1:
+    if len({frozenset(names) for names in runs.values()}) > 1:
         raise InputError(
             "every data set must have the same runs; some runs are missing for some data sets"
         )
     return tuple(replace(unit, scored={m: unit.scored[m] for m in methods}) for unit in units)
 
 
-# -------------------------------------------- the same samples in one order, by their names
-def _differ(one: Array | None, two: Array | None) -> bool:
+# ------------------------------------------------------------------ alignment of the samples
+def _are_different(a: Array | None, b: Array | None) -> bool:
     """Return whether both arrays are available and different."""
-    return one is not None and two is not None and not np.array_equal(one, two)
+    return a is not None and b is not None and not np.array_equal(a, b)
 
 
-def _named_apart(one: Array | None, two: Array | None) -> bool:
+def _have_different_names(a: Array | None, b: Array | None) -> bool:
     """Return whether the names show that the samples differ.
 
     Disjoint sets of integers do not, because they are row numbers of one file.
     """
-    if one is None or two is None or np.array_equal(one, two):
+    if a is None or b is None or np.array_equal(a, b):
         return False
-    numbers = all(all(name.isdecimal() for name in own) for own in (one, two))
-    return not numbers or bool(np.isin(one, two).any())
+    are_integers = all(name.isdecimal() for names in (a, b) for name in names)
+    return not are_integers or bool(np.isin(a, b).any())
 
 
-def _names_of(part: Predictions) -> Array | None:
+def _sample_names(predictions: Predictions) -> Array | None:
     """Return the names of the samples as text."""
-    return None if part.ids is None else np.asarray(part.ids).astype(str)
+    return None if predictions.ids is None else np.asarray(predictions.ids).astype(str)
 
 
-def _in_order_of(first: Predictions, part: Predictions) -> Predictions:
+def _sort_like(first: Predictions, predictions: Predictions) -> Predictions:
     """Sort samples into the order of a reference if both have the same names."""
-    mine, theirs = _names_of(first), _names_of(part)
-    if part is first or mine is None or theirs is None or mine.size != theirs.size:
-        return part
-    if np.array_equal(mine, theirs):
-        return part
-    if np.unique(mine).size < mine.size or not np.array_equal(np.sort(mine), np.sort(theirs)):
-        return part
-    rows = np.empty(mine.size, np.int64)
-    rows[np.argsort(mine)] = np.argsort(theirs)
-    ordered = part.subset(rows)
-    # Names that are row numbers of two files may be the same for other samples.
-    return part if _differ(first.labels, ordered.labels) else ordered
+    first_names, names = _sample_names(first), _sample_names(predictions)
+    if (
+        predictions is first
+        or first_names is None
+        or names is None
+        or first_names.size != names.size
+    ):
+        return predictions
+    if np.array_equal(first_names, names):
+        return predictions
+    if np.unique(first_names).size < first_names.size or not np.array_equal(
+        np.sort(first_names), np.sort(names)
+    ):
+        return predictions
+    rows = np.empty(first_names.size, np.int64)
+    rows[np.argsort(first_names)] = np.argsort(names)
+    ordered = predictions.subset(rows)
+    # Row numbers of two files may be equal although the samples differ.
+    return predictions if _are_different(first.labels, ordered.labels) else ordered
 
 
-def _aligned(
-    first: Predictions, part: Predictions, name: str, *, own_weights: bool = False
+def _align(
+    first: Predictions, predictions: Predictions, name: str, *, per_method_weights: bool = False
 ) -> Predictions:
     """Return samples in the order of the reference; raise InputError if they are different samples.
 
-    The weights must be the same as well, unless they may differ between methods.
+    The weights must also be the same, unless `per_method_weights` is true.
     """
-    if part is first:
-        return part
-    part = _in_order_of(first, part)
-    why = _why_not_the_same(first, part)
-    if why:
+    if predictions is first:
+        return predictions
+    predictions = _sort_like(first, predictions)
+    difference = _describe_difference(first, predictions)
+    if difference:
         raise InputError(
             f"{name} must hold the same samples as the other methods, so that they can be "
-            f"compared in pairs; {why}. Name the samples by an id column, or compare data sets "
-            "apart."
+            f"compared in pairs; {difference}. Name the samples by an id column, or compare "
+            "data sets apart."
         )
-    mine, theirs = (np.ones(p.n) if p.weight is None else p.weight for p in (first, part))
-    if not own_weights and not np.array_equal(mine, theirs):
+    first_weights, weights = (
+        np.ones(p.n) if p.weight is None else p.weight for p in (first, predictions)
+    )
+    if not per_method_weights and not np.array_equal(first_weights, weights):
         raise InputError(
             f"{name} must give the samples the same weights as the other methods do; they differ, "
-            f"first in row {int(np.argmax(mine != theirs))}. Where each method leaves out samples "
-            "of its own (weight 0), pass `per_method_weights=True`."
+            f"first in row {int(np.argmax(first_weights != weights))}. Where each method "
+            "leaves out samples of its own (weight 0), pass `per_method_weights=True`."
         )
-    return part
+    return predictions
 
 
-def _why_not_the_same(first: Predictions, part: Predictions) -> str:
+def _describe_difference(first: Predictions, predictions: Predictions) -> str:
     """Return the difference between the samples of two methods as text, or an empty string."""
-    if part.n != first.n:
-        return f"got {part.n:,} and {first.n:,} samples"
-    mine, theirs = _names_of(first), _names_of(part)
-    if mine is not None and theirs is not None and _named_apart(mine, theirs):
-        if np.unique(mine).size < mine.size:
+    if predictions.n != first.n:
+        return f"got {predictions.n:,} and {first.n:,} samples"
+    first_names, names = _sample_names(first), _sample_names(predictions)
+    if first_names is not None and names is not None and _have_different_names(first_names, names):
+        if np.unique(first_names).size < first_names.size:
             return "several samples have the same name, and the order of the names differs"
-        missing = np.setdiff1d(mine, theirs)
+        missing = np.setdiff1d(first_names, names)
         return f"the sample {str(missing[0])!r} is not among them" if missing.size else ""
-    if _differ(first.labels, part.labels):
-        row = int(np.argmax(np.asarray(first.labels) != np.asarray(part.labels)))
+    if _are_different(first.labels, predictions.labels):
+        row = int(np.argmax(np.asarray(first.labels) != np.asarray(predictions.labels)))
         return f"the labels differ, first in row {row}"
     return ""
 
 
-def _paired_by_name(first: Predictions, part: Predictions) -> bool:
+def _have_same_names(first: Predictions, predictions: Predictions) -> bool:
     """Return whether aligned samples have the same names."""
-    mine, theirs = _names_of(first), _names_of(part)
-    return mine is not None and theirs is not None and np.array_equal(mine, theirs)
+    first_names, names = _sample_names(first), _sample_names(predictions)
+    return first_names is not None and names is not None and np.array_equal(first_names, names)
