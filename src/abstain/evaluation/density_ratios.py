@@ -17,11 +17,11 @@ from abstain.shift import DensityRatios, LabelShift, fit_ratios, label_shift
 from abstain.typing import Array, FloatArray, Rng
 
 #: Lower bound of the log-probabilities that are features of the classifier of data sets.
-_LEAST: Final = -30.0
+_MIN_LOG_PROBABILITY: Final = -30.0
 #: Ratio of the effective sample size to the sample size below which there is a warning.
-_WORTH_LITTLE: Final = 0.1
+_MIN_RELATIVE_SIZE: Final = 0.1
 #: AUROC of the classifier of data sets above which there is a warning about their overlap.
-_APART: Final = 0.95
+_MAX_AUROC: Final = 0.95
 
 Shift = Literal["covariate", "label"]
 
@@ -67,7 +67,9 @@ class EstimatedRatios:
     def _notes(self) -> Iterator[Note]:
         yield Note("ratios", f"Of the calibration data {self.ratios}.")
         if self.classes is not None:
-            yield Note("class_ratios", f"Ratios of the classes: {_classes_said(self.classes)}.")
+            yield Note(
+                "class_ratios", f"Ratios of the classes: {_format_class_ratios(self.classes)}."
+            )
         if self.classes is not None and self.classes.doubtful:
             names = ", ".join(map(repr, self.classes.doubtful[:8]))
             yield Note.warning(
@@ -75,13 +77,13 @@ class EstimatedRatios:
                 f"The ratio of {names} came out below 0 by more than chance explains: more has "
                 "changed than how often classes come up. Try a covariate shift.",
             )
-        if self.auroc is not None and self.auroc > _APART:
+        if self.auroc is not None and self.auroc > _MAX_AUROC:
             yield Note.warning(
                 "overlap",
                 "The calibration data and the data to come hardly overlap: a classifier tells them "
                 f"apart with an AUROC of {self.auroc:.3f}. No ratio makes one of the other.",
             )
-        if self.ratios.effective_size < _WORTH_LITTLE * self.ratios.n:
+        if self.ratios.effective_size < _MIN_RELATIVE_SIZE * self.ratios.n:
             yield Note.warning(
                 "worth",
                 f"The {self.ratios.n} calibration samples are worth "
@@ -161,9 +163,9 @@ def estimate_ratios(
         classes = _label_shift(predictions, deployed, rng)
         labels = _texts(predictions.class_names, predictions.label_codes)
         return EstimatedRatios(classes.ratios(labels), shift, classes=classes)
-    here, there = _columns(predictions, deployed, score)
-    found = fit_ratios(here, there, clip=clip, rng=rng)
-    return EstimatedRatios(found.ratios, shift, auroc=found.auroc)
+    features, deployed_features = _columns(predictions, deployed, score)
+    fitted = fit_ratios(features, deployed_features, clip=clip, rng=rng)
+    return EstimatedRatios(fitted.ratios, shift, auroc=fitted.auroc)
 
 
 def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> LabelShift:
@@ -172,15 +174,15 @@ def _label_shift(predictions: Predictions, deployed: Predictions, rng: Rng) -> L
             raise MissingInputError(
                 f"a label shift is seen in predicted classes, and `{name}` hold none"
             )
-    known = _texts(predictions.class_names, predictions.label_codes)
+    labels = _texts(predictions.class_names, predictions.label_codes)
     if (predictions.label_codes < 0).any():
         raise InputError(
             "a label shift is about known classes; leave out the samples of no known class from "
             "the calibration data"
         )
-    said = _texts(predictions.class_names, predictions.prediction_codes)
+    predicted = _texts(predictions.class_names, predictions.prediction_codes)
     return label_shift(
-        known, said, _texts(deployed.class_names, deployed.prediction_codes), rng=rng
+        labels, predicted, _texts(deployed.class_names, deployed.prediction_codes), rng=rng
     )
 
 
@@ -190,22 +192,23 @@ def _texts(names: tuple[Hashable, ...], codes: Array) -> Array:
 
 
 def _columns(
-    one: Predictions, other: Predictions, score: "str | ScoreState | None"
+    predictions: Predictions, deployed: Predictions, score: "str | ScoreState | None"
 ) -> tuple[FloatArray, FloatArray]:
     """Return the features of the classifier of data sets, shapes (n, d) and (m, d)."""
     confidences = [
         _finite(compute_confidence(data, score, where=where).values)
-        for data, where in ((one, "calibration"), (other, "the data to come"))
+        for data, where in ((predictions, "calibration"), (deployed, "the data to come"))
     ]
     blocks = [[values[:, None]] for values in confidences]
-    if one.features is not None and other.features is not None:
-        for own, data in zip(blocks, (one, other), strict=True):
-            own.append(np.asarray(data.features, dtype=np.float64))
-    elif one.class_scores is not None and other.class_scores is not None:
-        for own, scores in zip(blocks, (one.class_scores, other.class_scores), strict=True):
-            own.append(np.maximum(log_probabilities(scores), _LEAST))
-    here, there = (np.concatenate(own, axis=1) for own in blocks)
-    return here, there
+    if predictions.features is not None and deployed.features is not None:
+        for columns, data in zip(blocks, (predictions, deployed), strict=True):
+            columns.append(np.asarray(data.features, dtype=np.float64))
+    elif predictions.class_scores is not None and deployed.class_scores is not None:
+        class_scores = (predictions.class_scores, deployed.class_scores)
+        for columns, scores in zip(blocks, class_scores, strict=True):
+            columns.append(np.maximum(log_probabilities(scores), _MIN_LOG_PROBABILITY))
+    features, deployed_features = (np.concatenate(columns, axis=1) for columns in blocks)
+    return features, deployed_features
 
 
 def _finite(values: Array) -> FloatArray:
@@ -213,12 +216,12 @@ def _finite(values: Array) -> FloatArray:
     return out
 
 
-def _classes_said(found: LabelShift) -> str:
+def _format_class_ratios(shift: LabelShift) -> str:
     """Return the ratios of the classes with the largest changes as text."""
-    far = np.argsort(-np.abs(np.log(np.maximum(found.ratio, 1e-3))), kind="stable")[:8]
-    parts = [
-        f"{found.classes[i]!s} {found.ratio[i]:.2g} (standard error {found.standard_error[i]:.2g})"
-        for i in far
+    largest = np.argsort(-np.abs(np.log(np.maximum(shift.ratio, 1e-3))), kind="stable")[:8]
+    texts = [
+        f"{shift.classes[i]!s} {shift.ratio[i]:.2g} (standard error {shift.standard_error[i]:.2g})"
+        for i in largest
     ]
-    more = " and others" if len(found.classes) > len(parts) else ""
-    return ", ".join(parts) + more
+    more = " and others" if len(shift.classes) > len(texts) else ""
+    return ", ".join(texts) + more

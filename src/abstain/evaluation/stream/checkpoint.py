@@ -1,7 +1,7 @@
-"""What was counted so far, on the disk: an interrupted run goes on from it.
+"""Checkpoints of stream counts, from which an interrupted run resumes.
 
-One file, which appears whole or not at all. Its name says of which files and options it is: with
-others nothing is found, and the count begins anew.
+A checkpoint is one file, written atomically. Its name contains a hash of the scanned files and the
+options. If these change, the name changes too, and the count starts from zero.
 """
 
 import hashlib
@@ -38,17 +38,17 @@ from abstain.streaming.value_counts import ValueCounts, checked_value_counts
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 
-#: Of the format. Version 1 kept no checksums of the files of rows.
+#: Version of the format. Version 1 stored no checksums of the run files.
 _VERSION = 2
-#: What is known of rows besides their files.
-_OF_RUNS = ("n", "total", "weighted", "binary", "precision")
-#: The entry that holds what is no array, as JSON.
-_PLAIN = "plain"
+#: Fields of `SortedRuns` that are stored in addition to its files.
+_RUN_FIELDS = ("n", "total", "weighted", "binary", "precision")
+#: Entry of the archive that stores all values other than arrays, as JSON.
+_JSON_ENTRY = "plain"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the counts of one question about some files are kept."""
+    """File that stores the counts of one scan under one set of options."""
 
     path: Path
 
@@ -56,27 +56,27 @@ class Checkpoint:
     def for_scan(
         cls, folder: Path, scan: PredictionScan, question: CountingOptions
     ) -> "Checkpoint":
-        """Return that of a scan and of what is counted."""
+        """Return the checkpoint of a scan and its counting options."""
         make_folder(folder)
         scores = question.scores
         names = [scores] if isinstance(scores, str | ScoreState) else scores or ()
         texts = [score if isinstance(score, str) else repr(score) for score in names]
-        asked = None if scores is None else texts
-        said = json.dumps(
-            {"version": _VERSION, "scores": asked, **_loss(question), **scan.identity()}
+        score_names = None if scores is None else texts
+        identity = json.dumps(
+            {"version": _VERSION, "scores": score_names, **_loss(question), **scan.identity()}
         )
-        key = hashlib.sha256(said.encode()).hexdigest()[:16]
+        key = hashlib.sha256(identity.encode()).hexdigest()[:16]
         remove_stale_files(folder)
         return cls(folder / f"counted-{key}.npz")
 
     @property
     def rows_folder(self) -> Path:
-        """Where rows are written that cannot be counted."""
+        """Folder for rows with graded losses or weights."""
         return self.path.with_name(f"{self.path.stem}-rows")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep others from counting the same here: each would take away what the other writes."""
+        """Lock out other runs of the same scan: concurrent runs delete each other's files."""
         msg = (
             f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
             f"another folder for {format_option('resume')}"
@@ -85,15 +85,15 @@ class Checkpoint:
             yield
 
     def load(self, memory: int) -> StreamCounts:
-        """Return what was counted; of nothing where nothing is kept.
+        """Return the stored counts, or empty counts if the file does not exist.
 
-        Rows that were written after it was kept are deleted, since they are read again, and so are
-        files that a killed run did not finish. No other run writes here: see `held`.
+        Delete the rows written after the checkpoint, because the run reads them again. Also delete
+        the unfinished files of a killed run. `lock` prevents other runs from writing here.
         """
         counts = self._load(memory)
-        known = {run.path for state in _states(counts) for run in state.runs}
+        stored_paths = {run.path for state in _states(counts) for run in state.runs}
         for path in (*self.rows_folder.glob("run-*.npy"), *self.rows_folder.glob(".run-*.tmp")):
-            if path not in known:
+            if path not in stored_paths:
                 path.unlink()
         return counts
 
@@ -108,16 +108,16 @@ class Checkpoint:
             ) from error
 
     def save(self, counts: StreamCounts) -> None:
-        """Keep what is counted; of rows, those that are on disk must be all."""
+        """Write the counts to the file; all rows must already be on disk."""
         arrays = _Arrays({})
-        plain = arrays.stream(counts)
-        every: dict[str, Any] = {_PLAIN: np.array(json.dumps(plain)), **arrays.found}
+        metadata = arrays.stream(counts)
+        entries: dict[str, Any] = {_JSON_ENTRY: np.array(json.dumps(metadata)), **arrays.entries}
         with open_atomically(self.path) as file:
-            np.savez(file, **every)
+            np.savez(file, **entries)
 
 
 def _loss(question: CountingOptions) -> dict[str, Any]:
-    """Return the loss as JSON takes it; nothing by default."""
+    """Return the loss in a form that JSON can store; an empty dict for the default loss."""
     loss = question.loss
     if isinstance(loss, CostMatrix):
         return {"loss": [np.asarray(loss.costs).tolist(), loss.unknown]}
@@ -128,82 +128,85 @@ def _loss(question: CountingOptions) -> dict[str, Any]:
 
 def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
     for split in counts.splits.values():
-        for kept in split.scores.values():
-            yield from (s for s in (kept.state, kept.by_probability) if isinstance(s, SortedRuns))
+        for score in split.scores.values():
+            states = (score.state, score.by_probability)
+            yield from (state for state in states if isinstance(state, SortedRuns))
 
 
 # ------------------------------------------------------------------------------------ writing
 @dataclass(frozen=True)
 class _Arrays:
-    """Takes the arrays out of counts, and returns the rest."""
+    """Collects the arrays of counts in `entries`; the methods return the other values."""
 
-    found: dict[str, Array]
+    entries: dict[str, Array]
 
     def stream(self, counts: StreamCounts) -> dict[str, Any]:
-        """Take those of all splits."""
+        """Collect the arrays of all splits."""
         return {
             "pieces": counts.n_pieces,
             "rows": counts.n_rows,
             "notes": [[n, [asdict(note) for note in notes]] for n, notes in counts.notes],
             "skipped": [asdict(skipped) for skipped in counts.skipped],
-            "splits": [[split, self.split(kept)] for split, kept in counts.splits.items()],
+            "splits": [
+                [split, self.split(split_counts)] for split, split_counts in counts.splits.items()
+            ],
         }
 
     def split(self, counts: SplitCounts) -> dict[str, Any]:
-        """Take those of one."""
+        """Collect the arrays of one split."""
         return {
             "n": counts.n,
             "unknown": counts.n_unknown_class,
             "weighted": counts.has_weights,
             "named": counts.has_names,
             "answers": [[*pair, count] for pair, count in counts.label_prediction_counts.items()],
-            "scores": [[name, self.score(kept)] for name, kept in counts.scores.items()],
+            "scores": [[name, self.score(score)] for name, score in counts.scores.items()],
         }
 
-    def score(self, kept: ScoreCounts) -> dict[str, Any]:
-        """Take those of one score."""
+    def score(self, counts: ScoreCounts) -> dict[str, Any]:
+        """Collect the arrays of one score."""
         return {
-            "state": self.state(kept.state),
-            "chance": None if kept.by_probability is None else self.state(kept.by_probability),
-            "sure": kept.is_probability,
-            "own": kept.is_column,
-            "by_class": self.named(kept.by_class),
-            "by_group": self.named(kept.by_group),
-            "overconfident": [[key, asdict(sample)] for key, sample in kept.overconfident],
-            "underconfident": [[key, asdict(sample)] for key, sample in kept.underconfident],
+            "state": self.state(counts.state),
+            "chance": None if counts.by_probability is None else self.state(counts.by_probability),
+            "sure": counts.is_probability,
+            "own": counts.is_column,
+            "by_class": self.named(counts.by_class),
+            "by_group": self.named(counts.by_group),
+            "overconfident": [[key, asdict(sample)] for key, sample in counts.overconfident],
+            "underconfident": [[key, asdict(sample)] for key, sample in counts.underconfident],
         }
 
     def state(self, state: SampleState) -> list[int] | dict[str, Any]:
-        """Take those of a state; of one on disk, the names of its files."""
+        """Collect the arrays of a state; for a state on disk, return the names of its files."""
         if isinstance(state, SortedRuns):
             runs = [[run.path.name, run.n_rows, run.sha256] for run in state.runs]
-            return {"runs": runs, **{name: getattr(state, name) for name in _OF_RUNS}}
-        own = [self.tally(state.successes), self.tally(state.failures)]
-        return [*own, state.n, state.precision]
+            return {"runs": runs, **{name: getattr(state, name) for name in _RUN_FIELDS}}
+        tallies = [self.tally(state.successes), self.tally(state.failures)]
+        return [*tallies, state.n, state.precision]
 
     def named(self, named: CountsByName) -> list[list[Any]]:
-        """Take those of names."""
+        """Collect the arrays of classes or groups."""
         return [[name, counts.n, self.tally(counts.failures)] for name, counts in named.items()]
 
     def tally(self, tally: ValueCounts) -> int:
-        """Take those of a tally; return its number."""
-        settled, number = tally.finalized, len(self.found) // 2
-        self.found[f"{number}.value"] = settled.value
-        self.found[f"{number}.count"] = settled.count
+        """Collect the arrays of a tally and return its number."""
+        finalized, number = tally.finalized, len(self.entries) // 2
+        self.entries[f"{number}.value"] = finalized.value
+        self.entries[f"{number}.count"] = finalized.count
         return number
 
 
 # ------------------------------------------------------------------------------------ reading
-def _rows(kept: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
-    """Find the files of rows; refuse others than were written."""
-    runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in kept["runs"])
+def _rows(stored: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
+    """Return the stored runs; raise an error if a file has changed."""
+    runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in stored["runs"])
     for run in runs:
         run.open()
-    return replace(empty, runs=runs, **{name: kept[name] for name in _OF_RUNS})
+    return replace(empty, runs=runs, **{name: stored[name] for name in _RUN_FIELDS})
 
 
-def _samples(kept: list[Any]) -> tuple[KeyedSample, ...]:
-    return tuple((key, ExtremeSample(**sample)) for key, sample in kept)
+def _samples(stored: list[Any]) -> tuple[KeyedSample, ...]:
+    return tuple((key, ExtremeSample(**sample)) for key, sample in stored)
 
 
 def _read_note(stored: str | dict[str, Any]) -> Note:
@@ -215,45 +218,45 @@ def _read_note(stored: str | dict[str, Any]) -> Note:
 
 
 def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
-    plain = json.loads(str(archive[_PLAIN]))
-    arrays = archive.read(name for name in archive if name != _PLAIN)
+    metadata = json.loads(str(archive[_JSON_ENTRY]))
+    arrays = archive.read(name for name in archive if name != _JSON_ENTRY)
 
     def tally(number: int) -> ValueCounts:
         return checked_value_counts(
             arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}"
         )
 
-    def state(kept: Any) -> SampleState:
-        if isinstance(kept, dict):
-            return _rows(kept, empty)
-        right, wrong, n, precision = kept
-        return GroupCounts(tally(right), tally(wrong), n, precision)
+    def state(stored: Any) -> SampleState:
+        if isinstance(stored, dict):
+            return _rows(stored, empty)
+        successes, failures, n, precision = stored
+        return GroupCounts(tally(successes), tally(failures), n, precision)
 
-    def named(kept: list[Any]) -> dict[Hashable, NameCounts]:
-        return {name: NameCounts(n, tally(number)) for name, n, number in kept}
+    def named(stored: list[Any]) -> dict[Hashable, NameCounts]:
+        return {name: NameCounts(n, tally(number)) for name, n, number in stored}
 
-    def score(kept: Mapping[str, Any]) -> ScoreCounts:
+    def score(stored: Mapping[str, Any]) -> ScoreCounts:
         return ScoreCounts(
-            state(kept["state"]),
-            None if kept["chance"] is None else state(kept["chance"]),
-            kept["sure"],
-            kept["own"],
-            named(kept["by_class"]),
-            named(kept["by_group"]),
-            _samples(kept["overconfident"]),
-            _samples(kept["underconfident"]),
+            state(stored["state"]),
+            None if stored["chance"] is None else state(stored["chance"]),
+            stored["sure"],
+            stored["own"],
+            named(stored["by_class"]),
+            named(stored["by_group"]),
+            _samples(stored["overconfident"]),
+            _samples(stored["underconfident"]),
         )
 
-    def split(kept: Mapping[str, Any]) -> SplitCounts:
-        answers = {(label, given): count for label, given, count in kept["answers"]}
-        scores = {name: score(own) for name, own in kept["scores"]}
-        said = (bool(kept.get(name)) for name in ("weighted", "named"))
-        return SplitCounts(kept["n"], kept["unknown"], answers, scores, *said)
+    def split(stored: Mapping[str, Any]) -> SplitCounts:
+        answers = {(label, prediction): count for label, prediction, count in stored["answers"]}
+        scores = {name: score(fields) for name, fields in stored["scores"]}
+        flags = (bool(stored.get(name)) for name in ("weighted", "named"))
+        return SplitCounts(stored["n"], stored["unknown"], answers, scores, *flags)
 
     return StreamCounts(
-        plain["pieces"],
-        plain["rows"],
-        {tuple(map(tuple, name)): split(kept) for name, kept in plain["splits"]},
-        tuple((n, tuple(map(_read_note, notes))) for n, notes in plain["notes"]),
-        tuple(Skipped(**skipped) for skipped in plain["skipped"]),
+        metadata["pieces"],
+        metadata["rows"],
+        {tuple(map(tuple, name)): split(stored) for name, stored in metadata["splits"]},
+        tuple((n, tuple(map(_read_note, notes))) for n, notes in metadata["notes"]),
+        tuple(Skipped(**skipped) for skipped in metadata["skipped"]),
     )
