@@ -86,9 +86,10 @@ class EstimatedRatios:
         if self.ratios.effective_size < _MIN_RELATIVE_SIZE * self.ratios.n:
             yield Note.warning(
                 "worth",
-                f"The {self.ratios.n} calibration samples are worth "
-                f"{self.ratios.effective_size:.0f}: a few of them decide. Clipping the ratios "
-                "keeps more, for another promise.",
+                f"The effective size of the {self.ratios.n} calibration samples is "
+                f"{self.ratios.effective_size:.0f}: a few samples determine the result. Clipped "
+                "ratios have a larger effective size, but the guarantee is then for another "
+                "population.",
             )
 
 

@@ -99,7 +99,7 @@ class ThresholdRow:
 
     @property
     def excess(self) -> float:
-        """Selective risk minus `risk`: positive is worse than promised."""
+        """Selective risk minus `risk`: positive values exceed the target."""
         return _mean_of_finite(check.excess for check in self.checks)
 
     @property

@@ -94,8 +94,8 @@ def _few_failures(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
             if failures is not None and failures < needed:
                 counted = "1 failure" if failures == 1 else f"{failures:,} failures"
                 message = (
-                    f"{_named(sampled.metric)} rests on {counted} here; its intervals and tests "
-                    f"need about {needed} to hold what they promise."
+                    f"{_named(sampled.metric)} is estimated from {counted}; its intervals and "
+                    f"tests are reliable with about {needed} or more."
                 )
                 yield Note.warning("few_failures", message, part.data)
 
@@ -205,7 +205,7 @@ def _clusters(units: Sequence[ScoredRun]) -> Iterator[Note]:
 
 
 def _fewest_clusters(unit: ScoredRun, cluster: IntArray) -> int:
-    """Return the number of clusters, of the method that rests on the fewest."""
+    """Return the number of clusters, of the method with the fewest."""
     if unit.weight is None or unit.weight.ndim == 1:
         return int(np.unique(cluster).size)
     return min(np.unique(cluster[own > 0]).size for own in unit.weight.T)

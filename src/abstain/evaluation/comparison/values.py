@@ -54,7 +54,7 @@ class RowWeights:
 
     @cached_property
     def unit_has_weight(self) -> BoolArray | None:
-        """Whether each method rests on each unit, shape (units, k); None where all weigh alike."""
+        """Whether each unit has weight for each method, shape (units, k); None if equal."""
         if self.weight is None or self.weight.ndim == 1:
             return None
         return unit_has_weight(self.weight, self.cluster)

@@ -91,7 +91,7 @@ class Cascade(NotebookDisplay):
         answering = [stage.name for stage in self.stages if stage.answers != "none"]
         if self.reason and answering:
             raise DomainError(
-                "a cascade with a `reason` why nothing is promised must send everything to the "
+                "a cascade with a `reason` why there is no guarantee must send everything to the "
                 f"{PERSON}; {answering[0]!r} answers"
             )
         if self.tested > self.n:

@@ -72,7 +72,8 @@ def _content(file: IO[bytes], path: Path) -> Array:
         there = f"it has {len(found):,}" if len(found) < count else "it has more"
         sides = " x ".join(f"{x:,}" for x in shape)
         raise FileFormatError(
-            f"{path.name} {how}: it promises {sides} = {count:,} bytes, and {there}; get it again"
+            f"{path.name} {how}: its header states {sides} = {count:,} bytes, and {there}; "
+            "get it again"
         )
     return np.frombuffer(found, np.uint8).reshape(shape).copy()
 

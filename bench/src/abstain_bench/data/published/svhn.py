@@ -84,7 +84,7 @@ def _element(
         return kind, rest[4 : 4 + count], rest[8:]
     end = 8 + count
     if len(rest) < end:
-        raise _DamageError(f"{count:,} bytes are promised, and {len(rest) - 8:,} are there")
+        raise _DamageError(f"the header states {count:,} bytes, and {len(rest) - 8:,} follow")
     return kind, rest[8:end], rest[end + (-count % 8 if padded else 0) :]
 
 
@@ -101,7 +101,7 @@ def _inflated(body: memoryview, order: str) -> tuple[int, memoryview]:
     found = machine.decompress(machine.unconsumed_tail, count + 1)
     if len(found) != count or not machine.eof:
         raise _DamageError(
-            f"a compressed variable promises {count:,} bytes, and has {len(found):,}"
+            f"the header of a compressed variable states {count:,} bytes, and it has {len(found):,}"
         )
     return kind, memoryview(found)
 
