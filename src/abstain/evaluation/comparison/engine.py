@@ -20,7 +20,7 @@ from abstain.evaluation.comparison.notes import comparison_notes
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
-from abstain.evaluation.comparison.runs import ScoredRun, SplitRoles, score_runs
+from abstain.evaluation.comparison.runs import ScoredRun, score_runs
 from abstain.evaluation.comparison.standings import agreements, stabilities, standings
 from abstain.evaluation.comparison.values import RowWeights, compute_values, resample_values
 from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
@@ -170,7 +170,13 @@ def compare(
         ties=ties,
     )
     scored_runs = score_runs(
-        predictions, SplitRoles(runs, methods, clustered, per_method_weights, scores, loss)
+        predictions,
+        runs=runs,
+        methods=methods,
+        clustered=clustered,
+        per_method_weights=per_method_weights,
+        scores=scores,
+        loss=loss,
     )
     comparison = _compare_runs(scored_runs, parse_metrics(metrics) or [], plan)
     notes_of_data = reading_notes(notes, check_splits(predictions).values())
