@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from abstain._foundation.notes import Note
-from abstain.evaluation.comparison.across_data_sets import ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
+from abstain.evaluation.comparison.record import ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
 from abstain.evaluation.comparison.values import MethodValues
 from abstain.evaluation.notes import direction_warning
