@@ -33,10 +33,9 @@ from abstain.inference.aggregates import (
     pairwise_improvements,
     performance_profiles,
 )
-from abstain.inference.agreement import kendall
 from abstain.inference.multiplicity import adjust, cliques, critical_difference
 from abstain.inference.rank_tests import friedman, wilcoxon
-from abstain.inference.resampled_ranks import aggregate_then_rank, rank_then_aggregate
+from abstain.inference.resampled_ranks import aggregate_then_rank, kendall, rank_then_aggregate
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, Split
 

@@ -8,13 +8,15 @@ import numpy as np
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.tables import Agreement, Stability, Standing
 from abstain.evaluation.comparison.values import MethodValues
-from abstain.inference.agreement import agreement, kendall, stability
 from abstain.inference.influence import covariance_from_contributions
 from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks
 from abstain.inference.resampled_ranks import (
     AggregatedRanking,
+    agreement,
+    kendall,
     rank_probabilities_of_replicates,
     rank_summary,
+    stability,
 )
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, IntArray
