@@ -24,16 +24,18 @@ from abstain.inference.aggregates import (
     pairwise_improvements,
     performance_profiles,
 )
-from abstain.inference.agreement import agreement, kendall, stability
 from abstain.inference.influence import covariance_from_contributions
 from abstain.inference.multiplicity import adjust, cliques, critical_difference
 from abstain.inference.rank_tests import friedman, wilcoxon
 from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks
 from abstain.inference.resampled_ranks import (
     aggregate_then_rank,
+    agreement,
+    kendall,
     rank_probabilities_of_replicates,
     rank_summary,
     rank_then_aggregate,
+    stability,
 )
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, IntArray
