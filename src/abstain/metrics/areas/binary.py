@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from abstain._foundation.arrays import move_to_library_of, namespace
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored, undefined
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.metrics.review import BinaryTask, binary_task, binary_task_of_samples
