@@ -1,110 +1,113 @@
-"""Is a contender slower than the table says? What `python benchmarks/run.py --against` does."""
+"""Find variants that became slower than their stored results (`run.py --against`)."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from benchmarks.cases.entry import Contender, Race
-from benchmarks.measuring.rounds import Found
+from benchmarks.cases.entry import BenchmarkCase, Variant
+from benchmarks.measuring.rounds import Measurement
 from benchmarks.results import Results
 
-#: By how much a number may exceed the one in the table.
+#: Largest accepted relative increase.
 TOLERANCE = 0.20
-#: How often a contender that seems slow is measured before it is called so.
-TRIES = 3
-#: Differences that nobody notices: MiB, and seconds of what is a process by itself.
-LEAST, MOMENT = {"MiB": 8.0}, 0.02
+#: Number of measurements before a variant counts as slower.
+ATTEMPTS = 3
+#: Increases that are ignored: MiB of memory, and seconds of a process.
+IGNORED_MIB, IGNORED_SECONDS = 8.0, 0.02
 
-#: From a race and the keys of contenders to what is found of them.
-Measure = Callable[[Race, list[str]], Mapping[str, Found]]
+#: A function that measures the variants with the given keys.
+Measure = Callable[[BenchmarkCase, list[str]], Mapping[str, Measurement]]
 
 
 @dataclass(frozen=True)
-class Worse:
-    """A contender that takes more than the table says."""
+class Regression:
+    """A quantity of a variant that exceeds its stored value."""
 
-    race: str
-    contender: str
-    of: str
+    case: str
+    variant: str
+    quantity: str
     before: float
     now: float
 
     def __str__(self) -> str:
-        """Say it in a line."""
-        share = self.now / self.before - 1
+        """Describe the regression in one line."""
+        increase = self.now / self.before - 1
         return (
-            f"{self.race}: {self.contender}: {self.of} {self.now:.3g}, in the table "
-            f"{self.before:.3g} (+{share:.0%})"
+            f"{self.case}: {self.variant}: {self.quantity} {self.now:.3g}, stored value "
+            f"{self.before:.3g} (+{increase:.0%})"
         )
 
 
 @dataclass(frozen=True)
-class Broken:
-    """A contender that does not open any more."""
+class Failure:
+    """A variant that can no longer be measured."""
 
-    race: str
-    contender: str
+    case: str
+    variant: str
     reason: str
 
     def __str__(self) -> str:
-        """Say it in a line."""
-        return f"{self.race}: {self.contender}: {self.reason}"
+        """Describe the failure in one line."""
+        return f"{self.case}: {self.variant}: {self.reason}"
 
 
-def held(race: Race) -> list[Contender]:
-    """Return the contenders of a race that are held to the table."""
-    return [contender for contender in race.contenders if not contender.peer]
+def own_variants(case: BenchmarkCase) -> list[Variant]:
+    """Return the variants of this package, without those of other libraries."""
+    return [variant for variant in case.variants if not variant.is_peer]
 
 
-def checked(race: Race, table: Results, measure: Measure) -> Iterator[Worse | Broken]:
-    """Measure a race again, and yield what became worse than in the table.
+def find_regressions(
+    case: BenchmarkCase, table: Results, measure: Measure
+) -> Iterator[Regression | Failure]:
+    """Measure a case again, and yield its regressions.
 
-    A contender that seems worse is measured again, and the best of the tries counts, so that a busy
-    moment is not called a slow contender.
+    A variant that seems slower is measured up to `ATTEMPTS` times, and its best measurement counts,
+    so that temporary load does not cause a regression.
     """
-    stored = table.races[race.name].contenders if race.name in table.races else {}
-    known = [
-        contender.key
-        for contender in held(race)
-        if contender.key in stored and not stored[contender.key].reason
+    stored = table.cases[case.name].variants if case.name in table.cases else {}
+    remaining = [
+        variant.key
+        for variant in own_variants(case)
+        if variant.key in stored and not stored[variant.key].reason
     ]
-    best: dict[str, Found] = {}
-    left = known
-    for _ in range(TRIES):
-        if not left:
-            break
-        now = measure(race, left)
-        best |= {key: _better(best.get(key), now[key]) for key in left}
-        left = [key for key in left if _told(race, key, stored[key], best[key])]
-    for key in left:
-        yield from _told(race, key, stored[key], best[key])
+    best: dict[str, Measurement] = {}
+    for _ in range(ATTEMPTS):
+        if not remaining:
+            return
+        measurements = measure(case, remaining)
+        for key in remaining:
+            best[key] = _better(best.get(key), measurements[key])
+        remaining = [key for key in remaining if _problems(case, key, stored[key], best[key])]
+    for key in remaining:
+        yield from _problems(case, key, stored[key], best[key])
 
 
-def _told(race: Race, key: str, before: Found, now: Found) -> Sequence[Worse | Broken]:
+def _problems(
+    case: BenchmarkCase, key: str, before: Measurement, now: Measurement
+) -> list[Regression | Failure]:
     if now.reason:
-        return [Broken(race.name, key, now.reason)]
-    return _worse(race, key, before, now)
-
-
-def _better(before: Found | None, now: Found) -> Found:
-    """Return the better of two tries, in each of what is held by itself."""
-    if before is None or before.reason or now.reason:
-        return now if before is None or before.reason else before
-    first, other = (before, now) if before.ratio <= now.ratio else (now, before)
-    peaks = [one.peak for one in (first, other) if one.peak is not None]
-    return dataclasses.replace(first, peak=min(peaks, default=None))
-
-
-def _worse(race: Race, key: str, before: Found, now: Found) -> list[Worse]:
+        return [Failure(case.name, key, now.reason)]
     pairs = {"ratio": (before.ratio, now.ratio), "MiB": (before.peak, now.peak)}
-    pairs |= {name: (before.facts[name], now.facts.get(name)) for name in before.facts}
-    least = LEAST | ({"ratio": MOMENT * now.ratio / now.processor} if race.processes else {})
+    pairs |= {name: (value, now.facts.get(name)) for name, value in before.facts.items()}
+    ignored = {"MiB": IGNORED_MIB}
+    if case.runs_processes:
+        ignored["ratio"] = IGNORED_SECONDS * now.ratio / now.cpu_seconds
     return [
-        Worse(race.name, key, of, old, new)
-        for of, (old, new) in pairs.items()
-        if old is not None and new is not None and _more(old, new, least.get(of, 0.0))
+        Regression(case.name, key, quantity, old, new)
+        for quantity, (old, new) in pairs.items()
+        if old is not None
+        and new is not None
+        and new > old * (1 + TOLERANCE)
+        and new - old > ignored.get(quantity, 0.0)
     ]
 
 
-def _more(before: float, now: float, least: float) -> bool:
-    return now > before * (1 + TOLERANCE) and now - before > least
+def _better(before: Measurement | None, now: Measurement) -> Measurement:
+    """Combine two measurements: the smaller ratio with the smaller memory."""
+    if before is None or before.reason:
+        return now
+    if now.reason:
+        return before
+    faster, slower = (before, now) if before.ratio <= now.ratio else (now, before)
+    peaks = [one.peak for one in (faster, slower) if one.peak is not None]
+    return dataclasses.replace(faster, peak=min(peaks, default=None))

@@ -1,60 +1,66 @@
-"""The picture of how costs grow: one panel for each thing that there is more of."""
+"""Draw how costs grow: one panel for each quantity that grows."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.cases.entry import Race, told
-from benchmarks.growth import Line, lines
+from benchmarks.cases.entry import BenchmarkCase, format_size
+from benchmarks.growth import CostBySize, costs_by_size
 from benchmarks.results import Results
 
 from abstain.plots.style import MUTED, line_style, style_axes
 
-#: Panels beside each other, and the inches of one.
-ACROSS, WIDTH, HEIGHT = 2, 4.2, 3.1
+N_COLUMNS = 2
+#: Size of a panel in inches.
+WIDTH, HEIGHT = 4.2, 3.1
 
 
-def panels(results: Results, races: Mapping[str, Race]) -> dict[str, dict[str, Line]]:
-    """Return by what grows the lines of what is done, of what was measured."""
-    found = {
-        race.grows: lines(race, results.races[race.name].contenders)
-        for race in races.values()
-        if race.grows and race.name in results.races
+def panels(
+    results: Results, cases: Mapping[str, BenchmarkCase]
+) -> dict[str, dict[str, CostBySize]]:
+    """Return the measured series by the quantity that grows."""
+    series_by_quantity = {
+        case.growing: costs_by_size(case, results.cases[case.name].variants)
+        for case in cases.values()
+        if case.growing and case.name in results.cases
     }
-    return {grows: own for grows, own in found.items() if own}
+    return {quantity: series for quantity, series in series_by_quantity.items() if series}
 
 
-def draw(found: Mapping[str, Mapping[str, Line]], path: Path) -> None:
-    """Write the picture."""
+def draw(panels: Mapping[str, Mapping[str, CostBySize]], path: Path) -> None:
+    """Write the figure."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    down = -(-len(found) // ACROSS)
-    figure = Figure(figsize=(ACROSS * WIDTH, down * HEIGHT), layout="constrained")
-    axes = figure.subplots(down, ACROSS, squeeze=False).ravel()
-    for ax, (grows, own) in zip(axes, found.items(), strict=False):
-        _panel(ax, grows, own)
-    for ax in axes[len(found) :]:
+    n_rows = -(-len(panels) // N_COLUMNS)
+    figure = Figure(figsize=(N_COLUMNS * WIDTH, n_rows * HEIGHT), layout="constrained")
+    axes = figure.subplots(n_rows, N_COLUMNS, squeeze=False).ravel()
+    for ax, (quantity, series) in zip(axes, panels.items(), strict=False):
+        _draw_panel(ax, quantity, series)
+    for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    # Nothing in the file changes but what is drawn.
+    # The same results give the same file.
     with mpl.rc_context({"svg.hashsalt": "abstain"}):
         figure.savefig(path, metadata={"Date": None})
 
 
-def _panel(ax, grows: str, own: Mapping[str, Line]) -> None:
-    for i, (name, line) in enumerate(own.items()):
-        ax.plot(line.sizes, line.each, marker="o", markersize=4, label=name, **line_style(i))
+def _draw_panel(ax, quantity: str, series: Mapping[str, CostBySize]) -> None:
+    for i, (name, line) in enumerate(series.items()):
+        style = line_style(i)
+        ax.plot(
+            line.sizes, line.microseconds_per_unit, marker="o", markersize=4, label=name, **style
+        )
     ax.set(xscale="log", yscale="log")
-    # What was measured is named; the places between would overlap.
-    sizes = sorted({size for line in own.values() for size in line.sizes})
-    ax.set_xticks(sizes, [told(size) for size in sizes], fontsize="small")
+    # Only measured sizes have ticks; labels of minor ticks would overlap.
+    sizes = sorted({size for line in series.values() for size in line.sizes})
+    ax.set_xticks(sizes, [format_size(size) for size in sizes], fontsize="small")
     ax.minorticks_off()
     low, high = ax.get_ylim()
-    # A decade at least, so that what is flat looks flat; room above the lines for their names.
+    # At least one decade, so that constant costs look constant; space above for the legend.
     middle = (low * high) ** 0.5
     low, high = min(low, middle / 10**0.5), max(high, middle * 10**0.5)
-    ax.set_ylim(low, high * (high / low) ** (0.14 * len(own)))
-    ax.set_title(f"With more {grows}", loc="left", fontsize="medium")
-    ax.set_xlabel(grows.capitalize(), color=MUTED)
-    ax.set_ylabel("Microseconds for each", color=MUTED)
+    ax.set_ylim(low, high * (high / low) ** (0.14 * len(series)))
+    ax.set_title(f"Cost by number of {quantity}", loc="left", fontsize="medium")
+    ax.set_xlabel(f"Number of {quantity}", color=MUTED)
+    ax.set_ylabel("CPU microseconds per unit", color=MUTED)
     style_axes(ax)
     ax.legend(frameon=False, fontsize="x-small", loc="upper right")

@@ -1,47 +1,49 @@
-"""How fast costs grow with sizes."""
+"""Compute how the cost of a call grows with the size of its input."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from benchmarks.cases.entry import Race
-from benchmarks.measuring.rounds import Found
+from benchmarks.cases.entry import BenchmarkCase
+from benchmarks.measuring.rounds import Measurement
 
 
 @dataclass(frozen=True)
-class Line:
-    """What one thing costs at several sizes: a row of the table, a line of the picture."""
+class CostBySize:
+    """The cost of one call at several sizes: a row of the table and a line of the figure."""
 
     sizes: list[float] = field(default_factory=list)
-    #: Seconds of the processor.
+    #: CPU seconds.
     costs: list[float] = field(default_factory=list)
-    #: Peak memory in MiB, where it is known.
+    #: Peak memory in MiB; None if unknown.
     peaks: list[float | None] = field(default_factory=list)
 
-    def add(self, size: float, found: Found) -> None:
-        """Add what was found at a size."""
+    def add(self, size: float, measurement: Measurement) -> None:
+        """Add the measurement at a size."""
         self.sizes.append(size)
-        self.costs.append(found.processor)
-        self.peaks.append(found.peak)
+        self.costs.append(measurement.cpu_seconds)
+        self.peaks.append(measurement.peak)
 
     @property
-    def each(self) -> list[float]:
-        """Microseconds of the processor for each of what there is more of."""
+    def microseconds_per_unit(self) -> list[float]:
+        """CPU microseconds divided by the size."""
         return [1e6 * cost / size for size, cost in zip(self.sizes, self.costs, strict=True)]
 
 
-def lines(race: Race, found: Mapping[str, Found]) -> dict[str, Line]:
-    """Return what was found of a race about growth, by what is done."""
-    drawn: dict[str, Line] = {}
-    for contender in race.contenders:
-        one = found.get(contender.key)
-        if one is not None and not one.reason:
-            drawn.setdefault(contender.series, Line()).add(contender.size, one)
-    return drawn
+def costs_by_size(
+    case: BenchmarkCase, measurements: Mapping[str, Measurement]
+) -> dict[str, CostBySize]:
+    """Return the costs of each series of a case about growth."""
+    series: dict[str, CostBySize] = {}
+    for variant in case.variants:
+        measurement = measurements.get(variant.key)
+        if measurement is not None and not measurement.reason:
+            series.setdefault(variant.series, CostBySize()).add(variant.size, measurement)
+    return series
 
 
 def exponents(sizes: Sequence[float], costs: Sequence[float]) -> tuple[float, float]:
-    """Return the slope of log cost over log size: fitted to all, and of the two largest sizes."""
+    """Return the slope of log cost over log size, for all sizes and for the two largest ones."""
     if len(sizes) < 2:
         return float("nan"), float("nan")
     order = np.argsort(sizes)

@@ -1,4 +1,4 @@
-"""The data that every contender gets: confidences of a classifier that fails in 5 % of cases."""
+"""Draw the data of the variants: confidences of a classifier with a failure rate of 5%."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,19 +7,19 @@ import numpy as np
 
 FAILURES = 0.05
 
-#: Name of a case -> (floating format, share of the confidences that are exactly 1).
+#: Kind of samples -> (floating-point format, share of the confidences that are exactly 1).
 KINDS = {
     "float32": ("float32", 0.0),
     "float64": ("float64", 0.0),
-    "float32, 55 % tied": ("float32", 0.55),
-    "float64, 55 % tied": ("float64", 0.55),
+    "float32, 55% tied": ("float32", 0.55),
+    "float64, 55% tied": ("float64", 0.55),
     "float16": ("float16", 0.0),
     "bfloat16": ("bfloat16", 0.0),
 }
 
 
 @dataclass(frozen=True)
-class Case:
+class Samples:
     """Confidences and 0/1 losses.
 
     `confidence` is float32 when `format` is "bfloat16", rounded to that format: NumPy has none.
@@ -36,7 +36,7 @@ class Case:
 
     @cached_property
     def distinct(self) -> np.ndarray:
-        """Distinct values of the same size and type, which a sort is timed on."""
+        """Distinct values of the same size and type, for the time of a sort."""
         return np.random.default_rng(0).permutation(self.n).astype(self.confidence.dtype)
 
     @cached_property
@@ -45,24 +45,24 @@ class Case:
 
     @cached_property
     def graded(self) -> np.ndarray:
-        """Losses in [0, 1] that are no 0/1 losses."""
+        """Losses in [0, 1] other than 0 and 1."""
         return self.loss * np.random.default_rng(2).random(self.n)
 
 
-def case(kind: str, n: int) -> Case:
-    """Draw max-probabilities of two classes; the less confident fail more often."""
+def draw_samples(kind: str, n: int) -> Samples:
+    """Draw the highest of two class probabilities; less confident samples fail more often."""
     form, tied = KINDS[kind]
     rng = np.random.default_rng(n)
     confidence = 0.5 + 0.5 * rng.random(n) ** 0.3
-    chance = 1.0 - confidence
-    loss = rng.random(n) < chance * (FAILURES / chance.mean())
+    p_failure = 1.0 - confidence
+    loss = rng.random(n) < p_failure * (FAILURES / p_failure.mean())
     confidence[rng.random(n) < tied] = 1.0
     if form == "bfloat16":
         bits = confidence.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
-        return Case(kind, form, bits.view(np.float32), loss)
-    return Case(kind, form, confidence.astype(form), loss)
+        return Samples(kind, form, bits.view(np.float32), loss)
+    return Samples(kind, form, confidence.astype(form), loss)
 
 
 def share_of(n: int, share: float) -> int:
-    """Return that share of a size, and a thousand at least where there are as many."""
+    """Return a share of a size, and at least 1,000 (or the size, if it is smaller)."""
     return min(n, max(1000, round(n * share)))

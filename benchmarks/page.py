@@ -1,4 +1,4 @@
-"""The page of what was measured: docs/performance.md, made from the catalogue and the table."""
+"""Write docs/performance.md from the catalogue of cases and the stored results."""
 
 import re
 from collections import Counter
@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.cases import SECTIONS
-from benchmarks.cases.entry import Contender, Race, Section, Target
+from benchmarks.cases.entry import BenchmarkCase, Section, Target, Variant
 from benchmarks.cases.kernels import NUMBA, NUMPY
-from benchmarks.growth import exponents, lines
-from benchmarks.measuring.rounds import Found
-from benchmarks.results import Measured, Results
+from benchmarks.growth import costs_by_size, exponents
+from benchmarks.measuring.rounds import Measurement
+from benchmarks.results import CaseResult, Results
 from benchmarks.table import markdown
-from benchmarks.targets import bytes_a_sample, missed
+from benchmarks.targets import bytes_per_sample, missed_targets
 
-#: How names begin that are typed.
-_TYPED = (
+#: Prefixes of names that are typed, and are therefore formatted as code.
+_CODE_PREFIXES = (
     "ab.",
     "abstain evaluate -",
     "abstain -",
@@ -25,229 +25,276 @@ _TYPED = (
     "torch.",
     "pip ",
 )
-#: A call that words follow.
-_CALL = re.compile(r"ab\.\w+, ")
+#: A call, followed by a description.
+_DESCRIBED_CALL = re.compile(r"ab\.\w+, ")
+_UNITS = {"ratio": "", "seconds": " s", "beyond": " s more", "bytes": " bytes", "MiB": " MiB"}
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
 HEAD = """# Performance
 
-What a person waits for, by each way into the package: a public call on arrays, a command on a
-file. `make bench` measures all of it in one run and writes this page; `make bench-check` measures
-the quick part again and prints which contender takes 20% more than here, in the ratio to its
-reference (or in memory, or in the size of its page), so that another machine or load is not the
-reason.
+This page answers how long a call or a command takes, and how much memory it needs. The first
+table is for users; the other sections compare single calls with a reference and with other
+libraries.
+"""
 
-The contenders of a table take turns with a reference, and the best round of each counts. Ratios
-are to that reference, in time of the processor; of the wall clock where several threads work.
-Memory of a call is the peak beyond what was resident before, in a process of its own; of a command,
-the peak of its process. "At most" is the target; an asterisk marks a missed target.
+METHOD = """## How it is measured
+
+`make bench` measures everything in one run and writes this page. `make bench-check` measures a
+part again and lists the variants that exceed the stored values by 20%, relative to their
+reference (or in memory or page size), so that another machine or load does not matter.
+
+The variants of a table and their reference are timed in the same rounds, and the best round of
+each counts. Ratios are ratios of CPU time, or of wall time if several threads work. The memory of
+a call is its peak beyond the memory that was resident before, in a separate process; the memory
+of a command is the peak of its process. "At most" is the target; an asterisk marks a missed
+target.
 """
 
 
-def page(results: Results, races: Mapping[str, Race], *, figure: str = "") -> str:
-    """Return the page; `figure` is where the picture of growth lies, seen from it."""
-    told = [HEAD, *_where(results)] if results.races else [HEAD]
+def page(results: Results, cases: Mapping[str, BenchmarkCase], *, figure: str = "") -> str:
+    """Return the page. `figure` is the path of the figure about growth, relative to the page."""
+    lines = [HEAD]
     for section in SECTIONS:
-        own = [race for race in races.values() if race.section == section.name]
-        there = [race for race in own if race.name in results.races]
-        told += ["", f"## {section.title}", "", *_wrapped(section.text)]
-        if figure and any(race.grows for race in there):
-            told += ["", f"![Cost of each against how many there are]({figure})"]
-        # Headings stay where nothing was measured: other pages point to them.
-        told += _of_section(section, there, results) if there else ["", "Not measured yet."]
-    return "\n".join(told) + "\n"
+        in_section = [case for case in cases.values() if case.section == section.name]
+        measured = [case for case in in_section if case.name in results.cases]
+        lines += ["", f"## {section.title}", "", *_wrap(section.text)]
+        if figure and any(case.growing for case in measured):
+            lines += ["", f"![Cost per unit against size]({figure})"]
+        # Headings remain without measurements, because other pages have links to them.
+        lines += (
+            _section_lines(section, measured, results) if measured else ["", "Not measured yet."]
+        )
+        if section is SECTIONS[0]:
+            lines += ["", METHOD, *(_environment(results) if results.cases else ())]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
-def _of_section(section: Section, races: Sequence[Race], results: Results) -> Iterator[str]:
-    columns = [race for race in races if race.column]
-    if columns:
-        yield from _side_by_side(columns, results, section.cell)
-    for race in races:
-        measured = results.races[race.name]
-        if race.grows:
-            yield from _growing(race, measured)
-        elif not race.column:
-            yield from _plain(race, measured)
-    yield from _absent(races, results)
+def _section_lines(
+    section: Section, cases: Sequence[BenchmarkCase], results: Results
+) -> Iterator[str]:
+    columns = [case for case in cases if case.column]
+    if columns and section.cell == "seconds":
+        yield from _users_table(columns, results)
+    elif columns:
+        yield from _table_of_cases(columns, results, section.cell)
+    for case in cases:
+        result = results.cases[case.name]
+        if case.growing:
+            yield from _growth_table(case, result)
+        elif not case.column:
+            yield from _table_of_variants(case, result)
+    yield from _reasons(cases, results)
 
 
-def _where(results: Results) -> Iterator[str]:
-    """Say on what machine, when, and with what."""
-    for name, told in (("Machine", "machine"), ("Measured", "when"), ("Of", "commit")):
-        found = Counter(getattr(one, told) for one in results.races.values())
-        if name == "Measured":
-            loads = [one.load for one in results.races.values()] or [0.0]
-            minutes = sum(one.took for one in results.races.values()) / 60
-            yield (
-                f"{name}: {min(found, default='-')} to {max(found, default='-')}, in {minutes:.0f} "
-                f"minutes; load before each race {min(loads):.1f} to {max(loads):.1f}.\n"
-            )
-        elif any(found):
-            yield f"{name}: {'; '.join(filter(None, found))}.\n"
-    known: dict[str, set[str]] = {}
-    for one in results.races.values():
-        for package, version in one.versions.items():
-            known.setdefault(package, set()).add(version)
-    told = ", ".join(f"{package} {' or '.join(sorted(v))}" for package, v in known.items())
-    yield from _wrapped(f"Versions: {told}.")
-
-
-def _side_by_side(races: Sequence[Race], results: Results, cell: str) -> Iterator[str]:
-    """Lay out a row for each contender and a column for each race (NumPy's kernels in brackets)."""
-    keys = list(dict.fromkeys(contender.name for race in races for contender in race.contenders))
-    rows = [[code(name), *(_cell(name, race, results, cell) for race in races)] for name in keys]
-    base = code(races[0].reference.name)
-    unit = "ms" if cell == "ratio" else ""
-    first = [_reference(race, results, cell) for race in races]
-    rows.insert(0, [f"{base}, {unit}" if unit else base, *first])
-    rows += _memory_rows(races, results)
-    yield ""
-    head = f"in {base}" if cell == "ratio" else "ns a sample"
-    yield markdown([head, *(race.column for race in races)], rows)
-
-
-def _reference(race: Race, results: Results, cell: str) -> str:
-    seconds = results.races[race.name].contenders[race.reference.key].seconds
-    return short(1e3 * seconds if cell == "ratio" else 1e9 * seconds / race.n)
-
-
-def _cell(name: str, race: Race, results: Results, cell: str) -> str:
-    found = results.races[race.name].contenders
-    told = {}
-    for contender in race.contenders:
-        if contender.name == name and contender.key in found and not found[contender.key].reason:
-            own = found[contender.key]
-            value = own.ratio if cell == "ratio" else 1e9 * own.seconds / race.n
-            told[contender.kernels] = _with_mark(value, "ratio" in _kinds(contender, race, found))
-    if NUMPY in told:
-        return f"{told.get(NUMBA, '-')} ({told[NUMPY]})"
-    return next(iter(told.values()), "")
-
-
-def _kinds(contender: Contender, race: Race, found: Mapping[str, Found]) -> set[str]:
-    return {target.of for target in missed(contender, race, found)}
-
-
-def _memory_rows(races: Sequence[Race], results: Results) -> Iterator[list[str]]:
-    """Yield the extra bytes a sample of the contenders of which they are known."""
-    shown = {
-        contender.key: _shown(contender)
-        for race in races
-        for contender in race.contenders
-        if contender.memory
-    }
-    for key, name in shown.items():
-        cells = []
-        for race in races:
-            found = results.races[race.name].contenders
-            contender = next((one for one in race.contenders if one.key == key), None)
-            there = contender is not None and key in found and found[key].peak is not None
-            over = there and "bytes" in _kinds(contender, race, found)
-            each = bytes_a_sample(found[key], race) if there else None
-            cells.append("" if each is None else _with_mark(each, over))
-        if any(cells):
-            yield [f"{name}: extra bytes a sample", *cells]
-
-
-def _plain(race: Race, measured: Measured) -> Iterator[str]:
-    """Lay out one row for each contender."""
-    contenders = [
-        contender
-        for contender in (race.reference, *race.contenders)
-        if contender.key in measured.contenders
-    ]
-    shown = [contender for contender in contenders if not measured.contenders[contender.key].reason]
-    facts = list(
-        dict.fromkeys(f for contender in shown for f in measured.contenders[contender.key].facts)
+def _environment(results: Results) -> Iterator[str]:
+    """Yield machine, dates, commits and versions."""
+    measured = results.cases.values()
+    dates = [result.date for result in measured]
+    loads = [result.load for result in measured]
+    minutes = sum(result.duration for result in measured) / 60
+    machines = Counter(result.machine for result in measured)
+    commits = Counter(result.commit for result in measured)
+    yield f"Machine: {'; '.join(filter(None, machines))}.\n"
+    yield (
+        f"Measured: {min(dates)} to {max(dates)}, in {minutes:.0f} minutes; load before each case "
+        f"{min(loads):.1f} to {max(loads):.1f}.\n"
     )
-    commands = any(contender.facts for contender in measured.contenders.values()) or race.processes
-    head = ["", "seconds", "processor", f"in {code(race.reference.name)}"]
-    head += ["ns a " + _unit(race)] if race.n else []
-    head += ["MiB" if commands else "extra MiB", *facts, "at most"]
+    if any(commits):
+        yield f"Commits: {'; '.join(filter(None, commits))}.\n"
+    versions: dict[str, set[str]] = {}
+    for result in measured:
+        for package, version in result.versions.items():
+            versions.setdefault(package, set()).add(version)
+    text = ", ".join(f"{package} {' or '.join(sorted(v))}" for package, v in versions.items())
+    yield from _wrap(f"Versions: {text}.")
+
+
+def _users_table(cases: Sequence[BenchmarkCase], results: Results) -> Iterator[str]:
+    """Lay out one row per command and one column per number of rows: seconds and memory."""
+    names = list(dict.fromkeys(variant.name for case in cases for variant in case.variants))
     rows = []
-    for contender in shown:
-        found = measured.contenders[contender.key]
-        row = [_shown(contender), short(found.seconds), short(found.processor), short(found.ratio)]
-        row += [short(1e9 * found.seconds / race.n)] if race.n else []
-        row += ["" if found.peak is None else short(found.peak)]
-        row += [short(found.facts[f]) if f in found.facts else "" for f in facts]
-        rows.append([*row, _limits(contender, race, measured.contenders)])
-    if not shown:
+    for name in names:
+        cells = []
+        for case in cases:
+            measurement = results.cases[case.name].variants.get(name)
+            if measurement is None or measurement.reason:
+                cells.append("")
+            else:
+                cells.append(f"{short(measurement.seconds)} s, {_memory(measurement.peak)}")
+        rows.append([f"`{name}`", *cells])
+    yield ""
+    yield markdown(["", *(case.column for case in cases)], rows)
+
+
+def _memory(mebibytes: float | None) -> str:
+    if mebibytes is None:
+        return "-"
+    return f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB"
+
+
+def _table_of_cases(cases: Sequence[BenchmarkCase], results: Results, cell: str) -> Iterator[str]:
+    """Lay out one row per variant and one column per case (NumPy's kernels in parentheses)."""
+    names = list(dict.fromkeys(variant.name for case in cases for variant in case.variants))
+    reference = code(cases[0].reference.name)
+    first = f"{reference}, ms" if cell == "ratio" else reference
+    rows = [[first, *(_reference_cell(case, results, cell) for case in cases)]]
+    rows += [[code(name), *(_cell(name, case, results, cell) for case in cases)] for name in names]
+    rows += _memory_rows(cases, results)
+    yield ""
+    unit = f"in {reference}" if cell == "ratio" else "ns per sample"
+    yield markdown([unit, *(case.column for case in cases)], rows)
+
+
+def _reference_cell(case: BenchmarkCase, results: Results, cell: str) -> str:
+    seconds = results.cases[case.name].variants[case.reference.key].seconds
+    return short(1e3 * seconds if cell == "ratio" else 1e9 * seconds / case.n)
+
+
+def _cell(name: str, case: BenchmarkCase, results: Results, cell: str) -> str:
+    measurements = results.cases[case.name].variants
+    texts = {}
+    for variant in case.variants:
+        measurement = measurements.get(variant.key)
+        if variant.name != name or measurement is None or measurement.reason:
+            continue
+        value = measurement.ratio if cell == "ratio" else 1e9 * measurement.seconds / case.n
+        missed = "ratio" in _missed_quantities(variant, case, measurements)
+        texts[variant.kernels] = _mark(value, missed=missed)
+    if NUMPY in texts:
+        return f"{texts.get(NUMBA, '-')} ({texts[NUMPY]})"
+    return next(iter(texts.values()), "")
+
+
+def _missed_quantities(
+    variant: Variant, case: BenchmarkCase, measurements: Mapping[str, Measurement]
+) -> set[str]:
+    return {target.quantity for target in missed_targets(variant, case, measurements)}
+
+
+def _memory_rows(cases: Sequence[BenchmarkCase], results: Results) -> Iterator[list[str]]:
+    """Yield the extra bytes per sample of the variants for which they are known."""
+    titles = {
+        variant.key: _title(variant)
+        for case in cases
+        for variant in case.variants
+        if variant.memory
+    }
+    for key, title in titles.items():
+        cells = [_memory_cell(key, case, results) for case in cases]
+        if any(cells):
+            yield [f"{title}: extra bytes per sample", *cells]
+
+
+def _memory_cell(key: str, case: BenchmarkCase, results: Results) -> str:
+    measurements = results.cases[case.name].variants
+    variant = next((variant for variant in case.variants if variant.key == key), None)
+    if variant is None or key not in measurements:
+        return ""
+    n_bytes = bytes_per_sample(measurements[key], case)
+    if n_bytes is None:
+        return ""
+    return _mark(n_bytes, missed="bytes" in _missed_quantities(variant, case, measurements))
+
+
+def _table_of_variants(case: BenchmarkCase, result: CaseResult) -> Iterator[str]:
+    """Lay out one row per variant."""
+    measurements = result.variants
+    variants = [
+        variant
+        for variant in (case.reference, *case.variants)
+        if variant.key in measurements and not measurements[variant.key].reason
+    ]
+    if not variants:
         return
-    yield f"\n### {_title(race)}\n"
-    if race.about:
-        yield race.about + "\n"
-    yield markdown(head, rows)
+    facts = list(dict.fromkeys(f for variant in variants for f in measurements[variant.key].facts))
+    is_command = case.runs_processes or any(m.facts for m in measurements.values())
+    header = ["", "seconds", "CPU seconds", f"in {code(case.reference.name)}"]
+    header += [f"ns per {_unit(case)}"] if case.n else []
+    header += ["MiB" if is_command else "extra MiB", *facts, "at most"]
+    rows = []
+    for variant in variants:
+        measurement = measurements[variant.key]
+        row = [_title(variant)]
+        row += map(short, (measurement.seconds, measurement.cpu_seconds, measurement.ratio))
+        row += [short(1e9 * measurement.seconds / case.n)] if case.n else []
+        row += ["" if measurement.peak is None else short(measurement.peak)]
+        row += [short(measurement.facts[f]) if f in measurement.facts else "" for f in facts]
+        rows.append([*row, _targets(variant, case, measurements)])
+    yield f"\n### {_heading(case)}\n"
+    if case.description:
+        yield case.description + "\n"
+    yield markdown(header, rows)
 
 
-def _title(race: Race) -> str:
-    typed = race.name.startswith("abstain ")
-    return race.name if typed else f"{race.name[0].upper()}{race.name[1:]}"
+def _heading(case: BenchmarkCase) -> str:
+    if case.name.startswith("abstain "):
+        return case.name
+    return f"{case.name[0].upper()}{case.name[1:]}"
 
 
-def _unit(race: Race) -> str:
-    return {"commands": "row", "updates": "update"}.get(race.section, "sample")
+def _unit(case: BenchmarkCase) -> str:
+    return {"commands": "row", "updates": "update"}.get(case.section, "sample")
 
 
-def _growing(race: Race, measured: Measured) -> Iterator[str]:
-    """Lay out one row for each series: the cost of a unit at each size, and exponents."""
-    series = lines(race, measured.contenders)
-    yield f"\n### {_title(race)}\n"
-    yield f"{race.about} Microseconds of the processor for each of the {race.grows}.\n"
+def _growth_table(case: BenchmarkCase, result: CaseResult) -> Iterator[str]:
+    """Lay out one row per series: the cost per unit at each size, and the exponents."""
+    series = costs_by_size(case, result.variants)
+    yield f"\n### {_heading(case)}\n"
+    yield f"{case.description} CPU microseconds divided by the number of {case.growing}.\n"
     sizes = sorted({size for line in series.values() for size in line.sizes})
     rows = []
     for name, line in series.items():
-        each = dict(zip(line.sizes, line.each, strict=True))
-        cells = [short(each[n]) if n in each else "" for n in sizes]
+        costs = dict(zip(line.sizes, line.microseconds_per_unit, strict=True))
+        cells = [short(costs[n]) if n in costs else "" for n in sizes]
         fitted, last = exponents(line.sizes, line.costs)
         peak = "" if line.peaks[-1] is None else short(line.peaks[-1])
         rows.append([code(name), *cells, f"{fitted:.2f}", f"{last:.2f}", peak])
-    head = ["", *(f"{int(n):,}" for n in sizes), "exponent", "of the last two", "MiB of the last"]
-    keep = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]
-    yield markdown([head[i] for i in keep], [[row[i] for i in keep] for row in rows])
+    header = ["", *(f"{int(n):,}" for n in sizes), "exponent", "of the last two", "MiB, last size"]
+    shown = [i for i in range(len(header)) if i == 0 or any(row[i] for row in rows)]
+    yield markdown([header[i] for i in shown], [[row[i] for i in shown] for row in rows])
 
 
-def _absent(races: Sequence[Race], results: Results) -> Iterator[str]:
-    """Say once of each contender that was not measured why."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for race in races:
-        for contender in race.contenders:
-            found = results.races[race.name].contenders.get(contender.key)
-            if found is not None and found.reason:
-                reasons.setdefault((contender.key, found.reason), []).append(race.name)
-    by_reason: dict[str, list[str]] = {}
-    for key, reason in reasons:
-        by_reason.setdefault(reason, []).append(code(key))
-    for reason, keys in by_reason.items():
-        told = keys if len(keys) < 6 else [*keys[:4], f"{len(keys) - 4} more"]
+def _reasons(cases: Sequence[BenchmarkCase], results: Results) -> Iterator[str]:
+    """List the variants without a measurement once per reason."""
+    keys_by_reason: dict[str, list[str]] = {}
+    for case in cases:
+        for variant in case.variants:
+            measurement = results.cases[case.name].variants.get(variant.key)
+            if measurement is None or not measurement.reason:
+                continue
+            keys = keys_by_reason.setdefault(measurement.reason, [])
+            if code(variant.key) not in keys:
+                keys.append(code(variant.key))
+    for reason, keys in keys_by_reason.items():
+        names = keys if len(keys) < 6 else [*keys[:4], f"{len(keys) - 4} more"]
         yield ""
-        yield from _wrapped(f"Not measured: {', '.join(told)}: {_one_line(reason)}.")
+        yield from _wrap(f"Not measured: {', '.join(names)}: {_one_line(reason)}.")
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("|", "/").rstrip(".")[:300]
 
 
-def _limits(contender: Contender, race: Race, contenders: Mapping[str, Found]) -> str:
-    over = missed(contender, race, contenders)
+def _targets(variant: Variant, case: BenchmarkCase, measurements: Mapping[str, Measurement]) -> str:
+    missed = missed_targets(variant, case, measurements)
     return ", ".join(
-        _with_mark(target.at_most, target in over) + _of(target) for target in contender.targets
+        _mark(target.at_most, missed=target in missed) + _target_unit(target)
+        for target in variant.targets
     )
 
 
-def _of(target: Target) -> str:
-    words = {"ratio": "", "seconds": " s", "beyond": " s more", "bytes": " bytes", "MiB": " MiB"}
-    if target.than:
-        return f" x {target.than}"
-    return words.get(target.of, f" ({target.of})")
+def _target_unit(target: Target) -> str:
+    if target.compared_to:
+        return f" x {target.compared_to}"
+    return _UNITS.get(target.quantity, f" ({target.quantity})")
 
 
-def _with_mark(value: float, missed: bool) -> str:
+def _mark(value: float, *, missed: bool) -> str:
     return short(value) + ("\\*" if missed else "")
 
 
 def short(x: float) -> str:
-    """Write a number in as few digits as are worth reading."""
+    """Format a number with two significant digits."""
     if x != x:
         return "-"
     if x == 0 or 1e-3 <= abs(x) < 10:
@@ -256,21 +303,18 @@ def short(x: float) -> str:
 
 
 def code(name: str) -> str:
-    """Write what is typed as code, what is said as words."""
-    call, _, more = name.partition(", ") if _CALL.match(name) else (name, "", "")
-    typed = f"`{call}`" if name.startswith(_TYPED) else call
-    return f"{typed}, {more}" if more else typed
+    """Format a typed name as code."""
+    call, _, more = name.partition(", ") if _DESCRIBED_CALL.match(name) else (name, "", "")
+    text = f"`{call}`" if name.startswith(_CODE_PREFIXES) else call
+    return f"{text}, {more}" if more else text
 
 
-def _shown(contender: Contender) -> str:
-    return (
-        f"{code(contender.name)}, {contender.kernels}"
-        if contender.kernels
-        else code(contender.name)
-    )
+def _title(variant: Variant) -> str:
+    name = code(variant.name)
+    return f"{name}, {variant.kernels}" if variant.kernels else name
 
 
-def _wrapped(text: str, width: int = 104) -> Iterator[str]:
+def _wrap(text: str, width: int = 120) -> Iterator[str]:
     line = ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > width:

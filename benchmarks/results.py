@@ -1,111 +1,112 @@
-"""What was measured, as it is stored: benchmarks/cases.json."""
+"""Store measurements in benchmarks/cases.json."""
 
 import json
 import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.cases.entry import Race
+from benchmarks.cases.entry import BenchmarkCase
 from benchmarks.measuring.machine import commit, machine, versions
-from benchmarks.measuring.rounds import Found
+from benchmarks.measuring.rounds import Measurement
 
 TABLE: Final = Path(__file__).with_name("cases.json")
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was found of one race, and where."""
+class CaseResult:
+    """The measurements of one case, with date, machine and versions."""
 
-    contenders: Mapping[str, Found]
-    when: str
+    variants: Mapping[str, Measurement]
+    date: str
     machine: str
     versions: Mapping[str, str]
     commit: str = ""
-    #: Mean number of waiting processes of the minute before, of every processor.
+    #: Load average of the minute before the measurement.
     load: float = 0.0
-    #: How long it took to measure.
-    took: float = 0.0
+    #: Seconds that the measurement took.
+    duration: float = 0.0
 
     @classmethod
-    def now(cls, contenders: Mapping[str, Found], load: float, took: float) -> "Measured":
-        """Say that it was found here and now."""
-        when = time.strftime("%Y-%m-%d %H:%M")
+    def now(cls, variants: Mapping[str, Measurement], load: float, duration: float) -> "CaseResult":
+        """Add the current date, machine, versions and commit to measurements."""
+        date = time.strftime("%Y-%m-%d %H:%M")
         return cls(
-            contenders, when, machine(), versions(), commit(), round(load, 2), round(took, 1)
+            variants, date, machine(), versions(), commit(), round(load, 2), round(duration, 1)
         )
 
 
 @dataclass
 class Results:
-    """What is stored, written again after each race, so that a stopped run is taken up again."""
+    """All stored results. The file is written after each case, so that a run can be resumed."""
 
     path: Path
-    races: dict[str, Measured] = field(default_factory=dict)
+    cases: dict[str, CaseResult] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        """Read what is there; nothing where there is no file."""
+        """Read the results of a file; a missing file has none."""
         if not path.exists():
             return cls(path)
         stored = json.loads(path.read_text("utf-8"))
-        return cls(path, {name: _measured(one) for name, one in stored["races"].items()})
+        return cls(path, {name: _from_json(case) for name, case in stored["cases"].items()})
 
-    def add(self, race: Race, measured: Measured) -> None:
-        """Keep what was found of a race, beside the contenders of it that were not measured now."""
-        known = self.races.get(race.name)
-        kept = {contender.key for contender in (race.reference, *race.contenders)}
-        before = {} if known is None else {k: v for k, v in known.contenders.items() if k in kept}
-        took = measured.took + (
-            known.took if known and before.keys() - measured.contenders else 0.0
-        )
-        now = {"contenders": before | measured.contenders, "took": round(took, 1)}
-        self.races[race.name] = Measured(**{**vars(measured), **now})
+    def add(self, case: BenchmarkCase, result: CaseResult) -> None:
+        """Add the result of a case. Variants that were not measured again keep their result."""
+        previous = self.cases.get(case.name)
+        if previous is not None:
+            keys = {variant.key for variant in (case.reference, *case.variants)}
+            kept = {key: value for key, value in previous.variants.items() if key in keys}
+            duration = result.duration
+            if kept.keys() - result.variants:
+                duration += previous.duration
+            result = replace(result, variants=kept | result.variants, duration=round(duration, 1))
+        self.cases[case.name] = result
         self.write()
 
     def write(self) -> None:
-        """Write all, whole or not at all."""
-        stored = {"format": 1, "races": {name: _plain(one) for name, one in self.races.items()}}
-        part = self.path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        part.replace(self.path)
+        """Write the file atomically."""
+        stored = {"format": 2, "cases": {name: _to_json(case) for name, case in self.cases.items()}}
+        temporary = self.path.with_suffix(f".{os.getpid()}.part")
+        temporary.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        temporary.replace(self.path)
 
-    def lacking(self, race: Race) -> list[str]:
-        """Return the contenders of a race that are not there, or failed."""
-        known = self.races.get(race.name)
-        contenders = {} if known is None else known.contenders
+    def missing_variants(self, case: BenchmarkCase) -> list[str]:
+        """Return the keys of the variants of a case that have no result or failed."""
+        stored = self.cases[case.name].variants if case.name in self.cases else {}
         return [
-            contender.key
-            for contender in race.contenders
-            if contender.key not in contenders
-            or contenders[contender.key].reason.startswith("failed")
+            variant.key
+            for variant in case.variants
+            if variant.key not in stored or stored[variant.key].reason.startswith("failed")
         ]
 
 
-def _plain(one: Measured) -> dict[str, Any]:
-    contenders = {key: _found_plain(found) for key, found in one.contenders.items()}
-    return {**vars(one), "contenders": contenders}
+def _to_json(result: CaseResult) -> dict[str, Any]:
+    variants = {key: _measurement_to_json(value) for key, value in result.variants.items()}
+    return {**vars(result), "variants": variants}
 
 
-def _found_plain(found: Found) -> dict[str, Any]:
-    # NaN is no JSON; what is not known is left out.
-    given = {name: _short(value) for name, value in vars(found).items()}
-    return {k: v for k, v in given.items() if v not in (None, "", {}) and v == v}
+def _measurement_to_json(measurement: Measurement) -> dict[str, Any]:
+    # JSON has no NaN, so unknown values are omitted.
+    values = {name: _round(value) for name, value in vars(measurement).items()}
+    return {k: v for k, v in values.items() if v not in (None, "", {}) and v == v}
 
 
-def _short(value: Any) -> Any:
+def _round(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _round(v) for k, v in value.items()}
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.5g}")
-    return {k: _short(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+    return value
 
 
-def _measured(stored: Mapping[str, Any]) -> Measured:
-    known = {one.name for one in fields(Found)}
-    contenders = {
-        key: Found(**{k: v for k, v in found.items() if k in known})
-        for key, found in stored["contenders"].items()
+def _from_json(stored: Mapping[str, Any]) -> CaseResult:
+    names = {field.name for field in fields(Measurement)}
+    variants = {
+        key: Measurement(**{k: v for k, v in values.items() if k in names})
+        for key, values in stored["variants"].items()
     }
-    return Measured(**{**stored, "contenders": contenders})
+    return CaseResult(**{**stored, "variants": variants})

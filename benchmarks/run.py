@@ -1,14 +1,14 @@
-"""Measure every contender, and write benchmarks/cases.json and docs/performance.md.
+"""Measure all variants, and write benchmarks/cases.json and docs/performance.md.
 
-    python benchmarks/run.py                    # all of it, some 10 minutes of two quiet cores
-    python benchmarks/run.py --only 'peers*'    # some races, the others as they were
-    python benchmarks/run.py --resume           # what is not in the table yet, or failed
-    python benchmarks/run.py --against          # the quick contenders again: is one slower?
-    python benchmarks/run.py --quick --to DIR   # tiny sizes, to see whether everything works
+    python benchmarks/run.py                    # everything, about 10 minutes on two quiet cores
+    python benchmarks/run.py --only 'peers*'    # some cases; the others keep their results
+    python benchmarks/run.py --resume           # cases without a result, and failed ones
+    python benchmarks/run.py --against          # is a quick variant slower than its stored result?
+    python benchmarks/run.py --quick --to DIR   # tiny sizes, to test that everything works
 
-With --against the exit status is 1 where one is. A contender is an entry of the catalogue in
-benchmarks/cases; the page, the table and the check are made from it. If a contender fails, the
-table gives the reason, and the others are measured.
+With --against the exit status is 1 if a variant became slower. A variant is an entry of the
+catalogue in benchmarks/cases, from which the page, the stored table and the check are made. If a
+variant fails, the table gives the reason, and the others are measured.
 """
 
 import argparse
@@ -31,157 +31,155 @@ if importlib.util.find_spec("abstain") is None:
 from benchmarks.cases import catalogue  # noqa: E402
 from benchmarks.cases.accelerator import DEVICE  # noqa: E402
 from benchmarks.cases.commands import RUNS  # noqa: E402
-from benchmarks.cases.entry import FULL, SMALL, Race  # noqa: E402
+from benchmarks.cases.entry import FULL, SMALL, BenchmarkCase, Sizes  # noqa: E402
 from benchmarks.cases.peers import FD_SHIFTS  # noqa: E402
-from benchmarks.check import checked  # noqa: E402
+from benchmarks.check import find_regressions  # noqa: E402
 from benchmarks.figure import draw, panels  # noqa: E402
-from benchmarks.measuring.rounds import Found, measured  # noqa: E402
+from benchmarks.measuring.rounds import Measurement, measure  # noqa: E402
 from benchmarks.page import PAGE, page  # noqa: E402
-from benchmarks.results import TABLE, Measured, Results  # noqa: E402
+from benchmarks.results import TABLE, CaseResult, Results  # noqa: E402
 
-#: How long the rounds of a race go on where it is only checked, or only tried.
-CHECKED, TRIED = 2.0, 0.05
+#: Seconds of the rounds of a case for --against, and for --quick.
+SECONDS_TO_CHECK, SECONDS_TO_TEST = 2.0, 0.05
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and return the exit status."""
-    asked = _asked(arguments)
-    races = _chosen(asked)
-    if not races:
-        quick = "; --against takes the quick ones only" if asked.against else ""
-        print(f"no race or section is named so{quick} (see --list)", file=sys.stderr)
+    options = _parse(arguments)
+    cases = _select_cases(options)
+    if not cases:
+        quick = "; --against measures only the quick ones" if options.against else ""
+        print(f"no case or section has this name{quick} (see --list)", file=sys.stderr)
         return 2
-    if asked.list:
-        _list(races, Results.read(asked.table))
+    if options.list:
+        _list(cases, Results.read(options.table))
         return 0
-    if asked.against:
-        return against(races, Results.read(asked.table))
-    return everything(races, asked)
+    if options.against:
+        return compare_with_table(cases, Results.read(options.table))
+    return measure_all(cases, options)
 
 
-def everything(races: Mapping[str, Race], asked: argparse.Namespace) -> int:
-    """Measure the races one after the other, and write table and page after each."""
-    asked.to.mkdir(parents=True, exist_ok=True)
-    whole = not (asked.resume or asked.only)
-    table = asked.to / TABLE.name if asked.to != ROOT else TABLE
-    results = Results(table) if whole else Results.read(table)
-    shown = asked.to / PAGE.name if asked.to != ROOT else PAGE
-    for i, race in enumerate(races.values(), 1):
-        wanted = results.lacking(race) if asked.resume else []
-        if asked.resume and not wanted:
+def measure_all(cases: Mapping[str, BenchmarkCase], options: argparse.Namespace) -> int:
+    """Measure the cases one after the other, and write table and page after each."""
+    options.to.mkdir(parents=True, exist_ok=True)
+    publishes = options.to == ROOT
+    table = TABLE if publishes else options.to / TABLE.name
+    page_path = PAGE if publishes else options.to / PAGE.name
+    results = Results.read(table) if options.resume or options.only else Results(table)
+    for i, case in enumerate(cases.values(), 1):
+        missing = results.missing_variants(case) if options.resume else []
+        if options.resume and not missing:
             continue
-        print(f"[{i}/{len(races)}] {race.name} ...", end=" ", flush=True, file=sys.stderr)
+        print(f"[{i}/{len(cases)}] {case.name} ...", end=" ", flush=True, file=sys.stderr)
         load, start = os.getloadavg()[0], time.perf_counter()
-        seconds = TRIED if asked.quick else None
-        memory = ("--quick",) if asked.quick else ()
-        found = _measured(race, wanted, seconds, memory)
-        took = time.perf_counter() - start
-        results.add(race, Measured.now(found, load, took))
-        _written(results, catalogue(_sizes(asked)), shown)
-        failed = [key for key, one in found.items() if one.reason.startswith("failed")]
-        print(f"{took:.0f} s{_told(failed, found)}", file=sys.stderr)
+        seconds = SECONDS_TO_TEST if options.quick else None
+        memory = ("--quick",) if options.quick else ()
+        measurements = _measure(case, missing, seconds, memory)
+        duration = time.perf_counter() - start
+        results.add(case, CaseResult.now(measurements, load, duration))
+        _write_page(results, catalogue(_sizes(options)), page_path)
+        print(f"{duration:.0f} s", file=sys.stderr)
+        for key, measurement in measurements.items():
+            if measurement.reason.startswith("failed"):
+                print(f"    {key}: {measurement.reason}", file=sys.stderr)
     return 0
 
 
-def _written(results: Results, races: Mapping[str, Race], shown: Path) -> None:
-    """Write the page, and the picture beside it."""
-    picture = shown.parent / "_static" / "performance.svg"
-    found = panels(results, races)
-    if found:
-        picture.parent.mkdir(exist_ok=True)
-        draw(found, picture)
-    figure = picture.relative_to(shown.parent).as_posix() if found else ""
-    shown.write_text(page(results, races, figure=figure), "utf-8")
+def _write_page(results: Results, cases: Mapping[str, BenchmarkCase], path: Path) -> None:
+    """Write the page and its figure."""
+    figure = path.parent / "_static" / "performance.svg"
+    lines = panels(results, cases)
+    if lines:
+        figure.parent.mkdir(exist_ok=True)
+        draw(lines, figure)
+    link = figure.relative_to(path.parent).as_posix() if lines else ""
+    path.write_text(page(results, cases, figure=link), "utf-8")
 
 
-def _list(races: Mapping[str, Race], table: Results) -> None:
-    """Name the races with the seconds that they took last, and their contenders."""
-    for race in races.values():
-        known = table.races.get(race.name)
-        took = f" ({known.took:.0f} s)" if known else ""
-        print(
-            race.name + took, *(f"    {contender.key}" for contender in race.contenders), sep="\n"
-        )
+def _list(cases: Mapping[str, BenchmarkCase], table: Results) -> None:
+    """Print the cases with the seconds of their last measurement, and their variants."""
+    for case in cases.values():
+        stored = table.cases.get(case.name)
+        print(f"{case.name} ({stored.duration:.0f} s)" if stored else case.name)
+        for variant in case.variants:
+            print(f"    {variant.key}")
 
 
-def _measured(
-    race: Race, contenders: list[str], seconds: float | None, memory: tuple[str, ...] | None
-) -> Mapping[str, Found]:
+def _measure(
+    case: BenchmarkCase,
+    variants: list[str],
+    seconds: float | None,
+    memory: tuple[str, ...] | None,
+) -> Mapping[str, Measurement]:
     try:
-        return measured(race, contenders=contenders, seconds=seconds, memory=memory)
-    except Exception as error:  # noqa: BLE001  a set-up that fails: the other races go on
-        reason = f"failed: {type(error).__name__}: {error}"
-        return {
-            contender.key: Found(reason=reason) for contender in (race.reference, *race.contenders)
-        }
+        return measure(case, variants=variants, seconds=seconds, memory=memory)
+    except Exception as error:  # noqa: BLE001  the setup failed; the other cases are measured
+        failed = Measurement(reason=f"failed: {type(error).__name__}: {error}")
+        return {variant.key: failed for variant in (case.reference, *case.variants)}
 
 
-def _told(failed: list[str], found: Mapping[str, Found]) -> str:
-    return "".join(f"\n    {key}: {found[key].reason}" for key in failed)
-
-
-def against(races: Mapping[str, Race], table: Results) -> int:
-    """Say which contenders became slower than in the table."""
-    if not table.races:
-        print("There is no table yet: `make bench` writes it.", file=sys.stderr)
+def compare_with_table(cases: Mapping[str, BenchmarkCase], table: Results) -> int:
+    """Print the variants that became slower than their stored results."""
+    if not table.cases:
+        print("There are no stored results: run `make bench` first.", file=sys.stderr)
         return 2
-    worse, start = [], time.perf_counter()
-    for race in races.values():
-        print(f"{race.name} ...", end=" ", flush=True, file=sys.stderr)
-        own = list(checked(race, table, _again))
-        worse += own
-        print(f"{len(own)} worse" if own else "as it was", file=sys.stderr)
-        for one in own:
-            print(one, flush=True)
+    n_regressions, start = 0, time.perf_counter()
+    for case in cases.values():
+        print(f"{case.name} ...", end=" ", flush=True, file=sys.stderr)
+        regressions = list(find_regressions(case, table, _measure_again))
+        n_regressions += len(regressions)
+        status = f"{len(regressions)} worse" if regressions else "unchanged"
+        print(status, file=sys.stderr)
+        for regression in regressions:
+            print(regression, flush=True)
     seconds = time.perf_counter() - start
-    count = f"{len(worse)} numbers are" if worse else "Nothing is"
-    print(f"{count} more than 20 % above the table; {seconds:.0f} s.")
-    return 1 if worse else 0
+    count = f"{n_regressions} numbers exceed" if n_regressions else "No number exceeds"
+    print(f"{count} the stored value by more than 20%; {seconds:.0f} s.")
+    return 1 if n_regressions else 0
 
 
-def _again(race: Race, contenders: list[str]) -> Mapping[str, Found]:
-    return _measured(race, contenders, min(CHECKED, race.seconds), None)
+def _measure_again(case: BenchmarkCase, variants: list[str]) -> Mapping[str, Measurement]:
+    return _measure(case, variants, min(SECONDS_TO_CHECK, case.seconds), None)
 
 
-def _sizes(asked: argparse.Namespace):
-    return SMALL if asked.quick else FULL
+def _sizes(options: argparse.Namespace) -> Sizes:
+    return SMALL if options.quick else FULL
 
 
-def _chosen(asked: argparse.Namespace) -> dict[str, Race]:
-    races = catalogue(_sizes(asked))
-    patterns = asked.only or ["*"]
+def _select_cases(options: argparse.Namespace) -> dict[str, BenchmarkCase]:
+    patterns = options.only or ["*"]
     return {
-        name: race
-        for name, race in races.items()
-        if any(fnmatch(name, pattern) or fnmatch(race.section, pattern) for pattern in patterns)
-        and (race.quick or not asked.against)
+        name: case
+        for name, case in catalogue(_sizes(options)).items()
+        if any(fnmatch(name, pattern) or fnmatch(case.section, pattern) for pattern in patterns)
+        and (case.is_quick or not options.against)
     }
 
 
-def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="races or sections")
-    parser.add_argument("--resume", action="store_true", help="only what is lacking or failed")
-    parser.add_argument("--against", action="store_true", help="check the quick contenders")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes; goes with --to")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="cases or sections")
+    parser.add_argument("--resume", action="store_true", help="only missing and failed variants")
+    parser.add_argument("--against", action="store_true", help="check the quick variants")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes; requires --to")
     parser.add_argument("--to", type=Path, default=ROOT, help="folder for the table and the page")
-    parser.add_argument("--table", type=Path, default=TABLE, help="what --against compares with")
-    parser.add_argument("--fd-shifts", metavar="FOLDER", help="a checkout of IML-DKFZ/fd-shifts")
-    parser.add_argument("--runs", metavar="FOLDER", help="runs of `make demo` to report on")
-    parser.add_argument("--device", help="stands in for an accelerator: cpu; goes with --to")
-    parser.add_argument("--list", action="store_true", help="name the races and their contenders")
-    asked = parser.parse_args(arguments)
-    for option, given in (("--quick", asked.quick), ("--device", asked.device)):
-        if given and asked.to == ROOT and not (asked.list or asked.against):
-            parser.error(f"{option} needs --to FOLDER: its numbers are no ones to publish")
-    for name, given in ((FD_SHIFTS, asked.fd_shifts), (RUNS, asked.runs)):
-        if given:
-            os.environ[name] = str(Path(given).resolve())
-    if asked.device:
-        os.environ[DEVICE] = asked.device
-    return asked
+    parser.add_argument("--table", type=Path, default=TABLE, help="stored results for --against")
+    parser.add_argument("--fd-shifts", metavar="FOLDER", help="checkout of IML-DKFZ/fd-shifts")
+    parser.add_argument("--runs", metavar="FOLDER", help="runs of `make demo`, for a report")
+    parser.add_argument("--device", help="device that replaces an accelerator: cpu; requires --to")
+    parser.add_argument("--list", action="store_true", help="print the cases and their variants")
+    options = parser.parse_args(arguments)
+    for name in ("quick", "device"):
+        if getattr(options, name) and options.to == ROOT and not (options.list or options.against):
+            parser.error(f"--{name} needs --to FOLDER, because its numbers are not for publication")
+    for variable, folder in ((FD_SHIFTS, options.fd_shifts), (RUNS, options.runs)):
+        if folder:
+            os.environ[variable] = str(Path(folder).resolve())
+    if options.device:
+        os.environ[DEVICE] = options.device
+    return options
 
 
 if __name__ == "__main__":

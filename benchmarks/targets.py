@@ -1,39 +1,43 @@
-"""What contenders are meant to take, beside what they took."""
+"""Compare measurements with the targets of their variants."""
 
 from collections.abc import Mapping
 
-from benchmarks.cases.entry import Contender, Race, Target
-from benchmarks.measuring.rounds import Found
+from benchmarks.cases.entry import BenchmarkCase, Target, Variant
+from benchmarks.measuring.rounds import Measurement
 
 
-def reached(
-    target: Target, contender: Contender, race: Race, contenders: Mapping[str, Found]
+def measured_value(
+    target: Target, variant: Variant, case: BenchmarkCase, measurements: Mapping[str, Measurement]
 ) -> float | None:
-    """Return what a contender took of what its target is about; None where that is not known."""
-    found, base = contenders[contender.key], contenders[race.reference.key]
-    if target.than:
-        other = contenders.get(target.than)
-        return None if other is None or other.reason else found.seconds / other.seconds
-    known = {
-        "ratio": found.ratio,
-        "seconds": found.seconds,
-        "beyond": found.seconds - base.seconds,
-        "MiB": found.peak,
-        "bytes": bytes_a_sample(found, race),
+    """Return the measured quantity of a target; None if it is unknown."""
+    measurement = measurements[variant.key]
+    if target.compared_to:
+        other = measurements.get(target.compared_to)
+        return None if other is None or other.reason else measurement.seconds / other.seconds
+    values = {
+        "ratio": measurement.ratio,
+        "seconds": measurement.seconds,
+        "beyond": measurement.seconds - measurements[case.reference.key].seconds,
+        "MiB": measurement.peak,
+        "bytes": bytes_per_sample(measurement, case),
     }
-    return known.get(target.of, found.facts.get(target.of))
+    return values.get(target.quantity, measurement.facts.get(target.quantity))
 
 
-def bytes_a_sample(found: Found, race: Race) -> float | None:
-    """Return the extra memory of a call for each sample."""
-    return None if found.peak is None or not race.n else found.peak * 2**20 / race.n
+def bytes_per_sample(measurement: Measurement, case: BenchmarkCase) -> float | None:
+    """Return the extra memory of a call per sample; None if it is unknown."""
+    if measurement.peak is None or not case.n:
+        return None
+    return measurement.peak * 2**20 / case.n
 
 
-def missed(contender: Contender, race: Race, contenders: Mapping[str, Found]) -> tuple[Target, ...]:
-    """Return the targets that a contender misses."""
+def missed_targets(
+    variant: Variant, case: BenchmarkCase, measurements: Mapping[str, Measurement]
+) -> tuple[Target, ...]:
+    """Return the targets that a variant misses."""
     return tuple(
         target
-        for target in contender.targets
-        if (value := reached(target, contender, race, contenders)) is not None
+        for target in variant.targets
+        if (value := measured_value(target, variant, case, measurements)) is not None
         and value > target.at_most
     )

@@ -1,4 +1,4 @@
-"""The catalogue of contenders, from which the page, the stored table and the check are made."""
+"""Catalogue of benchmark cases. The page, the stored results and the check read it."""
 
 from collections.abc import Mapping
 
@@ -11,11 +11,13 @@ from benchmarks.cases import (
     resampling,
     starting,
     training,
+    users,
 )
-from benchmarks.cases.entry import Race, Sizes
+from benchmarks.cases.entry import BenchmarkCase, Sizes
 
 #: In the order of the page.
 SECTIONS = (
+    users.SECTION,
     ranking.SECTION,
     ranking.WEIGHTED,
     ranking.PASSES,
@@ -30,7 +32,7 @@ SECTIONS = (
 )
 
 
-def catalogue(sizes: Sizes) -> Mapping[str, Race]:
-    """Return the races by name, of real sizes or of small ones."""
-    homes = (ranking, commands, starting, resampling, peers, training, accelerator, growth)
-    return {race.name: race for home in homes for race in home.races(sizes)}
+def catalogue(sizes: Sizes) -> Mapping[str, BenchmarkCase]:
+    """Return the cases by name, with published or small sizes."""
+    modules = (users, ranking, commands, starting, resampling, peers, training, accelerator, growth)
+    return {case.name: case for module in modules for case in module.cases(sizes)}

@@ -1,13 +1,22 @@
-"""Where the samples lie on an accelerator: beside one `torch.sort` of the confidences there."""
+"""Calls on tensors of an accelerator, compared with `torch.sort` of the confidences there."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases.entry import AbsentError, Call, Contender, Race, Section, Sizes, Target, told
+from benchmarks.cases.entry import (
+    AbsentError,
+    BenchmarkCase,
+    Call,
+    Section,
+    Sizes,
+    Target,
+    Variant,
+    format_size,
+)
 from benchmarks.cases.peers import tensors
-from benchmarks.cases.ranking import RANKED
+from benchmarks.cases.ranking import RANK_METRICS
 
 import abstain as ab
 from abstain._foundation.scored import validate_samples
@@ -15,57 +24,57 @@ from abstain._foundation.scored import validate_samples
 SECTION = Section(
     "accelerator",
     "On an accelerator",
-    "In `torch.sort` of the confidences where they lie. Every number is that of the host "
-    "(`tests/properties`).",
+    "Times divided by the time of `torch.sort` on the same device. `tests/properties` checks that "
+    "the values equal those on the CPU.",
 )
 KINDS = ("float32", "float64", "float16", "bfloat16")
-#: A device that stands in for an accelerator, to try the races without one; see `--device`.
+#: Environment variable with a device that replaces an accelerator in tests; see `--device`.
 DEVICE = "ABSTAIN_BENCH_DEVICE"
 
 
 def device() -> str:
-    """Return the device that is asked for, or the one that there is."""
+    """Return the selected device, or the available one."""
     if os.environ.get(DEVICE):
         return os.environ[DEVICE]
     if not tensors().cuda.is_available():
-        raise AbsentError("there is no accelerator here")
+        raise AbsentError("this machine has no accelerator")
     return "cuda"
 
 
 def _samples(kind: str, n: int) -> Callable[[Path, float], Any]:
-    """Return the set-up: confidences and losses there, or nothing where there is no device."""
+    """Return a setup that draws confidences and losses on the device; None without a device."""
 
     def setup(_: Path, share: float) -> Any:
         try:
-            torch, there = tensors(), device()
+            torch, name = tensors(), device()
         except AbsentError:
             return None
-        g = torch.Generator(device=there).manual_seed(0)
+        g = torch.Generator(device=name).manual_seed(0)
         count = max(1000, round(n * share))
-        confidence = torch.rand(count, generator=g, device=there)
-        wrong = torch.rand(count, generator=g, device=there) < 0.05
+        confidence = torch.rand(count, generator=g, device=name)
+        wrong = torch.rand(count, generator=g, device=name) < 0.05
         return confidence.to(getattr(torch, kind)), wrong
 
     return setup
 
 
-def _there(call: Callable[[Any, Any], object]) -> Callable[[Any], Call]:
-    """Return what starts a call whose work is waited for."""
+def _synchronized(call: Callable[[Any, Any], object]) -> Callable[[Any], Call]:
+    """Return a function that prepares a call and waits for the end of its work on the device."""
 
-    def start(given: Any) -> Call:
-        torch, there = tensors(), device()
-        wait = torch.cuda.synchronize if there.startswith("cuda") else lambda: None
+    def prepare(arrays: Any) -> Call:
+        torch = tensors()
+        wait = torch.cuda.synchronize if device().startswith("cuda") else lambda: None
 
-        def waited() -> None:
-            call(*given)
+        def call_and_wait() -> None:
+            call(*arrays)
             wait()
 
-        return waited
+        return call_and_wait
 
-    return start
+    return prepare
 
 
-def _sorted(confidence: Any, _: Any) -> object:
+def _sort(confidence: Any, _: Any) -> object:
     return confidence.sort()
 
 
@@ -74,30 +83,30 @@ def _gradient(confidence: Any, loss: Any) -> object:
     return ab.augrc(confidence, graded).backward()
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of this section."""
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of this section."""
     n = sizes.accelerator
-    alone = {
-        metric.name: lambda *given, metric=metric: metric.compute(validate_samples(*given))
-        for metric in RANKED
+    metrics = {
+        metric.name: lambda *arrays, metric=metric: metric.compute(validate_samples(*arrays))
+        for metric in RANK_METRICS
     }
     for kind in KINDS:
         calls = {"ab.risk_coverage_areas": ab.risk_coverage_areas}
-        calls |= alone if kind == KINDS[0] else {}
-        most = (Target(1.3),)
-        # The processor only waits: what passes on the wall counts.
-        contenders = [
-            Contender(name, _there(f), targets=most, threads=2) for name, f in calls.items()
+        calls |= metrics if kind == KINDS[0] else {}
+        targets = (Target(1.3),)
+        # The CPU only waits, so wall time counts (threads=2).
+        variants = [
+            Variant(name, _synchronized(f), targets=targets, threads=2) for name, f in calls.items()
         ]
-        contenders.append(Contender("ab.augrc, with its gradient", _there(_gradient), threads=2))
-        yield Race(
-            f"accelerator, {told(n)} {kind}",
+        variants.append(Variant("ab.augrc, with its gradient", _synchronized(_gradient), threads=2))
+        yield BenchmarkCase(
+            f"accelerator, {format_size(n)} {kind}",
             SECTION.name,
             _samples(kind, n),
-            Contender("torch.sort", _there(_sorted), threads=2),
-            tuple(contenders),
+            Variant("torch.sort", _synchronized(_sort), threads=2),
+            tuple(variants),
             n=n,
             seconds=3.0,
             rounds=3,
-            column=f"{told(n)} {kind}",
+            column=f"{format_size(n)} {kind}",
         )

@@ -1,4 +1,4 @@
-"""Whole commands on files of real sizes, start of Python included."""
+"""Commands on files, including the start of Python."""
 
 import os
 import re
@@ -6,26 +6,35 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.cases import files
-from benchmarks.cases.entry import AbsentError, Call, Contender, Race, Section, Sizes, Target, told
+from benchmarks.cases.entry import (
+    AbsentError,
+    BenchmarkCase,
+    Call,
+    Section,
+    Sizes,
+    Target,
+    Variant,
+    format_size,
+)
 from benchmarks.measuring.processes import Command, abstain, python
 
 SECTION = Section(
     "commands",
     "Whole commands",
-    "As a process, start of Python included: the wall clock, the time of all processors, and "
-    "the peak of resident memory of that process. The reference is a process that loads NumPy, "
-    "sorts a million numbers ten times and counts to three million in Python.",
+    "Wall time, CPU time and peak resident memory of the process, including the start of Python. "
+    "The reference is a process that imports NumPy, sorts a million numbers ten times and counts "
+    "to three million in Python.",
 )
 
-#: A folder of runs to report on (`make demo` leaves one); see `--runs`.
+#: Environment variable with a folder of runs for the report (from `make demo`); see `--runs`.
 RUNS = "ABSTAIN_BENCH_RUNS"
 
-#: The table of most commands, and what is done with it.
+#: The file of most commands, and the description of their work.
 TABLE = Path("predictions.parquet")
-EVERYTHING = "every metric with its interval, the page."
+EVERYTHING = "all metrics with intervals, and the page."
 
-#: What is read off the pages that a command leaves: with its largest script, and without.
-WHOLE, BESIDE = "page, MB", "beside its bundle, MB"
+#: Facts about the pages that a command writes: size with and without the JavaScript bundle.
+PAGE_SIZE, PAGE_SIZE_WITHOUT_BUNDLE = "page, MB", "page without bundle, MB"
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 
 WORK = """
@@ -39,54 +48,56 @@ for i in range(3 * 10**6):
 """
 
 
-def work() -> Contender:
-    """Return the reference of what is measured as a process."""
-    return Contender("a process with some work", lambda _: python("-c", WORK), rounds=3)
+def work() -> Variant:
+    """Return the reference of measured processes."""
+    return Variant("reference process", lambda _: python("-c", WORK), rounds=3)
 
 
-def places(make: Callable[[Path, float], object]) -> Callable[[Path, float], Path]:
-    """Return a set-up that makes files in the folder and hands out the folder.
+def setup_files(write: Callable[[Path, float], object]) -> Callable[[Path, float], Path]:
+    """Return a setup that writes files into a folder and returns the folder.
 
-    A small evaluation goes first, so that kernels are compiled and bytecode is there.
+    A small evaluation runs first, so that kernels and bytecode are compiled.
     """
 
     def setup(folder: Path, share: float) -> Path:
         small = files.predictions(folder / "warm.parquet", 500)
         abstain("evaluate", small, "--out", folder / "warm")()
-        make(folder, share)
+        write(folder, share)
         return folder
 
     return setup
 
 
-def pages(folder: Path) -> Callable[[], Mapping[str, float]]:
-    """Return what reads the sizes of what a command left."""
+def page_sizes(folder: Path) -> Callable[[], Mapping[str, float]]:
+    """Return a function that reads the sizes of the pages in a folder."""
 
     def sizes() -> Mapping[str, float]:
-        left = [path for path in folder.rglob("*") if path.is_file()]
-        pages = [path.read_text("utf-8") for path in left if path.suffix == ".html"]
+        pages = [path.read_text("utf-8") for path in folder.rglob("*.html")]
         scripts = [max(map(len, _SCRIPT.findall(text)), default=0) for text in pages]
-        whole = sum(len(text.encode()) for text in pages)
-        return {WHOLE: whole / 1e6, BESIDE: (whole - sum(scripts)) / 1e6}
+        total = sum(len(text.encode()) for text in pages)
+        return {
+            PAGE_SIZE: total / 1e6,
+            PAGE_SIZE_WITHOUT_BUNDLE: (total - sum(scripts)) / 1e6,
+        }
 
     return sizes
 
 
-def run(*words: object, out: str = "") -> Callable[[Path], Call]:
-    """Return what starts a command; names of files are in the folder of the race."""
+def run(*arguments: object, out: str = "") -> Callable[[Path], Call]:
+    """Return a function that prepares a command; paths are relative to the folder of the case."""
 
     def start(folder: Path) -> Command:
-        said = [folder / word if isinstance(word, Path) else word for word in words]
+        absolute = [folder / word if isinstance(word, Path) else word for word in arguments]
         if not out:
-            return abstain(*said)
-        to = folder / out
-        return abstain(*said, "--out", to, left=pages(to))
+            return abstain(*absolute)
+        output = folder / out
+        return abstain(*absolute, "--out", output, read_facts=page_sizes(output))
 
     return start
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of this section."""
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of this section."""
     yield from evaluations(sizes)
     yield _many_columns(sizes)
     yield _csv(sizes)
@@ -94,117 +105,126 @@ def races(sizes: Sizes) -> Iterator[Race]:
     yield _report()
 
 
-def evaluations(sizes: Sizes) -> Iterator[Race]:
-    """Yield `abstain evaluate` of few and of many rows, and of class scores."""
+def evaluations(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield `abstain evaluate` on few and many rows, and on class scores."""
     yield _few_rows(sizes.page)
-    # Of ten million one confidence is enough to see what each row takes.
+    # With ten million rows, one confidence suffices for the cost per row.
     yield _rows(sizes.million, 3, (Target(5, "seconds"),), rounds=2)
-    most = (Target(20, "seconds"), Target(1.5 * 1024, "MiB"))
-    yield _rows(sizes.ten_million, 1, most, rounds=1)
+    targets = (Target(20, "seconds"), Target(1.5 * 1024, "MiB"))
+    yield _rows(sizes.ten_million, 1, targets, rounds=1)
     yield _class_scores(*sizes.wide)
 
 
-def _few_rows(n: int) -> Race:
-    limits = (Target(1.5, "seconds"), Target(0.4, BESIDE))
-    return Race(
-        f"abstain evaluate, {told(n)} rows",
+def _few_rows(n: int) -> BenchmarkCase:
+    targets = (Target(1.5, "seconds"), Target(0.4, PAGE_SIZE_WITHOUT_BUNDLE))
+    return BenchmarkCase(
+        f"abstain evaluate, {format_size(n)} rows",
         SECTION.name,
-        places(lambda folder, _: files.predictions(folder / TABLE, n)),
+        setup_files(lambda folder, _: files.predictions(folder / TABLE, n)),
         work(),
         (
-            Contender("with page", run("evaluate", TABLE, out="out"), targets=limits),
-            Contender("in the terminal", run("evaluate", TABLE), targets=(Target(1, "seconds"),)),
-            Contender(
-                "page, no intervals", run("evaluate", TABLE, "--interval", "none", out="bare")
+            Variant("with page", run("evaluate", TABLE, out="out"), targets=targets),
+            Variant("in the terminal", run("evaluate", TABLE), targets=(Target(1, "seconds"),)),
+            Variant(
+                "page, no intervals", run("evaluate", TABLE, "--interval", "none", out="plain")
             ),
         ),
         f"Parquet, three confidences, {EVERYTHING}",
         n=n,
         seconds=8,
         rounds=2,
-        quick=True,
+        is_quick=True,
     )
 
 
-def _rows(n: int, scores: int, targets: tuple[Target, ...], *, rounds: int) -> Race:
+def _rows(n: int, scores: int, targets: tuple[Target, ...], *, rounds: int) -> BenchmarkCase:
     number = {1: "one confidence", 3: "three confidences"}[scores]
-    return Race(
-        f"abstain evaluate, {told(n)} rows",
+    return BenchmarkCase(
+        f"abstain evaluate, {format_size(n)} rows",
         SECTION.name,
-        places(lambda folder, _: files.predictions(folder / TABLE, n, scores=scores)),
+        setup_files(lambda folder, _: files.predictions(folder / TABLE, n, scores=scores)),
         work(),
         (
-            Contender("with page", run("evaluate", TABLE, out="out"), targets=targets),
-            Contender(
-                "page, no intervals", run("evaluate", TABLE, "--interval", "none", out="bare")
+            Variant("with page", run("evaluate", TABLE, out="out"), targets=targets),
+            Variant(
+                "page, no intervals", run("evaluate", TABLE, "--interval", "none", out="plain")
             ),
         ),
         f"Parquet, {number}, {EVERYTHING}",
         n=n,
         seconds=1,
         rounds=rounds,
-        quick=rounds > 1,
+        is_quick=rounds > 1,
     )
 
 
-def _class_scores(rows: int, classes: int) -> Race:
+def _class_scores(rows: int, classes: int) -> BenchmarkCase:
     wide = Path("wide.parquet")
-    words = ("evaluate", wide, "--probabilities", "p_*", "--label", "label", "--metric", "augrc")
-    most = (Target(6, "seconds"),)
-    return Race(
-        f"abstain evaluate, {told(rows)} x {classes} class scores",
+    arguments = (
+        "evaluate",
+        wide,
+        "--probabilities",
+        "p_*",
+        "--label",
+        "label",
+        "--metric",
+        "augrc",
+    )
+    targets = (Target(6, "seconds"),)
+    return BenchmarkCase(
+        f"abstain evaluate, {format_size(rows)} x {classes} class scores",
         SECTION.name,
-        places(lambda folder, _: files.class_scores(folder / wide, rows, classes)),
+        setup_files(lambda folder, _: files.class_scores(folder / wide, rows, classes)),
         work(),
         (
-            Contender("one score", run(*words, "--score", "msr"), targets=most),
-            Contender("every score", run(*words), targets=most),
+            Variant("one score", run(*arguments, "--score", "msr"), targets=targets),
+            Variant("every score", run(*arguments), targets=targets),
         ),
-        "Parquet without compression, one metric, in the terminal.",
+        "Uncompressed Parquet, one metric, output in the terminal.",
         n=rows,
         seconds=1,
         rounds=2,
     )
 
 
-def _many_columns(sizes: Sizes) -> Race:
+def _many_columns(sizes: Sizes) -> BenchmarkCase:
     table = Path("columns.parquet")
-    return Race(
+    return BenchmarkCase(
         f"abstain evaluate, {sizes.columns} confidence columns of five rows",
         SECTION.name,
-        places(lambda folder, _: files.many_columns(folder / table, 5, sizes.columns)),
+        setup_files(lambda folder, _: files.many_columns(folder / table, 5, sizes.columns)),
         work(),
         (
-            Contender(
+            Variant(
                 "one metric",
                 run("evaluate", table, "--metric", "augrc"),
                 targets=(Target(5, "seconds"),),
             ),
-            Contender("every metric", run("evaluate", table), rounds=1),
+            Variant("every metric", run("evaluate", table), rounds=1),
         ),
-        "In the terminal.",
+        "Output in the terminal.",
         seconds=1,
         rounds=2,
     )
 
 
-def _csv(sizes: Sizes) -> Race:
+def _csv(sizes: Sizes) -> BenchmarkCase:
     wide, rows = Path("wide.csv"), sizes.million // 10
-    chosen = ("--label", "label", "--prediction", "prediction", "--confidence", "confidence_3")
-    return Race(
-        f"abstain evaluate, CSV of {told(rows)} rows",
+    columns = ("--label", "label", "--prediction", "prediction", "--confidence", "confidence_3")
+    return BenchmarkCase(
+        f"abstain evaluate, CSV of {format_size(rows)} rows",
         SECTION.name,
-        places(lambda folder, _: _write_csv(folder, rows)),
+        setup_files(lambda folder, _: _write_csv(folder, rows)),
         work(),
         (
-            Contender("5 columns", run("evaluate", Path("narrow.csv"), "--metric", "augrc")),
-            Contender("1 of 100 columns", run("evaluate", wide, *chosen, "--metric", "augrc")),
+            Variant("5 columns", run("evaluate", Path("narrow.csv"), "--metric", "augrc")),
+            Variant("1 of 100 columns", run("evaluate", wide, *columns, "--metric", "augrc")),
         ),
-        "One metric in the terminal; of the wide file only one confidence is asked for.",
+        "One metric in the terminal; one confidence of the wide file.",
         n=rows,
         seconds=1,
         rounds=2,
-        quick=True,
+        is_quick=True,
     )
 
 
@@ -213,60 +233,59 @@ def _write_csv(folder: Path, rows: int) -> None:
     files.many_columns(folder / "wide.csv", rows, 98)
 
 
-def comparisons(sizes: Sizes) -> Iterator[Race]:
+def comparisons(sizes: Sizes) -> Iterator[BenchmarkCase]:
     """Yield `abstain compare` of many scores."""
     rows, counts, resamples = sizes.compared
     table = Path("scores.parquet")
-    limits = ((Target(6, "seconds"), Target(3, WHOLE)), (Target(25, "seconds"),))
-    for count, targets in zip(counts, limits, strict=True):
-        words = ("compare", table, "--metric", "aurc", "--metric", "augrc")
-        drawn = run(*words, "--bootstrap", str(resamples), out="out")
-        yield Race(
-            f"abstain compare, {count} scores x {told(rows)} rows",
+    all_targets = ((Target(6, "seconds"), Target(3, PAGE_SIZE)), (Target(25, "seconds"),))
+    for count, targets in zip(counts, all_targets, strict=True):
+        arguments = ("compare", table, "--metric", "aurc", "--metric", "augrc")
+        with_bootstrap = run(*arguments, "--bootstrap", str(resamples), out="out")
+        yield BenchmarkCase(
+            f"abstain compare, {count} scores x {format_size(rows)} rows",
             SECTION.name,
-            places(lambda folder, _, count=count: files.compared(folder / table, rows, count)),
+            setup_files(lambda folder, _, count=count: files.compared(folder / table, rows, count)),
             work(),
             (
-                Contender(f"{resamples} resamples, tables, page", drawn, targets=targets),
-                Contender("no resamples, in the terminal", run(*words)),
+                Variant(f"{resamples} resamples, tables, page", with_bootstrap, targets=targets),
+                Variant("no resamples, in the terminal", run(*arguments)),
             ),
             "AURC and AUGRC.",
             n=rows,
             seconds=1,
             rounds=1,
-            quick=count == counts[0],
+            is_quick=count == counts[0],
         )
 
 
-def _report() -> Race:
-    return Race(
+def _report() -> BenchmarkCase:
+    return BenchmarkCase(
         "abstain benchmark report",
         SECTION.name,
-        places(lambda folder, _: _store(folder / "runs")),
+        setup_files(lambda folder, _: _write_runs(folder / "runs")),
         work(),
         (
-            Contender(
-                "of a made store: 4 arms, 2 seeds, 14 exposures of 1,000",
+            Variant(
+                "simulated runs: 4 methods, 2 seeds, 14 test sets of 1,000",
                 run("benchmark", "report", Path("runs"), out="report"),
             ),
-            Contender(
-                "of the runs that `make demo` leaves", _stored, targets=(Target(15, "seconds"),)
-            ),
+            Variant("runs of `make demo`", _report_on_demo, targets=(Target(15, "seconds"),)),
         ),
-        "The store is made of simulated scores, so that nothing has to be trained.",
+        "Simulated runs have simulated scores and need no training.",
         seconds=1,
         rounds=1,
     )
 
 
-def _store(folder: Path) -> None:
+def _write_runs(folder: Path) -> None:
     from bench.tests.runs.made_store import made_store
 
     made_store(folder, n=1000)
 
 
-def _stored(folder: Path) -> Command:
+def _report_on_demo(folder: Path) -> Command:
     if not os.environ.get(RUNS):
-        raise AbsentError("no --runs FOLDER was given (`make demo` leaves demo-report/runs)")
-    to = folder / "demo"
-    return abstain("benchmark", "report", os.environ[RUNS], "--out", to, left=pages(to))
+        raise AbsentError("--runs FOLDER is missing (`make demo` writes demo-report/runs)")
+    output = folder / "demo"
+    arguments = ("benchmark", "report", os.environ[RUNS], "--out", output)
+    return abstain(*arguments, read_facts=page_sizes(output))

@@ -1,7 +1,7 @@
-"""A contender: a call or a command whose time and memory are measured.
+"""Benchmark cases: calls and commands whose time and memory are measured.
 
-A race is a set-up with contenders that take turns, and one reference that takes part in every
-round. The ratio of a contender to the reference can be compared between machines and loads.
+A case has data, a reference and variants. All of them are timed in the same rounds, so the ratio of
+a variant to the reference can be compared between machines and loads.
 """
 
 from collections.abc import Callable
@@ -9,120 +9,122 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-#: Does the thing once; a `Command` of measuring.processes says itself what it took.
+#: A call to be timed. A `Command` of measuring.processes returns its own cost.
 Call: TypeAlias = Callable[[], object]
 
 
 class AbsentError(Exception):
-    """What takes part is not installed here, or does not take this kind of data."""
+    """A library or device is not available, or does not support this kind of data."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """At most this much of something that is measured.
+    """The largest acceptable value of a measured quantity.
 
-    `of` is "ratio" (to the reference), "seconds", "beyond" (seconds more than the reference),
-    "MiB", "bytes" (extra memory a sample), or a fact that the contender leaves, such as "page, MB".
+    `quantity` is "ratio" (to the reference), "seconds", "beyond" (seconds more than the reference),
+    "MiB", "bytes" (extra memory per sample), or a fact about the output, such as "page, MB".
     """
 
     at_most: float
-    of: str = "ratio"
-    #: The contender of the same race to which the ratio refers; empty if there is no ratio.
-    than: str = ""
+    quantity: str = "ratio"
+    #: The variant of the same case that replaces the reference in the ratio; empty for none.
+    compared_to: str = ""
 
 
 @dataclass(frozen=True)
-class Contender:
-    """Something that a person does."""
+class Variant:
+    """A call or a command that is timed."""
 
-    #: Its name in the race; what is typed, where that is short.
+    #: Name within the case; the typed text if that is short.
     name: str
-    #: From the race's data to what is timed. What it prepares is not timed.
-    start: Callable[[Any], Call]
-    #: The kernels it runs with, where that makes a difference.
+    #: Function from the data of the case to the timed call. Its own work is not timed.
+    prepare: Callable[[Any], Call]
+    #: "numba" or "NumPy" if the variant exists for both kernels.
     kernels: str = ""
     targets: tuple[Target, ...] = ()
-    #: Threads it uses; of more than one the wall clock counts, else the processor's time.
+    #: Number of threads. With more than one, wall time counts instead of CPU time.
     threads: int = 1
-    #: The share of the work that is really done, where all of it would take hours.
-    part: float = 1.0
-    #: Whether its peak of extra memory is measured too, in a process of its own.
+    #: Share of the work that is executed, if all of it would take hours. Times are scaled up.
+    work_share: float = 1.0
+    #: Whether the peak of extra memory is also measured, in a separate process.
     memory: bool = False
-    #: Whether it is somebody else's: shown beside ours and not held to the table.
-    peer: bool = False
-    #: Rounds at most; 0 for as many as there is time for.
+    #: Whether the variant is another library, which is shown but not checked.
+    is_peer: bool = False
+    #: Largest number of rounds; 0 for no limit.
     rounds: int = 0
-    #: The row of the tables of growth that it is part of, and how much there is of what grows.
+    #: For cases about growth: the row of the table, and the size.
     series: str = ""
     size: float = 0.0
 
     @property
     def key(self) -> str:
-        """Its name, told from the same with other kernels."""
+        """The name, with the kernels if there are two."""
         return f"{self.name} ({self.kernels})" if self.kernels else self.name
 
 
 @dataclass(frozen=True)
-class Race:
-    """Contenders that take turns on one set-up, beside a reference."""
+class BenchmarkCase:
+    """Variants that are timed on the same data, with a reference."""
 
     name: str
-    #: The section of the page that it stands in.
+    #: Name of the section of the page.
     section: str
-    #: From an empty folder and a share of the full size to the data.
+    #: Function from an empty folder and a share of the full size to the data.
     setup: Callable[[Path, float], Any]
-    #: What all are compared with; its name says what the ratio is in.
-    reference: Contender
-    contenders: tuple[Contender, ...]
-    #: One sentence on what is done.
-    about: str = ""
-    #: Samples or rows, where costs are told for each; 0 where there is none.
+    #: What the variants are compared with. Its name is the unit of the ratios.
+    reference: Variant
+    variants: tuple[Variant, ...]
+    #: One sentence that describes data and options.
+    description: str = ""
+    #: Number of samples or rows, for costs per sample; 0 for none.
     n: int = 0
-    #: Rounds go on for so long, and there are at least so many.
+    #: Shortest duration of the rounds, and smallest number of rounds.
     seconds: float = 4.0
     rounds: int = 2
-    #: Whether the check measures it again.
-    quick: bool = False
-    #: Whether it is a column of a table that it shares with others of the section.
+    #: Whether `make bench-check` measures the case.
+    is_quick: bool = False
+    #: Heading of the column, if the case is a column of a table of the section.
     column: str = ""
-    #: What grows from contender to contender, for a race about growth.
-    grows: str = ""
+    #: For cases about growth: the quantity that grows.
+    growing: str = ""
 
     @property
-    def processes(self) -> bool:
-        """Whether every turn is a process of its own, whose start is never quite the same."""
-        return self.section in {"commands", "starting"}
+    def runs_processes(self) -> bool:
+        """Whether each variant is a process, whose start has a variable cost."""
+        return self.section in {"users", "commands", "starting"}
 
-    def contender(self, key: str) -> Contender:
-        """Return the contender of that key."""
-        return next(one for one in (self.reference, *self.contenders) if one.key == key)
+    def variant(self, key: str) -> Variant:
+        """Return the variant or reference with a key."""
+        return next(one for one in (self.reference, *self.variants) if one.key == key)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of the page."""
+    """A section of the page."""
 
     name: str
     title: str
     text: str = ""
-    #: What stands in the tables whose columns are races: "ratio", or "ns" for each sample.
+    #: Cells of a table whose columns are cases: "ratio", "ns" per sample, or "seconds" with memory.
     cell: str = "ratio"
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything there is: the real sizes, and small ones to try the catalogue."""
+    """Sizes of the data: the published ones, or small ones to test the catalogue."""
 
     million: int
     ten_million: int
-    #: Of a page or a table in the terminal.
+    #: Rows of the files of the section for users.
+    users: tuple[int, ...]
+    #: Rows of a page or of a table in the terminal.
     page: int
     #: Rows and classes of class scores.
     wide: tuple[int, int]
     columns: int
-    #: Rows of a comparison, its scores, and its resamples.
+    #: Rows, numbers of scores, and resamples of a comparison.
     compared: tuple[int, tuple[int, ...], int]
-    #: Updates of a metric by one sample.
+    #: Updates of a metric with one sample.
     updates: int
     accelerator: int
 
@@ -130,6 +132,7 @@ class Sizes:
 FULL: Final = Sizes(
     million=10**6,
     ten_million=10**7,
+    users=(10**4, 10**6, 10**8),
     page=1000,
     wide=(10**5, 1000),
     columns=2000,
@@ -140,6 +143,7 @@ FULL: Final = Sizes(
 SMALL: Final = Sizes(
     million=4000,
     ten_million=10_000,
+    users=(200, 400, 800),
     page=200,
     wide=(300, 20),
     columns=20,
@@ -149,7 +153,7 @@ SMALL: Final = Sizes(
 )
 
 
-def told(n: float) -> str:
-    """Say a size: 1e6 for a million, 9000 for what is no power of ten."""
+def format_size(n: float) -> str:
+    """Format a size: 1e6 for a million, 9,000 for a number that is not a power of ten."""
     power = len(str(int(n))) - 1
     return f"1e{power}" if n == 10**power and power > 4 else f"{int(n):,}"

@@ -1,4 +1,4 @@
-"""Files of predictions as a person has them, made for the commands."""
+"""Write files of predictions for the commands."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +10,14 @@ FAILURES = 0.05
 
 
 def predictions(path: Path, rows: int, *, scores: int = 3, splits: int = 1) -> Path:
-    """Write string labels and confidences: plain, rounded and saturated ones; 5 % failures."""
+    """Write text labels and continuous, rounded and saturated confidences; 5% failures."""
     rng = np.random.default_rng(0)
     names = np.array([f"class_{i}" for i in range(20)])
     label = rng.integers(0, names.size, rows)
-    wrong = rng.random(rows) < FAILURES
-    prediction = np.where(wrong, (label + 1) % names.size, label)
+    is_failure = rng.random(rows) < FAILURES
+    prediction = np.where(is_failure, (label + 1) % names.size, label)
     plain = rng.beta(5, 1, rows).astype(np.float32)
-    plain[wrong] *= rng.random(int(wrong.sum()), dtype=np.float32)
+    plain[is_failure] *= rng.random(int(is_failure.sum()), dtype=np.float32)
     confidences = {
         "confidence_plain": plain,
         "confidence_rounded": plain.round(3),
@@ -27,11 +27,11 @@ def predictions(path: Path, rows: int, *, scores: int = 3, splits: int = 1) -> P
     columns |= dict(list(confidences.items())[:scores])
     if splits > 1:
         columns["shift"] = np.array([f"shift {i}" for i in range(splits)])[np.arange(rows) % splits]
-    return written(columns, path)
+    return write_table(columns, path)
 
 
-def written(columns: Mapping[str, np.ndarray], path: Path, **options: Any) -> Path:
-    """Write a table in the format of its name."""
+def write_table(columns: Mapping[str, np.ndarray], path: Path, **options: Any) -> Path:
+    """Write a table in the format of its suffix."""
     import polars as pl
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,8 +43,17 @@ def written(columns: Mapping[str, np.ndarray], path: Path, **options: Any) -> Pa
     return path
 
 
+def correctness(path: Path, rows: int) -> Path:
+    """Write a confidence and a correctness with 5% failures."""
+    rng = np.random.default_rng(0)
+    is_failure = rng.random(rows, dtype=np.float32) < FAILURES
+    confidence = 1 - rng.random(rows, dtype=np.float32) ** 5
+    confidence[is_failure] *= rng.random(int(is_failure.sum()), dtype=np.float32)
+    return write_table({"confidence": confidence, "correct": (~is_failure).view(np.int8)}, path)
+
+
 def class_scores(path: Path, rows: int, classes: int) -> Path:
-    """Write the probabilities of a classifier, one column a class."""
+    """Write the probabilities of a classifier, one column per class."""
     rng = np.random.default_rng(0)
     label = rng.integers(0, classes, rows)
     logits = rng.standard_normal((rows, classes), dtype=np.float32)
@@ -52,33 +61,37 @@ def class_scores(path: Path, rows: int, classes: int) -> Path:
     np.exp(logits, out=logits)
     logits /= logits.sum(axis=1, keepdims=True)
     columns = {f"p_{i}": logits[:, i] for i in range(classes)}
-    return written({"label": label, **columns}, path, compression="uncompressed")
+    return write_table({"label": label, **columns}, path, compression="uncompressed")
 
 
 def many_columns(path: Path, rows: int, columns: int) -> Path:
-    """Write many confidence columns of a label and a prediction."""
+    """Write a label, a prediction and many confidence columns."""
     rng = np.random.default_rng(0)
-    label, wrong = rng.integers(0, 3, rows), rng.random(rows) < 0.3
-    wrong[0] = True
-    made = {f"confidence_{i}": rng.random(rows) for i in range(columns)}
-    frame = {"label": label, "prediction": np.where(wrong, (label + 1) % 3, label), **made}
-    return written(frame, path)
+    label, is_failure = rng.integers(0, 3, rows), rng.random(rows) < 0.3
+    is_failure[0] = True
+    confidences = {f"confidence_{i}": rng.random(rows) for i in range(columns)}
+    frame = {
+        "label": label,
+        "prediction": np.where(is_failure, (label + 1) % 3, label),
+        **confidences,
+    }
+    return write_table(frame, path)
 
 
 def scores(rows: int, count: int, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return related scores of one classifier, and where it fails."""
+    """Return correlated scores of one classifier, and a mask of its failures."""
     rng = np.random.default_rng(seed)
-    wrong = rng.random(rows) < FAILURES
-    hard = rng.normal(size=rows) + 1.5 * wrong
+    is_failure = rng.random(rows) < FAILURES
+    hard = rng.normal(size=rows) + 1.5 * is_failure
     noise = np.linspace(0.2, 1.5, count)
     named = {
         f"confidence_{i:03}": 1 / (1 + np.exp(hard + spread * rng.normal(size=rows)))
         for i, spread in enumerate(noise)
     }
-    return named, wrong
+    return named, is_failure
 
 
 def compared(path: Path, rows: int, count: int) -> Path:
     """Write many scores of one classifier."""
-    named, wrong = scores(rows, count)
-    return written({"correct": (~wrong).astype(int), **named}, path)
+    named, is_failure = scores(rows, count)
+    return write_table({"correct": (~is_failure).astype(int), **named}, path)

@@ -1,4 +1,4 @@
-"""How cost grows with what there is more of: samples, scores, resamples, classes, splits."""
+"""Growth of the cost with the number of samples, rows, scores, resamples, classes and splits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,42 +6,41 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.cases import files
-from benchmarks.cases.commands import places, run, work
-from benchmarks.cases.entry import Call, Contender, Race, Section, Sizes, told
-from benchmarks.cases.ranking import evaluated, sort, together
-from benchmarks.inputs import Case, case, share_of
+from benchmarks.cases.commands import run, setup_files, work
+from benchmarks.cases.entry import BenchmarkCase, Call, Section, Sizes, Variant, format_size
+from benchmarks.cases.ranking import compute_all, evaluate, sort
+from benchmarks.inputs import Samples, draw_samples, share_of
 
 import abstain as ab
 
 SECTION = Section(
     "growth",
     "How cost grows",
-    "One race for each thing that there is more of. The exponent is the slope of the logarithm "
-    "of the processor's time over the logarithm of the size, fitted to all sizes, and between "
-    "the last two: 1 is in proportion, below 1 something is shared.",
+    "The exponent is the slope of log CPU time over log size, fitted to all sizes and between the "
+    "last two sizes: 1 for proportional growth, less than 1 if a fixed cost is shared.",
 )
 
 
 @dataclass(frozen=True)
-class Cases:
-    """Cases of several sizes, each drawn when it is asked for."""
+class SamplesBySize:
+    """SamplesBySize of several sizes, each drawn when it is asked for."""
 
     share: float
-    drawn: dict[int, Case] = field(default_factory=dict)
+    samples: dict[int, Samples] = field(default_factory=dict)
 
-    def case(self, n: int) -> Case:
-        """Return the case of that size."""
-        if n not in self.drawn:
-            self.drawn[n] = case("float32", share_of(n, self.share))
-        return self.drawn[n]
+    def of_size(self, n: int) -> Samples:
+        """Return the samples of a size."""
+        if n not in self.samples:
+            self.samples[n] = draw_samples("float32", share_of(n, self.share))
+        return self.samples[n]
 
 
 def _powers(first: float, last: int) -> list[int]:
     return [10**k for k in range(int(np.log10(first)), int(np.log10(last)) + 1)]
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of this section."""
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of this section."""
     yield _samples(sizes)
     yield _rows(sizes)
     yield _scores(sizes)
@@ -50,50 +49,52 @@ def races(sizes: Sizes) -> Iterator[Race]:
     yield _splits(sizes)
 
 
-def _samples(sizes: Sizes) -> Race:
+def _samples(sizes: Sizes) -> BenchmarkCase:
     calls = {
-        "ab.risk_coverage_areas": lambda one: ab.risk_coverage_areas(one.confidence, one.loss),
-        "ab.aurc": lambda one: ab.aurc(one.confidence, one.loss),
-        "all rank metrics of one score": together,
-        "ab.evaluate, one score": lambda one: evaluated(one, "analytic"),
+        "ab.risk_coverage_areas": lambda samples: ab.risk_coverage_areas(
+            samples.confidence, samples.loss
+        ),
+        "ab.aurc": lambda samples: ab.aurc(samples.confidence, samples.loss),
+        "all rank metrics of one score": compute_all,
+        "ab.evaluate, one score": lambda samples: evaluate(samples, "analytic"),
     }
-    contenders = []
+    variants = []
     for name, call in calls.items():
         for n in _powers(1000, sizes.ten_million):
 
-            def start(data: Cases, call=call, n=n) -> Call:
-                one = data.case(n)
-                return lambda: call(one)
+            def start(data: SamplesBySize, call=call, n=n) -> Call:
+                samples = data.of_size(n)
+                return lambda: call(samples)
 
             once = int(name.startswith("ab.evaluate") and n > sizes.million)
-            contenders.append(
-                Contender(f"{name}, {told(n)}", start, rounds=once, series=name, size=n)
+            variants.append(
+                Variant(f"{name}, {format_size(n)}", start, rounds=once, series=name, size=n)
             )
-    base = Contender("np.sort of 1e6", lambda data: sort().start(data.case(sizes.million)))
-    return Race(
+    base = Variant("np.sort of 1e6", lambda data: sort().prepare(data.of_size(sizes.million)))
+    return BenchmarkCase(
         "growth with samples",
         SECTION.name,
-        lambda _, share: Cases(share),
+        lambda _, share: SamplesBySize(share),
         base,
-        tuple(contenders),
+        tuple(variants),
         "Arrays in memory, float32.",
         seconds=4.0,
         rounds=2,
-        grows="samples",
+        growing="samples",
     )
 
 
-def _rows(sizes: Sizes) -> Race:
+def _rows(sizes: Sizes) -> BenchmarkCase:
     counts = [*_powers(1000, sizes.million), 3 * sizes.million]
 
-    def make(folder: Path, _: float) -> None:
+    def write(folder: Path, _: float) -> None:
         for n in counts:
             files.predictions(folder / f"{n}.parquet", n)
 
     name = "abstain evaluate, with page"
-    contenders = tuple(
-        Contender(
-            f"{name}, {told(n)} rows",
+    variants = tuple(
+        Variant(
+            f"{name}, {format_size(n)} rows",
             run("evaluate", Path(f"{n}.parquet"), out=f"out{n}"),
             rounds=1 if n > sizes.million else 0,
             series=name,
@@ -101,83 +102,83 @@ def _rows(sizes: Sizes) -> Race:
         )
         for n in counts
     )
-    return Race(
+    return BenchmarkCase(
         "growth with rows",
         SECTION.name,
-        places(make),
+        setup_files(write),
         work(),
-        contenders,
-        "Parquet, three confidences, every metric with its interval.",
+        variants,
+        "Parquet, three confidences, all metrics with intervals.",
         seconds=0.0,
         rounds=2,
-        grows="rows",
+        growing="rows",
     )
 
 
-def _scores(sizes: Sizes) -> Race:
+def _scores(sizes: Sizes) -> BenchmarkCase:
     rows, counts, _ = sizes.compared
     steps = [counts[0] // 13 or 2, counts[0] // 3, counts[0], counts[1]]
 
     def start(count: int):
         def begin(data: tuple) -> Call:
-            named, wrong = data
-            some = dict(list(named.items())[:count])
-            given = ab.Predictions(confidence=some, loss=wrong.astype(float))
-            return lambda: ab.compare(given, metrics=("aurc", "augrc"))
+            scores, is_failure = data
+            selected = dict(list(scores.items())[:count])
+            predictions = ab.Predictions(confidence=selected, loss=is_failure.astype(float))
+            return lambda: ab.compare(predictions, metrics=("aurc", "augrc"))
 
         return begin
 
     name = "ab.compare"
-    return Race(
+    return BenchmarkCase(
         "growth with scores",
         SECTION.name,
         lambda _, share: files.scores(max(200, round(rows * share)), counts[1]),
-        Contender("np.sort of one score", lambda data: lambda: np.sort(data[0]["confidence_000"])),
-        tuple(Contender(f"{name}, {k} scores", start(k), series=name, size=k) for k in steps),
-        f"{told(rows)} samples, AURC and AUGRC, analytic intervals, curves.",
+        Variant("np.sort of one score", lambda data: lambda: np.sort(data[0]["confidence_000"])),
+        tuple(Variant(f"{name}, {k} scores", start(k), series=name, size=k) for k in steps),
+        f"{format_size(rows)} samples, AURC and AUGRC, analytic intervals, curves.",
         seconds=0.0,
         rounds=2,
-        grows="scores",
+        growing="scores",
     )
 
 
-def _resamples(sizes: Sizes) -> Race:
-    rows, _, most = sizes.compared
-    steps = [most // 10, most // 2, most, 4 * most]
+def _resamples(sizes: Sizes) -> BenchmarkCase:
+    rows, _, resamples = sizes.compared
+    steps = [resamples // 10, resamples // 2, resamples, 4 * resamples]
 
     def compare(count: int):
         def begin(data: tuple) -> Call:
-            given = ab.Predictions(confidence=data[0], loss=data[1].astype(float))
-            return lambda: ab.compare(given, test="bootstrap", bootstrap=count, bands=False)
+            predictions = ab.Predictions(confidence=data[0], loss=data[1].astype(float))
+            return lambda: ab.compare(predictions, test="bootstrap", bootstrap=count, bands=False)
 
         return begin
 
-    def alone(count: int):
+    def bootstrap(count: int):
         def begin(data: tuple) -> Call:
-            one = data[0]["confidence_000"]
-            return lambda: ab.metric_bootstrap(one, data[1], resamples=count)
+            confidence = data[0]["confidence_000"]
+            return lambda: ab.metric_bootstrap(confidence, data[1], resamples=count)
 
         return begin
 
-    made = {"ab.compare, 13 scores": compare, "ab.metric_bootstrap": alone}
-    return Race(
+    prepare_by_name = {"ab.compare, 13 scores": compare, "ab.metric_bootstrap": bootstrap}
+    return BenchmarkCase(
         "growth with resamples",
         SECTION.name,
         lambda _, share: files.scores(max(200, round(rows * share)), 13),
-        Contender("np.sort of one score", lambda data: lambda: np.sort(data[0]["confidence_000"])),
+        Variant("np.sort of one score", lambda data: lambda: np.sort(data[0]["confidence_000"])),
         tuple(
-            Contender(f"{name}, {k} resamples", make(k), series=name, size=k)
-            for name, make in made.items()
+            Variant(f"{name}, {k} resamples", prepare(k), series=name, size=k)
+            for name, prepare in prepare_by_name.items()
             for k in steps
         ),
-        f"{told(rows)} samples, AUGRC.",
+        f"{format_size(rows)} samples, AUGRC.",
         seconds=0.0,
         rounds=2,
-        grows="resamples",
+        growing="resamples",
     )
 
 
-def _classes(sizes: Sizes) -> Race:
+def _classes(sizes: Sizes) -> BenchmarkCase:
     rows = sizes.wide[0] // 10
     steps = [10, 100, 1000]
 
@@ -196,34 +197,34 @@ def _classes(sizes: Sizes) -> Race:
         return rng.standard_normal((n, steps[-1]), np.float32), rng.integers(0, steps[-1], n)
 
     name = 'ab.evaluate(scores=["msr"], metrics=["augrc"])'
-    return Race(
+    return BenchmarkCase(
         "growth with classes",
         SECTION.name,
         setup,
-        Contender("largest of each row", lambda data: lambda: data[0].max(axis=1)),
-        tuple(Contender(f"{name}, {k} classes", start(k), series=name, size=k) for k in steps),
-        f"{told(rows)} samples, float32 logits, checked and scored.",
+        Variant("largest of each row", lambda data: lambda: data[0].max(axis=1)),
+        tuple(Variant(f"{name}, {k} classes", start(k), series=name, size=k) for k in steps),
+        f"{format_size(rows)} samples, float32 logits, including validation and scoring.",
         seconds=1.0,
         rounds=2,
-        grows="classes",
+        growing="classes",
     )
 
 
-def _splits(sizes: Sizes) -> Race:
+def _splits(sizes: Sizes) -> BenchmarkCase:
     rows, steps = sizes.million // 10, [2, 10, 50]
 
-    def make(folder: Path, _: float) -> None:
+    def write(folder: Path, _: float) -> None:
         for count in steps:
             files.predictions(folder / f"{count}.parquet", rows, splits=count)
 
     name = "abstain evaluate --by shift"
-    return Race(
+    return BenchmarkCase(
         "growth with splits",
         SECTION.name,
-        places(make),
+        setup_files(write),
         work(),
         tuple(
-            Contender(
+            Variant(
                 f"{name}, {k} splits",
                 run("evaluate", Path(f"{k}.parquet"), "--by", "shift", out=f"out{k}"),
                 series=name,
@@ -231,8 +232,8 @@ def _splits(sizes: Sizes) -> Race:
             )
             for k in steps
         ),
-        f"{told(rows)} rows in all, three confidences, every metric with its interval, the page.",
+        f"{format_size(rows)} rows in total, three confidences, all metrics with intervals, page.",
         seconds=0.0,
         rounds=1,
-        grows="splits",
+        growing="splits",
     )

@@ -1,4 +1,4 @@
-"""The kernels that a contender computes with: numba's, or NumPy's alone."""
+"""The kernels that a variant computes with: numba's, or NumPy's alone."""
 
 from benchmarks.cases.entry import AbsentError
 

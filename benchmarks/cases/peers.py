@@ -1,7 +1,7 @@
-"""The same job by others: torch-uncertainty, FD-Shifts, scikit-learn, polars, DuckDB.
+"""The same metrics in torch-uncertainty, FD-Shifts, scikit-learn, polars and DuckDB.
 
-What a peer needs in its own form (tensors, class labels, a data frame) is prepared outside the
-clock. An absent one says why.
+The conversion of the data to tensors, class labels or data frames is not timed. The reason is
+reported if a library is absent.
 """
 
 import importlib.util
@@ -13,61 +13,68 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.cases.entry import AbsentError, Call, Contender, Race, Section, Sizes, told
+from benchmarks.cases.entry import (
+    AbsentError,
+    BenchmarkCase,
+    Call,
+    Section,
+    Sizes,
+    Variant,
+    format_size,
+)
 from benchmarks.cases.kernels import NUMBA, NUMPY
-from benchmarks.cases.ranking import of_case, sort, started
-from benchmarks.inputs import KINDS, Case
+from benchmarks.cases.ranking import prepare_call, setup_samples, sort
+from benchmarks.inputs import KINDS, Samples
 
 import abstain as ab
 
 SECTION = Section(
     "peers",
-    "Beside others",
-    "Nanoseconds a sample, of the wall clock; the contenders take turns in one run. "
-    "torch-uncertainty: a new metric, `update`, "
-    "`compute`, from class probabilities of shape (n, 1) or (n, 2); it depends on the order of "
-    "the rows where scores tie. FD-Shifts: `RiskCoverageStats`, on a share of the rows and "
-    "scaled up (its time is proportional to them: a loop over the samples). polars and DuckDB: "
-    "the AUGRC by a sort and running sums, exact with ties, written as a user of theirs would. "
-    "scikit-learn: `roc_auc_score` of the failures, another number from the same order, and "
-    "`average_precision_score`.",
+    "Comparison with other libraries",
+    "Wall time in nanoseconds per sample; all variants are timed in the same rounds. "
+    "torch-uncertainty: a new metric, `update`, `compute`, from class probabilities of shape (n, "
+    "1) or (n, 2); with tied scores its result depends on the order of rows. FD-Shifts: "
+    "`RiskCoverageStats` on a share of the rows, scaled up, because its loop over the samples has "
+    "a time proportional to their number. polars and DuckDB: the AUGRC as a query with a sort and "
+    "cumulative sums, exact with ties. scikit-learn: `roc_auc_score` of the failures and "
+    "`average_precision_score`, which need the same sort.",
     cell="ns",
 )
 
-#: Where a checkout of FD-Shifts lies, where no package of it is installed.
+#: Environment variable with a checkout of FD-Shifts, if it is not installed.
 FD_SHIFTS = "ABSTAIN_BENCH_FD_SHIFTS"
-#: The kinds of data where there are too many samples, or too few, for all of them.
-SOME = ("float32", "float64, 55 % tied")
-#: FD-Shifts steps through the samples one by one in Python.
-STEPPED = 0.02
+#: Kinds of samples for sizes at which not all kinds are measured.
+SOME = ("float32", "float64, 55% tied")
+#: Share of the samples for FD-Shifts, whose loop is in Python.
+FD_SHIFTS_SHARE = 0.02
 
 
-def torch_uncertainty(columns: int) -> Callable[[Case], Call]:
-    """Return the AUGRC of torch-uncertainty, from probabilities of shape (n, columns)."""
+def torch_uncertainty(columns: int) -> Callable[[Samples], Call]:
+    """Return the AUGRC of torch-uncertainty from probabilities of shape (n, columns)."""
 
-    def start(one: Case) -> Call:
+    def start(samples: Samples) -> Call:
         torch, metric = tensors(), _augrc()
-        confidence = torch.from_numpy(one.confidence)
-        if one.format == "bfloat16":
+        confidence = torch.from_numpy(samples.confidence)
+        if samples.format == "bfloat16":
             confidence = confidence.to(torch.bfloat16)
-        wrong = torch.from_numpy(one.loss.astype(np.int64))
+        wrong = torch.from_numpy(samples.loss.astype(np.int64))
         if columns == 1:
-            given = (confidence[:, None].contiguous(), wrong)
+            arguments = (confidence[:, None].contiguous(), wrong)
         else:
-            given = (torch.stack([1 - confidence, confidence], dim=1), 1 - wrong)
-        return lambda: _updated(metric, *given)
+            arguments = (torch.stack([1 - confidence, confidence], dim=1), 1 - wrong)
+        return lambda: _compute(metric, *arguments)
 
     return start
 
 
-def _updated(metric: Callable[[], Any], probabilities: object, target: object) -> float:
+def _compute(metric: Callable[[], Any], probabilities: object, target: object) -> float:
     state = metric()
     state.update(probabilities, target)
     return float(state.compute())
 
 
 def tensors() -> Any:
-    """Return torch, or say that it is absent."""
+    """Return torch; raise an error if it is absent."""
     try:
         import torch
     except ImportError as error:
@@ -78,8 +85,8 @@ def tensors() -> Any:
 def _augrc() -> Any:
     """Return the metric class of torch-uncertainty.
 
-    The package imports lightning and torchvision; where those are missing, the one file with
-    the metric is loaded by itself.
+    The package imports lightning and torchvision. To run without them, only the file with the
+    metric is loaded.
     """
     spec = importlib.util.find_spec("torch_uncertainty")
     if spec is None:
@@ -87,10 +94,10 @@ def _augrc() -> Any:
     name = "torch_uncertainty_risk_coverage"
     folder = Path(next(iter(spec.submodule_search_locations or ())))
     path = folder / "metrics" / "classification" / "risk_coverage.py"
-    return _loaded(name, path).AUGRC
+    return _load_module(name, path).AUGRC
 
 
-def _loaded(name: str, path: Path) -> Any:
+def _load_module(name: str, path: Path) -> Any:
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None or not path.exists():
@@ -106,9 +113,9 @@ def _loaded(name: str, path: Path) -> Any:
 
 
 def fd_shifts_class() -> Any:
-    """Return `RiskCoverageStats`: of the installed package, or of a checkout.
+    """Return `RiskCoverageStats` of the installed package or of a checkout.
 
-    Of a checkout only the two files are loaded that compute it.
+    From a checkout, only the two required files are loaded.
     """
     if importlib.util.find_spec("fd_shifts") is not None:
         try:
@@ -117,61 +124,63 @@ def fd_shifts_class() -> Any:
             raise AbsentError(f"fd-shifts is installed, but: {error}") from error
         return RiskCoverageStats
     if not os.environ.get(FD_SHIFTS):
-        raise AbsentError("no package of it is installed, and no --fd-shifts FOLDER was given")
+        raise AbsentError("fd-shifts is not installed, and --fd-shifts FOLDER is missing")
     folder = Path(os.environ[FD_SHIFTS]) / "fd_shifts" / "analysis"
     package = types.ModuleType("fd_shifts_analysis")
     package.__path__ = [str(folder)]
     sys.modules.setdefault("fd_shifts_analysis", package)
-    return _loaded("fd_shifts_analysis.rc_stats", folder / "rc_stats.py").RiskCoverageStats
+    return _load_module("fd_shifts_analysis.rc_stats", folder / "rc_stats.py").RiskCoverageStats
 
 
 class OldNumPy:
-    """NumPy with the name of the trapezoidal rule that FD-Shifts calls it by."""
+    """NumPy with `trapz`, the former name of `trapezoid`, which FD-Shifts calls."""
 
     trapz = staticmethod(np.trapezoid)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what NumPy has."""
+        """Return the attribute of NumPy."""
         return getattr(np, name)
 
 
-def fd_shifts(one: Case) -> Call:
-    """Compute AURC and AUGRC of a share of the rows."""
+def fd_shifts(samples: Samples) -> Call:
+    """Compute AURC and AUGRC on a share of the rows."""
     stats = fd_shifts_class()
     if not hasattr(np, "trapz"):
         sys.modules[stats.__module__].np = OldNumPy()
-    n = max(1, round(one.n * STEPPED))
-    confids, residuals = one.confidence[:n], one.loss[:n].astype(np.float64)
+    n = max(1, round(samples.n * FD_SHIFTS_SHARE))
+    confids, residuals = samples.confidence[:n], samples.loss[:n].astype(np.float64)
 
     def call() -> tuple[float, float]:
-        found = stats(confids=confids, residuals=residuals)
-        return found.aurc, found.augrc
+        curve = stats(confids=confids, residuals=residuals)
+        return curve.aurc, curve.augrc
 
     return call
 
 
-def scikit_learn(name: str) -> Callable[[Case], Call]:
-    """Return a metric of scikit-learn that needs the same order."""
+def scikit_learn(name: str) -> Callable[[Samples], Call]:
+    """Return a metric of scikit-learn that needs the same sort."""
 
-    def start(one: Case) -> Call:
+    def start(samples: Samples) -> Call:
         try:
             from sklearn import metrics
         except ImportError as error:
             raise AbsentError(str(error)) from error
-        function, right = getattr(metrics, name), ~one.loss
-        confidence = np.asarray(one.confidence, dtype=np.result_type(one.confidence, np.float32))
-        return lambda: float(function(right, confidence))
+        function, is_correct = getattr(metrics, name), ~samples.loss
+        confidence = np.asarray(
+            samples.confidence, dtype=np.result_type(samples.confidence, np.float32)
+        )
+        return lambda: float(function(is_correct, confidence))
 
     return start
 
 
-def with_polars(one: Case) -> Call:
+def with_polars(samples: Samples) -> Call:
     """Compute the AUGRC in polars, exact with ties."""
     try:
         import polars as pl
     except ImportError as error:
         raise AbsentError(str(error)) from error
-    frame = pl.DataFrame({"confidence": one.confidence, "loss": one.loss}).lazy()
+    frame = pl.DataFrame({"confidence": samples.confidence, "loss": samples.loss}).lazy()
     failed = pl.col("failed").cum_sum()
     area = (pl.col("size") * (2 * failed - pl.col("failed"))).sum()
     query = (
@@ -183,15 +192,15 @@ def with_polars(one: Case) -> Call:
     return lambda: float(query.collect().item())
 
 
-def with_duckdb(one: Case) -> Call:
+def with_duckdb(samples: Samples) -> Call:
     """Compute the AUGRC in DuckDB, exact with ties."""
     try:
         import duckdb
     except ImportError as error:
         raise AbsentError(str(error)) from error
-    there = duckdb.connect()
-    there.register("given", {"confidence": one.confidence, "loss": one.loss})
-    there.execute("CREATE TABLE samples AS SELECT * FROM given")
+    connection = duckdb.connect()
+    connection.register("source", {"confidence": samples.confidence, "loss": samples.loss})
+    connection.execute("CREATE TABLE samples AS SELECT * FROM source")
     query = """
         WITH tied AS (SELECT confidence, count(*) AS size, sum(loss::INT) AS failed
                       FROM samples GROUP BY confidence),
@@ -199,61 +208,67 @@ def with_duckdb(one: Case) -> Call:
                      FROM tied)
         SELECT sum(size * (2 * up_to - failed)) / (2 * sum(size)::DOUBLE ** 2) FROM run
     """
-    return lambda: float(there.execute(query).fetchone()[0])
+    return lambda: float(connection.execute(query).fetchone()[0])
 
 
-def ours(one: Case) -> ab.RiskCoverageAreas:
-    """Compute AURC and AUGRC, validation included."""
-    if one.format == "bfloat16":
+def ours(samples: Samples) -> ab.RiskCoverageAreas:
+    """Compute AURC and AUGRC, including validation."""
+    if samples.format == "bfloat16":
         torch = tensors()
-        return ab.risk_coverage_areas(torch.from_numpy(one.confidence).bfloat16(), one.loss)
-    return ab.risk_coverage_areas(one.confidence, one.loss)
+        return ab.risk_coverage_areas(torch.from_numpy(samples.confidence).bfloat16(), samples.loss)
+    return ab.risk_coverage_areas(samples.confidence, samples.loss)
 
 
-def contenders(n: int, *, memory: bool) -> tuple[Contender, ...]:
-    """Return ours and theirs."""
-    pair = "abstain, AURC and AUGRC"
-    theirs = {
+def variants(n: int, *, memory: bool) -> tuple[Variant, ...]:
+    """Return the variants of this package and of other libraries."""
+    own_name = "abstain, AURC and AUGRC"
+    peers = {
         "torch-uncertainty, AUGRC, (n, 1)": torch_uncertainty(1),
         "torch-uncertainty, AUGRC, (n, 2)": torch_uncertainty(2),
         "scikit-learn, failure AUROC": scikit_learn("roc_auc_score"),
         "scikit-learn, average precision": scikit_learn("average_precision_score"),
     }
-    contenders = [
-        Contender(pair, started(ours, kernels), kernels, memory=memory)
+    variants = [
+        Variant(own_name, prepare_call(ours, kernels), kernels, memory=memory)
         for kernels in (NUMBA, NUMPY)
     ]
-    contenders += [
-        Contender(name, start, peer=True, memory=memory) for name, start in theirs.items()
+    variants += [
+        Variant(name, prepare, is_peer=True, memory=memory) for name, prepare in peers.items()
     ]
-    contenders.append(
-        Contender("FD-Shifts, AURC and AUGRC", fd_shifts, peer=True, part=_stepped(n), rounds=2)
+    variants.append(
+        Variant(
+            "FD-Shifts, AURC and AUGRC",
+            fd_shifts,
+            is_peer=True,
+            work_share=_fd_shifts_share(n),
+            rounds=2,
+        )
     )
     return (
-        *contenders,
-        Contender("polars, AUGRC", with_polars, peer=True, memory=memory, threads=2),
-        Contender("DuckDB, AUGRC", with_duckdb, peer=True, memory=memory, threads=2),
+        *variants,
+        Variant("polars, AUGRC", with_polars, is_peer=True, memory=memory, threads=2),
+        Variant("DuckDB, AUGRC", with_duckdb, is_peer=True, memory=memory, threads=2),
     )
 
 
-def _stepped(n: int) -> float:
-    return max(1, round(n * STEPPED)) / n
+def _fd_shifts_share(n: int) -> float:
+    return max(1, round(n * FD_SHIFTS_SHARE)) / n
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of this section."""
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of this section."""
     for n in (1000, sizes.million, sizes.ten_million):
         large = n == sizes.ten_million
         for kind in KINDS if n == sizes.million else SOME:
-            yield Race(
-                f"peers, {told(n)} {kind}",
+            yield BenchmarkCase(
+                f"peers, {format_size(n)} {kind}",
                 SECTION.name,
-                of_case(kind, n),
+                setup_samples(kind, n),
                 sort(),
-                contenders(n, memory=large and kind == SOME[0]),
+                variants(n, memory=large and kind == SOME[0]),
                 n=n,
                 seconds=2.0,
                 rounds=2,
-                quick=n == sizes.million and kind == "float32",
-                column=f"{told(n)} {kind}",
+                is_quick=n == sizes.million and kind == "float32",
+                column=f"{format_size(n)} {kind}",
             )

@@ -1,13 +1,13 @@
-"""From arrays in memory to numbers: every rank metric, all of one score, intervals and bands."""
+"""Calls on arrays: each rank metric, all metrics of one score, intervals and bands."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.cases.entry import Call, Contender, Race, Section, Sizes, Target, told
+from benchmarks.cases.entry import BenchmarkCase, Call, Section, Sizes, Target, Variant, format_size
 from benchmarks.cases.kernels import NUMBA, NUMPY, require_numba
-from benchmarks.inputs import KINDS, Case, case, share_of
+from benchmarks.inputs import KINDS, Samples, draw_samples, share_of
 
 import abstain as ab
 from abstain._foundation.scored import validate_samples
@@ -17,197 +17,216 @@ from abstain.metrics import METRICS
 SECTION = Section(
     "ranking",
     "From arrays to a number",
-    "The public call on arrays in memory, validation included, in sorts: `np.sort` of distinct "
-    "values of the same size and type in the same rounds. 0/1 losses, 5 % failures, no weights; "
-    "with numba's kernels, and in brackets with NumPy's alone.",
+    "Times of public calls on arrays, including validation, divided by the time of `np.sort` on "
+    "distinct values of the same size and type. 0/1 losses, 5% failures, no weights. Numbers in "
+    "parentheses are without numba.",
 )
 WEIGHTED = Section(
     "weighted",
     "Weights and graded losses",
-    "In `np.argsort` of the confidences: a weight or a graded loss does not fit into a key.",
+    "Times divided by the time of `np.argsort` on the confidences, because weights and graded "
+    "losses cannot be packed into the sort key.",
 )
 PASSES = Section(
     "passes",
     "Calibration errors and CWSA",
-    "These need no order. A pass reads both arrays once and adds up what it finds in 15 bins: "
-    "`np.bincount(...)` of confidences that are cut to bins, weighted by the loss.",
+    "These metrics need no sort. The reference is one pass over both arrays: `np.bincount` of the "
+    "confidences in 15 bins, weighted by the loss.",
 )
 
-#: The rank metrics that need neither classes nor class scores.
-RANKED = [
+#: Rank metrics that need neither classes nor class scores.
+RANK_METRICS = [
     metric
     for metric in METRICS.values()
     if metric.measurement.rank_based
     and not metric.reason_not_applicable(validate_samples([0.9, 0.1], [0, 1]))
 ]
-#: The rest that needs a confidence and a loss.
-UNRANKED = [
+#: Other metrics of a confidence and a loss.
+OTHER_METRICS = [
     metric
     for metric in METRICS.values()
     if not metric.measurement.rank_based
     and not metric.reason_not_applicable(validate_samples([0.9, 0.1], [0, 1]))
 ]
-#: Measured where every metric by itself would take too long.
-FEW = ("augrc", "aurc", "aurc_plugin", "failure_auroc", "coverage@5risk")
-PAIR = "ab.risk_coverage_areas"
-TOGETHER = "all of one score"
-DRAWN, SURE = 'ab.evaluate(..., interval="none")', "ab.evaluate(...)"
+#: Metrics that are measured if measuring each metric would take too long.
+SELECTED = ("augrc", "aurc", "aurc_plugin", "failure_auroc", "coverage@5risk")
+BOTH_AREAS = "ab.risk_coverage_areas"
+ALL_METRICS = "all of one score"
+EVALUATE_NO_INTERVAL, EVALUATE = 'ab.evaluate(..., interval="none")', "ab.evaluate(...)"
 INTERVAL, BAND = "ab.metric_interval", "risk_coverage_band"
-LONG = (DRAWN, SURE)
+SLOW = (EVALUATE_NO_INTERVAL, EVALUATE)
 
 
-def of_case(kind: str, n: int) -> Callable[[Path, float], Case]:
-    """Return the set-up of a race on arrays."""
-    return lambda _, share: case(kind, share_of(n, share))
+def setup_samples(kind: str, n: int) -> Callable[[Path, float], Samples]:
+    """Return the setup of a case on arrays."""
+    return lambda _, share: draw_samples(kind, share_of(n, share))
 
 
-def sort() -> Contender:
-    """Return the reference of what needs an order."""
-    return Contender("np.sort", lambda one: lambda: np.sort(one.distinct))
+def sort() -> Variant:
+    """Return the reference of calls that sort."""
+    return Variant("np.sort", lambda samples: lambda: np.sort(samples.distinct))
 
 
-def started(call: Callable[[Case], object], kernels: str) -> Callable[[Case], Call]:
-    """Return what starts a call on a case, with numba's kernels only where they are."""
+def prepare_call(call: Callable[[Samples], object], kernels: str) -> Callable[[Samples], Call]:
+    """Return a function that prepares a call on samples; numba's kernels require numba."""
 
-    def start(one: Case) -> Call:
+    def start(samples: Samples) -> Call:
         if kernels == NUMBA:
             require_numba()
-        return lambda: call(one)
+        return lambda: call(samples)
 
     return start
 
 
-def together(one: Case) -> Any:
+def compute_all(samples: Samples) -> Any:
     """Compute every rank metric of one score, which is sorted once."""
-    s = validate_samples(one.confidence, one.loss)
-    for metric in RANKED:
+    s = validate_samples(samples.confidence, samples.loss)
+    for metric in RANK_METRICS:
         metric.compute(s)
     return s
 
 
-def evaluated(one: Case, interval: str) -> object:
+def evaluate(samples: Samples, interval: str) -> object:
     """Evaluate one score by every rank metric, with its curves."""
-    predictions = ab.Predictions(confidence={"score": one.confidence}, loss=one.loss)
-    metrics = [metric.name for metric in RANKED]
+    predictions = ab.Predictions(confidence={"score": samples.confidence}, loss=samples.loss)
+    metrics = [metric.name for metric in RANK_METRICS]
     return ab.evaluate(predictions, metrics=metrics, interval=interval)
 
 
-def _alone(metric: Any) -> Callable[[Case], object]:
-    return lambda one: metric.compute(validate_samples(one.confidence, one.loss))
+def _compute(metric: Any) -> Callable[[Samples], object]:
+    return lambda samples: metric.compute(validate_samples(samples.confidence, samples.loss))
 
 
-#: At most so many sorts, with numba and with NumPy; and extra bytes a sample.
-SORTS = {TOGETHER: (8, 16), DRAWN: (8, 16), SURE: (25, 40), INTERVAL: (), BAND: ()}
-BYTES = {"augrc": 12.0, PAIR: 4.5, TOGETHER: 12.0, DRAWN: 12.0, SURE: 12.0}
+#: Largest number of sorts, with numba and with NumPy; and of extra bytes per sample.
+SORTS = {
+    ALL_METRICS: (8, 16),
+    EVALUATE_NO_INTERVAL: (8, 16),
+    EVALUATE: (25, 40),
+    INTERVAL: (),
+    BAND: (),
+}
+BYTES = {
+    "augrc": 12.0,
+    BOTH_AREAS: 4.5,
+    ALL_METRICS: 12.0,
+    EVALUATE_NO_INTERVAL: 12.0,
+    EVALUATE: 12.0,
+}
 
 
-def contenders(metrics: list[Any], *, large: bool, whole: bool) -> tuple[Contender, ...]:
-    """Return metrics by themselves and together, with both kinds of kernels.
+def variants(metrics: list[Any], *, large: bool, complete: bool) -> tuple[Variant, ...]:
+    """Return variants for each metric and for all together, with both kinds of kernels.
 
-    Of large data what takes long is done once, and with numba's kernels only if not `whole`.
+    With large data, slow calls run once. If not `complete`, they run only with numba's kernels.
     """
-    calls = {metric.name: _alone(metric) for metric in metrics}
-    calls[PAIR] = lambda one: ab.risk_coverage_areas(one.confidence, one.loss)
-    calls[TOGETHER] = together
-    calls[DRAWN] = lambda one: evaluated(one, "none")
-    calls[SURE] = lambda one: evaluated(one, "analytic")
-    if whole:
-        calls[INTERVAL] = lambda one: ab.metric_interval(one.confidence, one.loss)
-        calls[BAND] = lambda one: risk_coverage_band(one.confidence, one.loss)
+    calls = {metric.name: _compute(metric) for metric in metrics}
+    calls[BOTH_AREAS] = lambda samples: ab.risk_coverage_areas(samples.confidence, samples.loss)
+    calls[ALL_METRICS] = compute_all
+    calls[EVALUATE_NO_INTERVAL] = lambda samples: evaluate(samples, "none")
+    calls[EVALUATE] = lambda samples: evaluate(samples, "analytic")
+    if complete:
+        calls[INTERVAL] = lambda samples: ab.metric_interval(samples.confidence, samples.loss)
+        calls[BAND] = lambda samples: risk_coverage_band(samples.confidence, samples.loss)
     return tuple(
-        _door(name, call, kernels, large=large, whole=whole)
+        _variant(name, call, kernels, large=large, complete=complete)
         for name, call in calls.items()
         for kernels in (NUMBA, NUMPY)
-        if whole or name not in LONG or kernels == NUMBA
+        if complete or name not in SLOW or kernels == NUMBA
     )
 
 
-def _door(
-    name: str, call: Callable[[Case], object], kernels: str, *, large: bool, whole: bool
-) -> Contender:
+def _variant(
+    name: str, call: Callable[[Samples], object], kernels: str, *, large: bool, complete: bool
+) -> Variant:
     sorts = SORTS.get(name, (3, 6))
-    memory = large and whole and kernels == NUMBA and name in BYTES
+    memory = large and complete and kernels == NUMBA and name in BYTES
     targets = [Target(sorts[kernels == NUMPY])] if sorts else []
     targets += [Target(BYTES[name], "bytes")] if memory else []
-    once = int(large and name in LONG)
-    made = started(call, kernels)
-    return Contender(name, made, kernels, tuple(targets), rounds=once, memory=memory)
+    once = int(large and name in SLOW)
+    prepare = prepare_call(call, kernels)
+    return Variant(name, prepare, kernels, tuple(targets), rounds=once, memory=memory)
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of these sections."""
-    few = [metric for metric in RANKED if metric.name in FEW]
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of these sections."""
+    selected = [metric for metric in RANK_METRICS if metric.name in SELECTED]
     for n in (sizes.million, sizes.ten_million):
         large = n == sizes.ten_million
         for kind in list(KINDS)[:4]:
-            whole = not large or kind == "float32"
-            yield Race(
-                f"rank metrics, {told(n)} {kind}",
+            complete = not large or kind == "float32"
+            yield BenchmarkCase(
+                f"rank metrics, {format_size(n)} {kind}",
                 SECTION.name,
-                of_case(kind, n),
+                setup_samples(kind, n),
                 sort(),
-                contenders(RANKED if whole else few, large=large, whole=whole),
+                variants(RANK_METRICS if complete else selected, large=large, complete=complete),
                 n=n,
                 seconds=6.0,
-                quick=not large and kind in {"float32", "float64, 55 % tied"},
-                column=f"{told(n)} {kind}",
+                is_quick=not large and kind in {"float32", "float64, 55% tied"},
+                column=f"{format_size(n)} {kind}",
             )
     yield _weighted(sizes.million)
     yield _passes(sizes.million)
 
 
-def _weighted(n: int) -> Race:
+def _weighted(n: int) -> BenchmarkCase:
     calls = {
-        "ab.augrc, weights": lambda one: ab.augrc(one.confidence, one.loss, weight=one.weight),
-        "ab.aurc, weights": lambda one: ab.aurc(one.confidence, one.loss, weight=one.weight),
-        "ab.augrc, graded loss": lambda one: ab.augrc(one.confidence, one.graded),
-        "ab.aurc, graded loss": lambda one: ab.aurc(one.confidence, one.graded),
-        "ab.aurc, both": lambda one: ab.aurc(one.confidence, one.graded, weight=one.weight),
-        "ab.failure_auroc, weights": lambda one: ab.failure_auroc(
-            one.confidence, one.loss, weight=one.weight
+        "ab.augrc, weights": lambda samples: ab.augrc(
+            samples.confidence, samples.loss, weight=samples.weight
         ),
-        "ab.selective_risk, weights": lambda one: ab.selective_risk(
-            one.confidence, one.loss, coverage=0.8, weight=one.weight
+        "ab.aurc, weights": lambda samples: ab.aurc(
+            samples.confidence, samples.loss, weight=samples.weight
+        ),
+        "ab.augrc, graded loss": lambda samples: ab.augrc(samples.confidence, samples.graded),
+        "ab.aurc, graded loss": lambda samples: ab.aurc(samples.confidence, samples.graded),
+        "ab.aurc, both": lambda samples: ab.aurc(
+            samples.confidence, samples.graded, weight=samples.weight
+        ),
+        "ab.failure_auroc, weights": lambda samples: ab.failure_auroc(
+            samples.confidence, samples.loss, weight=samples.weight
+        ),
+        "ab.selective_risk, weights": lambda samples: ab.selective_risk(
+            samples.confidence, samples.loss, coverage=0.8, weight=samples.weight
         ),
     }
-    return Race(
-        f"weights and graded losses, {told(n)} float32",
+    return BenchmarkCase(
+        f"weights and graded losses, {format_size(n)} float32",
         WEIGHTED.name,
-        of_case("float32", n),
-        Contender("np.argsort", lambda one: lambda: np.argsort(one.confidence)),
+        setup_samples("float32", n),
+        Variant("np.argsort", lambda samples: lambda: np.argsort(samples.confidence)),
         tuple(
-            Contender(name, started(call, kernels), kernels=kernels, targets=(Target(2.0),))
+            Variant(name, prepare_call(call, kernels), kernels=kernels, targets=(Target(2.0),))
             for name, call in calls.items()
             for kernels in (NUMBA, NUMPY)
         ),
         n=n,
-        quick=True,
-        column=f"{told(n)} float32",
+        is_quick=True,
+        column=f"{format_size(n)} float32",
     )
 
 
-def _pass(one: Case) -> object:
-    bins = (one.confidence * 14.999).astype(np.intp)
-    return np.bincount(bins, weights=one.loss, minlength=15)
+def _pass(samples: Samples) -> object:
+    bins = (samples.confidence * 14.999).astype(np.intp)
+    return np.bincount(bins, weights=samples.loss, minlength=15)
 
 
-def _passes(n: int) -> Race:
-    calls = {metric.name: _alone(metric) for metric in UNRANKED}
-    calls["ab.cwsa_sweep"] = lambda one: ab.cwsa_sweep(one.confidence, one.loss)
-    calls["ab.cwsa_sweep, 20 thresholds"] = lambda one: ab.cwsa_sweep(
-        one.confidence, one.loss, thresholds=np.linspace(0, 0.95, 20)
+def _passes(n: int) -> BenchmarkCase:
+    calls = {metric.name: _compute(metric) for metric in OTHER_METRICS}
+    calls["ab.cwsa_sweep"] = lambda samples: ab.cwsa_sweep(samples.confidence, samples.loss)
+    calls["ab.cwsa_sweep, 20 thresholds"] = lambda samples: ab.cwsa_sweep(
+        samples.confidence, samples.loss, thresholds=np.linspace(0, 0.95, 20)
     )
-    return Race(
-        f"calibration errors and CWSA, {told(n)} float32",
+    return BenchmarkCase(
+        f"calibration errors and CWSA, {format_size(n)} float32",
         PASSES.name,
-        of_case("float32", n),
-        Contender("a pass", lambda one: lambda: _pass(one)),
+        setup_samples("float32", n),
+        Variant("one pass", lambda samples: lambda: _pass(samples)),
         tuple(
-            Contender(name, started(call, kernels), kernels=kernels)
+            Variant(name, prepare_call(call, kernels), kernels=kernels)
             for name, call in calls.items()
             for kernels in (NUMBA, NUMPY)
         ),
         n=n,
-        quick=True,
-        column=f"{told(n)} float32",
+        is_quick=True,
+        column=f"{format_size(n)} float32",
     )

@@ -1,4 +1,4 @@
-"""The bootstrap of many scores: by the public call, by the kernel, and by sorting again."""
+"""The bootstrap of many scores: the public call, the kernel, and sorting each resample."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from benchmarks.cases import files
-from benchmarks.cases.entry import Call, Contender, Race, Section, Sizes, Target, told
+from benchmarks.cases.entry import BenchmarkCase, Call, Section, Sizes, Target, Variant, format_size
 from benchmarks.cases.kernels import NUMBA, NUMPY, require_numba
 
 import abstain as ab
@@ -21,14 +21,13 @@ from abstain.metrics.resampling import replicates
 SECTION = Section(
     "resampling",
     "The bootstrap",
-    "Thirteen scores of each of five classifiers, AURC (trapezoid) and AUGRC together, "
-    "presorting and drawing included; the reference is drawing rows and sorting them anew for "
-    "every score, in NumPy. That is scaled up from 12 resamples, and the published loop, which "
-    "steps through the samples one by one, from 2 scores and 1 resample. Influence functions "
-    "give no resamples but standard errors, the covariances of the 13 scores of each run, and "
-    "the chances of ranks.",
+    "AURC (trapezoid) and AUGRC of thirteen scores of each of five classifiers, including sorting "
+    "and drawing. The reference draws rows and sorts them for each score in NumPy; its time is "
+    "scaled up from 12 resamples. The time of the published loop over the samples is scaled up "
+    "from 2 scores and 1 resample. Influence functions replace resamples: they give standard "
+    "errors, the covariances of the 13 scores of each run, and the probabilities of ranks.",
 )
-RUNS, SCORES, FEW = 5, 13, 12
+RUNS, SCORES, REFERENCE_RESAMPLES = 5, 13, 12
 NAMES = ("aurc", "augrc")
 
 
@@ -41,30 +40,34 @@ class Problem:
 
     @cached_property
     def runs(self) -> dict[str, tuple[dict[str, np.ndarray], np.ndarray]]:
-        """By run: its scores by name, and where the classifier fails."""
+        """By run: the scores by name, and a mask of the failures of the classifier."""
         return {str(k): files.scores(self.n, SCORES, seed=k) for k in range(RUNS)}
 
     @cached_property
     def sets(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The scores of all runs with their losses."""
-        return [(one, loss) for named, loss in self.runs.values() for one in named.values()]
+        """Confidence and loss of each score of each run."""
+        return [
+            (confidence, loss)
+            for scores, loss in self.runs.values()
+            for confidence in scores.values()
+        ]
 
     @cached_property
     def predictions(self) -> dict[tuple[tuple[str, str], ...], ab.Predictions]:
-        """The same as a person has them."""
+        """The predictions of each run."""
         return {
-            (("run", run),): ab.Predictions(confidence=named, loss=loss.astype(float))
-            for run, (named, loss) in self.runs.items()
+            (("run", run),): ab.Predictions(confidence=scores, loss=loss.astype(float))
+            for run, (scores, loss) in self.runs.items()
         }
 
 
-def resorted(problem: Problem) -> Call:
-    """Draw rows, and sort them again for every score: the fastest way in NumPy alone."""
+def resort(problem: Problem) -> Call:
+    """Draw rows and sort them for each score: the fastest algorithm in NumPy alone."""
     negated = [(-confidence, loss) for confidence, loss in problem.sets]
 
     def call() -> None:
         rng = np.random.default_rng(1)
-        for _ in range(FEW):
+        for _ in range(REFERENCE_RESAMPLES):
             rows = rng.integers(0, problem.n, problem.n)
             for negative, loss in negated:
                 drawn = negative[rows]
@@ -86,19 +89,19 @@ def areas(negative: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
 
 
 def published(problem: Problem) -> Call:
-    """Step through the sorted samples of every resample one by one, as published code does."""
+    """Loop over the sorted samples of each resample, as the published code does."""
 
     def call() -> None:
         rows = np.random.default_rng(1).integers(0, problem.n, problem.n)
         for confidence, loss in problem.sets[:2]:
             drawn = confidence[rows]
             order = np.argsort(drawn)
-            stepped(drawn[order], loss[rows[order]])
+            loop_areas(drawn[order], loss[rows[order]])
 
     return call
 
 
-def stepped(confidence: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
+def loop_areas(confidence: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
     """Compute AURC and AUGRC in a loop over the sorted samples."""
     n, wrong = len(loss), loss.sum()
     accepted, width, last = n, 0, (wrong / n, wrong / n)
@@ -108,16 +111,16 @@ def stepped(confidence: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
         wrong -= loss[i]
         width += 1
         if confidence[i] != confidence[i + 1]:
-            now = (wrong / accepted, wrong / n)
-            aurc += width / n * (now[0] + last[0]) / 2
-            augrc += width / n * (now[1] + last[1]) / 2
-            last, width = now, 0
-    rest = (accepted + width) / n
-    return aurc + last[0] * rest, augrc + last[1] * rest / 2
+            risks = (wrong / accepted, wrong / n)
+            aurc += width / n * (risks[0] + last[0]) / 2
+            augrc += width / n * (risks[1] + last[1]) / 2
+            last, width = risks, 0
+    remaining = (accepted + width) / n
+    return aurc + last[0] * remaining, augrc + last[1] * remaining / 2
 
 
 def kernel(threads: int, kernels: str) -> Callable[[Problem], Call]:
-    """Compute the metrics of every resample."""
+    """Compute the metrics of all resamples with the kernel."""
 
     def start(problem: Problem) -> Call:
         if kernels == NUMBA:
@@ -133,8 +136,8 @@ def kernel(threads: int, kernels: str) -> Callable[[Problem], Call]:
     return start
 
 
-def front(problem: Problem) -> Call:
-    """Compare the scores by the public call, which draws, tests and ranks."""
+def public_call(problem: Problem) -> Call:
+    """Compare the scores with the public call, which draws, tests and ranks."""
     predictions, resamples = problem.predictions, problem.resamples
     return lambda: ab.compare(
         predictions, metrics=NAMES, runs="run", test="bootstrap", bootstrap=resamples, bands=False
@@ -142,11 +145,11 @@ def front(problem: Problem) -> Call:
 
 
 def analytic(problem: Problem) -> Call:
-    """Find standard errors, covariances and chances of ranks, run by run."""
+    """Compute standard errors, covariances and probabilities of ranks of each run."""
 
     def call() -> None:
         for first in range(0, len(problem.sets), SCORES):
-            scored = [Scored(*one) for one in problem.sets[first : first + SCORES]]
+            scored = [Scored(*arrays) for arrays in problem.sets[first : first + SCORES]]
             for name in NAMES:
                 metric = METRICS[name]
                 values = np.array([metric.compute(s).value for s in scored])
@@ -157,31 +160,37 @@ def analytic(problem: Problem) -> Call:
     return call
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of this section."""
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of this section."""
     n, _, resamples = sizes.compared
-    again = Contender("sorting again", resorted, part=FEW / resamples)
-    loop = Contender(
-        "published loop", published, part=2 / (RUNS * SCORES * resamples), rounds=1, peer=True
+    reference = Variant("sorting each resample", resort, work_share=REFERENCE_RESAMPLES / resamples)
+    loop = Variant(
+        "published loop",
+        published,
+        work_share=2 / (RUNS * SCORES * resamples),
+        rounds=1,
+        is_peer=True,
     )
-    twice = Contender("kernel, 2 threads", kernel(2, NUMBA), NUMBA, (Target(1 / 110),), threads=2)
-    near = Target(1.5, "seconds", than=twice.key)
-    yield Race(
-        f"bootstrap, {told(n)} samples x {resamples} resamples",
+    two_threads = Variant(
+        "kernel, 2 threads", kernel(2, NUMBA), NUMBA, (Target(1 / 110),), threads=2
+    )
+    target = Target(1.5, "seconds", compared_to=two_threads.key)
+    yield BenchmarkCase(
+        f"bootstrap, {format_size(n)} samples x {resamples} resamples",
         SECTION.name,
         lambda _, share: Problem(max(200, round(n * share)), resamples),
-        again,
+        reference,
         (
             loop,
-            Contender("influence functions", analytic, targets=(Target(0.02),)),
-            Contender("kernel", kernel(1, NUMPY), NUMPY, targets=(Target(1 / 12),)),
-            Contender("kernel", kernel(1, NUMBA), NUMBA, targets=(Target(1 / 60),), memory=True),
-            twice,
-            Contender("kernel, 2 threads", kernel(2, NUMPY), NUMPY, threads=2),
-            Contender("ab.compare", front, NUMBA, (near,), threads=2, memory=True),
-            Contender("ab.compare", front, NUMPY, threads=2),
+            Variant("influence functions", analytic, targets=(Target(0.02),)),
+            Variant("kernel", kernel(1, NUMPY), NUMPY, targets=(Target(1 / 12),)),
+            Variant("kernel", kernel(1, NUMBA), NUMBA, targets=(Target(1 / 60),), memory=True),
+            two_threads,
+            Variant("kernel, 2 threads", kernel(2, NUMPY), NUMPY, threads=2),
+            Variant("ab.compare", public_call, NUMBA, (target,), threads=2, memory=True),
+            Variant("ab.compare", public_call, NUMPY, threads=2),
         ),
         seconds=10.0,
         rounds=2,
-        quick=True,
+        is_quick=True,
     )

@@ -1,25 +1,24 @@
-"""What ranking costs in training: objectives beside cross-entropy, and metrics updated in loops."""
+"""Cost of objectives in training, and of torchmetrics metrics updated sample by sample."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmarks.cases.entry import Call, Contender, Race, Section, Sizes
+from benchmarks.cases.entry import BenchmarkCase, Call, Section, Sizes, Variant
 from benchmarks.cases.peers import tensors
 
 SECTION = Section(
     "training",
     "In training",
-    "Forward and backward pass from logits on one thread of the CPU, beside `cross_entropy` on "
-    "the same batch. One contender is the way of the published code, written anew here: a "
-    "Python list of digamma values for a fixed batch size, and the rank of each sample from a "
-    "double argsort.",
+    "Forward and backward pass from logits on one CPU thread, divided by that of `cross_entropy` "
+    'on the same batch. "Python lists" is a new implementation of the algorithm of the published '
+    "code: a list of digamma values for a fixed batch size, and ranks from a double argsort.",
 )
 UPDATES = Section(
     "updates",
-    "Metrics of torchmetrics, one sample an update",
-    "A new metric, all updates, one `compute`; torchmetrics' own list state is the reference.",
+    "Metrics of torchmetrics, one sample per update",
+    "A new metric, all updates and one `compute`. The reference is a list state of torchmetrics.",
 )
 BATCHES = ((128, 10), (1024, 1000), (4096, 10))
 
@@ -33,20 +32,20 @@ class Batch:
 
     @cached_property
     def tensors(self) -> tuple[Any, Any]:
-        """The logits, which take a gradient, and the labels."""
+        """The logits, with gradients, and the labels."""
         torch = tensors()
         g = torch.Generator().manual_seed(0)
         logits = (4.0 * torch.randn(self.n, self.classes, generator=g)).requires_grad_()
         return logits, torch.randint(0, self.classes, (self.n,), generator=g)
 
 
-def step(make: Callable[[int], Callable[[Any, Any], Any]]) -> Callable[[Batch], Call]:
-    """Return what starts forward and backward passes of a loss."""
+def step(make_loss: Callable[[int], Callable[[Any, Any], Any]]) -> Callable[[Batch], Call]:
+    """Return a function that prepares the forward and backward pass of a loss."""
 
     def start(batch: Batch) -> Call:
         tensors().set_num_threads(1)
         logits, labels = batch.tensors
-        loss = make(batch.n)
+        loss = make_loss(batch.n)
 
         def call() -> None:
             logits.grad = None
@@ -57,13 +56,13 @@ def step(make: Callable[[int], Callable[[Any, Any], Any]]) -> Callable[[Batch], 
     return start
 
 
-def _plain(_: int) -> Any:
+def _cross_entropy(_: int) -> Any:
     from torch.nn import functional
 
     return functional.cross_entropy
 
 
-def _ranked(name: str, **options: Any) -> Callable[[int], Any]:
+def _rank_weighted(name: str, **options: Any) -> Callable[[int], Any]:
     def make(_: int) -> Any:
         from abstain.training import RankWeightedLoss
 
@@ -72,8 +71,8 @@ def _ranked(name: str, **options: Any) -> Callable[[int], Any]:
     return make
 
 
-def by_list(n: int) -> Any:
-    """Take weights from a list made for the batch, ties as they fall."""
+def python_lists(n: int) -> Any:
+    """Take weights from a Python list; tied samples are ranked in the order of the batch."""
     import torch
     from scipy.special import digamma
     from torch.nn import functional
@@ -89,22 +88,22 @@ def by_list(n: int) -> Any:
 
 
 LOSSES: dict[str, Callable[[int], Any]] = {
-    "aurc": _ranked("aurc"),
-    "augrc": _ranked("augrc"),
-    "partial-aurc": _ranked("partial-aurc", between=(0.5, 1.0)),
-    "aurc, queue 4096": _ranked("aurc", queue=4096),
-    "aurc, score pe": _ranked("aurc", score="pe"),
-    "aurc, soft 0.1": _ranked("aurc", soft=0.1),
+    "aurc": _rank_weighted("aurc"),
+    "augrc": _rank_weighted("augrc"),
+    "partial-aurc": _rank_weighted("partial-aurc", between=(0.5, 1.0)),
+    "aurc, queue 4096": _rank_weighted("aurc", queue=4096),
+    "aurc, score pe": _rank_weighted("aurc", score="pe"),
+    "aurc, soft 0.1": _rank_weighted("aurc", soft=0.1),
 }
 
 
-def _exact() -> Any:
+def _augrc() -> Any:
     from abstain.integrations.torchmetrics import AUGRC
 
     return AUGRC()
 
 
-def _bounded() -> Any:
+def _augrc_in_bins() -> Any:
     from abstain.integrations.torchmetrics import AUGRC
 
     return AUGRC(bins=65536)
@@ -122,22 +121,22 @@ def _list_state() -> Any:
     return BinaryAUROC(thresholds=None, validate_args=False)
 
 
-def updated(make: Callable[[], Any], updates: int) -> Callable[[Any], Call]:
-    """Return what starts a metric that sees one sample after the other."""
+def update_samples(make_metric: Callable[[], Any], updates: int) -> Callable[[Any], Call]:
+    """Return a function that prepares the updates of a metric, one sample each."""
 
     def start(share: float) -> Call:
         torch = tensors()
         torch.set_num_threads(1)
-        # What is measured for memory is imported by a smaller call before.
+        # The share is small in the warm-up call of a memory measurement.
         count = max(10, round(updates * share))
         g = torch.Generator().manual_seed(0)
         confidence = torch.rand(count, generator=g)
-        wrong = (torch.rand(count, generator=g) > confidence).long()
+        is_failure = (torch.rand(count, generator=g) > confidence).long()
 
         def call() -> object:
-            metric = make()
+            metric = make_metric()
             for k in range(count):
-                metric.update(confidence[k : k + 1], wrong[k : k + 1])
+                metric.update(confidence[k : k + 1], is_failure[k : k + 1])
             return metric.compute()
 
         return call
@@ -145,31 +144,38 @@ def updated(make: Callable[[], Any], updates: int) -> Callable[[Any], Call]:
     return start
 
 
-def races(sizes: Sizes) -> Iterator[Race]:
-    """Yield the races of these sections."""
+def cases(sizes: Sizes) -> Iterator[BenchmarkCase]:
+    """Yield the cases of these sections."""
     for n, classes in BATCHES:
-        yield Race(
+        yield BenchmarkCase(
             f"losses, {n} x {classes}",
             SECTION.name,
             lambda _, __, n=n, classes=classes: Batch(n, classes),
-            Contender("cross-entropy", step(_plain)),
+            Variant("cross-entropy", step(_cross_entropy)),
             (
-                *(Contender(name, step(make)) for name, make in LOSSES.items()),
-                Contender("lists of Python", step(by_list), peer=True),
+                *(Variant(name, step(make)) for name, make in LOSSES.items()),
+                Variant("Python lists", step(python_lists), is_peer=True),
             ),
             seconds=3.0,
             rounds=4,
-            quick=(n, classes) == BATCHES[0],
+            is_quick=(n, classes) == BATCHES[0],
             column=f"{n} x {classes}",
         )
     count = sizes.updates
-    made = {"AUGRC()": _exact, "AUGRC(bins=65536)": _bounded, "selective_metrics()": _collection}
-    yield Race(
+    metrics = {
+        "AUGRC()": _augrc,
+        "AUGRC(bins=65536)": _augrc_in_bins,
+        "selective_metrics()": _collection,
+    }
+    yield BenchmarkCase(
         f"{count:,} updates of one sample",
         UPDATES.name,
         lambda _, share: share,
-        Contender("BinaryAUROC(thresholds=None)", updated(_list_state, count), memory=True),
-        tuple(Contender(name, updated(make, count), memory=True) for name, make in made.items()),
+        Variant("BinaryAUROC(thresholds=None)", update_samples(_list_state, count), memory=True),
+        tuple(
+            Variant(name, update_samples(make, count), memory=True)
+            for name, make in metrics.items()
+        ),
         n=count,
         seconds=1.0,
         rounds=1,

@@ -1,4 +1,4 @@
-"""On what machine and with what something was measured."""
+"""Describe the machine, the versions and the commit of a measurement."""
 
 import importlib.metadata
 import os
@@ -16,24 +16,26 @@ PACKAGES = (
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Return the versions of everything that takes part; "absent" for what is not there."""
-    found = {"Python": platform.python_version()}
+    """Return the versions of Python and the compared packages, or "absent"."""
+    result = {"Python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            result[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            result[name] = "absent"
+    return result
 
 
-#: What measuring itself writes.
-WRITTEN = ("benchmarks/cases.json", "docs/performance.md", "docs/_static/performance.svg")
+#: Files that a measurement writes.
+OUTPUT_FILES = ("benchmarks/cases.json", "docs/performance.md", "docs/_static/performance.svg")
 
 
 @cache
 def commit() -> str:
-    """Return the commit that is measured, with a + where files differ from it."""
-    differs = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){p}" for p in WRITTEN))
+    """Return the measured commit, with a + if files differ from it."""
+    differs = _git(
+        "status", "--porcelain", "--", ":/", *(f":(top,exclude){p}" for p in OUTPUT_FILES)
+    )
     return _git("describe", "--always", "--exclude=*") + ("+" if differs else "")
 
 

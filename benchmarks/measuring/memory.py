@@ -1,6 +1,6 @@
-"""Peak extra memory of one call, as the high-water mark of a process of its own.
+"""Measure the peak of extra memory of one call in a separate process.
 
-`python -m benchmarks.measuring.memory RACE DOOR [--quick]` prints the bytes.
+`python -m benchmarks.measuring.memory CASE VARIANT [--quick]` prints the bytes.
 """
 
 import subprocess
@@ -10,46 +10,45 @@ from pathlib import Path
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
-#: How much of the data the call sees first, so that what it compiles and imports is there.
-SMALL = 0.02
+#: Share of the data of a first call, which compiles kernels and imports modules.
+WARM_UP_SHARE = 0.02
 
 
-def peak_extra(race: str, contender: str, words: tuple[str, ...]) -> float | None:
-    """Return MiB in a fresh process; None where that cannot be measured."""
+def peak_extra(case: str, variant: str, options: tuple[str, ...]) -> float | None:
+    """Return MiB in a new process; None if the system does not report them."""
     if not CLEAR.exists():
         return None
-    command = [sys.executable, "-m", __name__, race, contender, *words]
+    command = [sys.executable, "-m", __name__, case, variant, *options]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     return float(done.stdout.split()[-1]) / 2**20 if done.returncode == 0 else None
 
 
 def resident(key: str) -> int:
-    """Return the bytes of a line of this process's status: VmRSS, or its mark VmHWM."""
+    """Return a size in bytes from the status of this process: VmRSS, or its peak VmHWM."""
     for line in STATUS.read_text().splitlines():
         if line.startswith(key):
             return 1024 * int(line.split()[1])
     raise LookupError(key)
 
 
-def extra(race: str, contender: str, *, small: bool) -> int:
-    """Return the bytes that one call needs beyond what was resident before."""
+def extra_bytes(case_name: str, key: str, *, small: bool) -> int:
+    """Return the peak of resident bytes during one call, minus the resident bytes before it."""
     from benchmarks.cases import catalogue
-    from benchmarks.cases.entry import FULL
-    from benchmarks.cases.entry import SMALL as TINY
-    from benchmarks.measuring.rounds import choose
+    from benchmarks.cases.entry import FULL, SMALL
+    from benchmarks.measuring.rounds import select_kernels
 
-    found = catalogue(TINY if small else FULL)[race]
-    chosen = found.contender(contender)
-    choose(chosen)
+    case = catalogue(SMALL if small else FULL)[case_name]
+    variant = case.variant(key)
+    select_kernels(variant)
     with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
-        chosen.start(found.setup(Path(folder), SMALL))()
-        call = chosen.start(found.setup(Path(folder), 1.0))
-        CLEAR.write_text("5")  # sets the high-water mark to what is resident now
+        variant.prepare(case.setup(Path(folder), WARM_UP_SHARE))()
+        call = variant.prepare(case.setup(Path(folder), 1.0))
+        CLEAR.write_text("5")  # resets the peak to the resident bytes
         before = resident("VmRSS")
         call()
         return resident("VmHWM") - before
 
 
 if __name__ == "__main__":
-    print(extra(sys.argv[1], sys.argv[2], small="--quick" in sys.argv))
+    print(extra_bytes(sys.argv[1], sys.argv[2], small="--quick" in sys.argv))

@@ -1,7 +1,7 @@
-"""Whole commands: wall time, processor time and peak memory of one child alone.
+"""Measure wall time, CPU time and peak memory of a command.
 
-The child is started by a small process of its own (this file, run as a script), because a child
-begins its life as a copy of its parent, whose memory would count as the child's peak.
+A small starter process (this file, run as a script) starts the command, because a child process
+begins as a copy of its parent, whose memory would count as the peak of the command.
 """
 
 import json
@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-#: No command takes longer than so many seconds; one that does is ended.
-LIMIT = 200
+#: Commands are killed after this many seconds.
+TIMEOUT = 200
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What one turn took."""
+class Cost:
+    """Time and memory of one run."""
 
     seconds: float
-    processor: float
+    cpu_seconds: float
     #: Peak resident memory of a whole process, in MiB.
     peak: float | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -31,55 +31,55 @@ class Spent:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and what is read off what it left: names and numbers."""
+    """A command line, and a function that returns facts about its output."""
 
     argv: Sequence[str]
-    left: Callable[[], Mapping[str, float]] = dict
+    read_facts: Callable[[], Mapping[str, float]] = dict
 
-    def __call__(self) -> Spent:
-        """Run it once."""
-        # -S: without what is installed, so that the starter stays small.
+    def __call__(self) -> Cost:
+        """Run the command once."""
+        # -S ignores installed packages, so that the starter needs little memory.
         starter = [sys.executable, "-I", "-S", str(Path(__file__)), *self.argv]
         done = subprocess.run(starter, capture_output=True, text=True, check=False)
         last = done.stdout.strip().rsplit("\n", 1)[-1]
         if done.returncode:
-            told = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-            raise RuntimeError(f"{' '.join(self.argv[-4:])}: {told[-1]}")
-        return Spent(**json.loads(last), facts=dict(self.left()))
+            lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+            raise RuntimeError(f"{' '.join(self.argv[-4:])}: {lines[-1]}")
+        return Cost(**json.loads(last), facts=dict(self.read_facts()))
 
 
-def python(*words: str, left: Callable[[], Mapping[str, float]] = dict) -> Command:
-    """Return the command that runs this Python with these words."""
-    return Command((sys.executable, *words), left)
+def python(*arguments: str, read_facts: Callable[[], Mapping[str, float]] = dict) -> Command:
+    """Return the command that runs this Python with arguments."""
+    return Command((sys.executable, *arguments), read_facts)
 
 
-def abstain(*words: object, left: Callable[[], Mapping[str, float]] = dict) -> Command:
-    """Return the command `abstain` with these words."""
-    return python("-m", "abstain", *map(str, words), left=left)
+def abstain(*arguments: object, read_facts: Callable[[], Mapping[str, float]] = dict) -> Command:
+    """Return the command `abstain` with arguments."""
+    return python("-m", "abstain", *map(str, arguments), read_facts=read_facts)
 
 
 def _start(argv: Sequence[str]) -> int:
-    """Run a command, print what it took as JSON; its output goes nowhere, its errors through."""
+    """Run a command without its standard output, and print its cost as JSON."""
     null = os.open(os.devnull, os.O_RDWR)
     start = time.perf_counter()
     actions = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
     child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions)
 
-    def end(*_: object) -> None:
-        print(f"ended after {LIMIT} s", file=sys.stderr)
+    def kill(*_: object) -> None:
+        print(f"killed after {TIMEOUT} s", file=sys.stderr)
         os.kill(child, signal.SIGKILL)
 
-    signal.signal(signal.SIGALRM, end)
-    signal.alarm(LIMIT)
-    _, status, used = os.wait4(child, 0)
+    signal.signal(signal.SIGALRM, kill)
+    signal.alarm(TIMEOUT)
+    _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
     unit = 2**20 if sys.platform == "darwin" else 2**10
-    spent = {
+    cost = {
         "seconds": seconds,
-        "processor": used.ru_utime + used.ru_stime,
-        "peak": used.ru_maxrss / unit,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "peak": usage.ru_maxrss / unit,
     }
-    print(json.dumps(spent))
+    print(json.dumps(cost))
     return os.waitstatus_to_exitcode(status)
 
 

@@ -1,4 +1,4 @@
-"""Rounds in which the contenders of a race take turns, so that other load slows all of them."""
+"""Time the variants of a case in rounds, so that other load slows all of them equally."""
 
 import gc
 import os
@@ -6,164 +6,169 @@ import statistics
 import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases.entry import AbsentError, Call, Contender, Race
+from benchmarks.cases.entry import AbsentError, BenchmarkCase, Call, Variant
 from benchmarks.cases.kernels import NUMPY
 from benchmarks.measuring.memory import peak_extra
-from benchmarks.measuring.processes import Command, Spent
+from benchmarks.measuring.processes import Command, Cost
 
-#: A call that is shorter is repeated until so many seconds have passed.
-SHORTEST = 0.002
-#: The reference takes another turn within a round after so many seconds.
-BETWEEN = 0.25
+#: A shorter call is repeated until this many seconds have passed.
+MIN_SECONDS = 0.002
+#: Within a round, the reference is timed again after this many seconds.
+REFERENCE_PERIOD = 0.25
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found of a contender: the best round, which load distorts least."""
+class Measurement:
+    """Time and memory of a variant, from its best round, which other load affects least."""
 
     seconds: float = float("nan")
-    processor: float = float("nan")
-    #: The wall time of the median round.
+    cpu_seconds: float = float("nan")
+    #: Wall time of the median round.
     median: float = float("nan")
-    #: To the reference of its race, in the clock that counts.
+    #: Time divided by the time of the reference: CPU time, or wall time if several threads work.
     ratio: float = float("nan")
     rounds: int = 0
-    #: Peak memory in MiB: of the process of a command, extra of a call in a process of its own.
+    #: Peak memory in MiB: of the process of a command, or the extra memory of a call.
     peak: float | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
-    #: Why there is nothing; empty where there is something.
+    #: Why there is no measurement; empty if there is one.
     reason: str = ""
 
 
-def measured(
-    race: Race,
+def measure(
+    case: BenchmarkCase,
     *,
-    contenders: Collection[str] = (),
+    variants: Collection[str] = (),
     seconds: float | None = None,
     memory: tuple[str, ...] | None = None,
-) -> dict[str, Found]:
-    """Measure a race, or some of its contenders; return what was found by key, the reference first.
+) -> dict[str, Measurement]:
+    """Measure all variants of a case, or the named ones; return them by key, the reference first.
 
-    `memory` is what the process that measures memory is told of the catalogue; None for none.
+    `memory` contains the options of the process that measures memory; None skips this measurement.
     """
-    chosen = [
-        contender for contender in race.contenders if not contenders or contender.key in contenders
-    ]
+    selected = [variant for variant in case.variants if not variants or variant.key in variants]
     with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
-        data = race.setup(Path(folder), 1.0)
-        turns = _turns(race, chosen, data, seconds)
-    found = {key: Found(reason=reason) for key, reason in turns.reasons.items()}
-    for key, done in turns.spent.items():
-        if key not in found:
-            found[key] = _best(race.contender(key), done)
-    base = found.pop(race.reference.key)
-    found = {key: _compared(one, base, race, key) for key, one in found.items()}
-    found = {race.reference.key: base} | {
-        contender.key: found[contender.key] for contender in chosen
-    }
+        data = case.setup(Path(folder), 1.0)
+        rounds = _run_rounds(case, selected, data, seconds)
+    reference = _summarize(case.reference, rounds)
+    measurements = {case.reference.key: reference}
+    for variant in selected:
+        measurement = _summarize(variant, rounds)
+        measurements[variant.key] = _with_ratio(measurement, reference, case, variant)
     if memory is None:
-        return found
+        return measurements
     return {
-        key: _with_memory(one, race, key, memory) if race.contender(key).memory else one
-        for key, one in found.items()
+        key: _with_memory(measurement, case, key, memory)
+        if case.variant(key).memory
+        else measurement
+        for key, measurement in measurements.items()
     }
 
 
 @dataclass
-class Turns:
-    """What the turns of the contenders took so far, on the data of one race."""
+class Rounds:
+    """The costs of each variant so far, on the data of one case."""
 
     data: Any
     calls: dict[str, Call] = field(default_factory=dict)
-    spent: dict[str, list[Spent]] = field(default_factory=dict)
+    costs: dict[str, list[Cost]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
-    def take(self, contender: Contender) -> None:
-        """Run a contender once more; if it fails, record the reason and do not run it again."""
-        done = self.spent.setdefault(contender.key, [])
-        if contender.key in self.reasons or 0 < contender.rounds <= len(done):
+    def time(self, variant: Variant) -> None:
+        """Time a variant once more; after a failure, record the reason and do not run it again."""
+        costs = self.costs.setdefault(variant.key, [])
+        if variant.key in self.reasons or 0 < variant.rounds <= len(costs):
             return
-        choose(contender)
+        select_kernels(variant)
         try:
-            if contender.key not in self.calls:
-                self.calls[contender.key] = contender.start(self.data)
-            done.append(spent(self.calls[contender.key]))
+            if variant.key not in self.calls:
+                self.calls[variant.key] = variant.prepare(self.data)
+            costs.append(time_call(self.calls[variant.key]))
         except AbsentError as reason:
-            self.reasons[contender.key] = f"absent: {reason}"
-        except Exception as error:  # noqa: BLE001  the others go on
-            self.reasons[contender.key] = f"failed: {type(error).__name__}: {error}"
+            self.reasons[variant.key] = f"absent: {reason}"
+        except Exception as error:  # noqa: BLE001  the other variants are measured
+            self.reasons[variant.key] = f"failed: {type(error).__name__}: {error}"
 
-    def over(self, contenders: Sequence[Contender]) -> bool:
-        """Tell whether no contender may take another turn."""
-        return all(
-            0 < contender.rounds <= len(self.spent[contender.key]) for contender in contenders
-        )
+    def are_complete(self, variants: Sequence[Variant]) -> bool:
+        """Return whether all variants have reached their largest number of rounds."""
+        return all(0 < variant.rounds <= len(self.costs[variant.key]) for variant in variants)
 
 
-def _turns(race: Race, contenders: Sequence[Contender], data: Any, seconds: float | None) -> Turns:
-    turns = Turns(data)
-    deadline = time.perf_counter() + (race.seconds if seconds is None else seconds)
-    turn = 0
-    while turn < race.rounds or time.perf_counter() < deadline:
+def _run_rounds(
+    case: BenchmarkCase, variants: Sequence[Variant], data: Any, seconds: float | None
+) -> Rounds:
+    rounds = Rounds(data)
+    deadline = time.perf_counter() + (case.seconds if seconds is None else seconds)
+    n_rounds = 0
+    while n_rounds < case.rounds or time.perf_counter() < deadline:
         gc.collect()
-        turns.take(race.reference)
-        last = time.perf_counter()
-        for contender in contenders:
-            # Often in a long round, so that a turn of luck is no advantage of a contender.
-            if time.perf_counter() - last > BETWEEN:
-                turns.take(race.reference)
-                last = time.perf_counter()
-            turns.take(contender)
-        turn += 1
-        if turns.over(contenders):
+        rounds.time(case.reference)
+        reference_time = time.perf_counter()
+        for variant in variants:
+            # In a long round the reference runs repeatedly, under the load of the variants.
+            if time.perf_counter() - reference_time > REFERENCE_PERIOD:
+                rounds.time(case.reference)
+                reference_time = time.perf_counter()
+            rounds.time(variant)
+        n_rounds += 1
+        if rounds.are_complete(variants):
             break
-    return turns
+    return rounds
 
 
-def choose(contender: Contender) -> None:
-    """Set the environment that the contender runs in."""
-    os.environ["ABSTAIN_NO_NUMBA"] = "1" if contender.kernels == NUMPY else "0"
+def select_kernels(variant: Variant) -> None:
+    """Set the environment variable that selects numba's or NumPy's kernels."""
+    os.environ["ABSTAIN_NO_NUMBA"] = "1" if variant.kernels == NUMPY else "0"
 
 
-def spent(call: Call) -> Spent:
-    """Return what one turn of a call takes."""
+def time_call(call: Call) -> Cost:
+    """Return the cost of one run of a call."""
     if isinstance(call, Command):
         return call()
     gc.disable()
     try:
-        start, used, repeats = time.perf_counter(), time.process_time(), 0
-        while (seconds := time.perf_counter() - start) < SHORTEST or not repeats:
+        start, cpu_start, repeats = time.perf_counter(), time.process_time(), 0
+        while (seconds := time.perf_counter() - start) < MIN_SECONDS or not repeats:
             call()
             repeats += 1
-        processor = time.process_time() - used
+        cpu_seconds = time.process_time() - cpu_start
     finally:
         gc.enable()
-    return Spent(seconds / repeats, processor / repeats)
+    return Cost(seconds / repeats, cpu_seconds / repeats)
 
 
-def _best(contender: Contender, turns: list[Spent]) -> Found:
-    peaks = [one.peak for one in turns if one.peak is not None]
-    return Found(
-        seconds=min(one.seconds for one in turns) / contender.part,
-        processor=min(one.processor for one in turns) / contender.part,
-        median=statistics.median(one.seconds for one in turns) / contender.part,
-        rounds=len(turns),
+def _summarize(variant: Variant, rounds: Rounds) -> Measurement:
+    if variant.key in rounds.reasons:
+        return Measurement(reason=rounds.reasons[variant.key])
+    costs = rounds.costs[variant.key]
+    peaks = [cost.peak for cost in costs if cost.peak is not None]
+    return Measurement(
+        seconds=min(cost.seconds for cost in costs) / variant.work_share,
+        cpu_seconds=min(cost.cpu_seconds for cost in costs) / variant.work_share,
+        median=statistics.median(cost.seconds for cost in costs) / variant.work_share,
+        rounds=len(costs),
         peak=min(peaks) if peaks else None,
-        facts=turns[-1].facts,
+        facts=costs[-1].facts,
     )
 
 
-def _compared(found: Found, base: Found, race: Race, key: str) -> Found:
-    wall = max(race.contender(key).threads, race.reference.threads) > 1
-    ratio = found.seconds / base.seconds if wall else found.processor / base.processor
-    return Found(**{**vars(found), "ratio": ratio})
+def _with_ratio(
+    measurement: Measurement, reference: Measurement, case: BenchmarkCase, variant: Variant
+) -> Measurement:
+    if max(variant.threads, case.reference.threads) > 1:
+        ratio = measurement.seconds / reference.seconds
+    else:
+        ratio = measurement.cpu_seconds / reference.cpu_seconds
+    return replace(measurement, ratio=ratio)
 
 
-def _with_memory(found: Found, race: Race, key: str, memory: tuple[str, ...]) -> Found:
-    if found.reason:
-        return found
-    return Found(**{**vars(found), "peak": peak_extra(race.name, key, memory)})
+def _with_memory(
+    measurement: Measurement, case: BenchmarkCase, key: str, memory: tuple[str, ...]
+) -> Measurement:
+    if measurement.reason:
+        return measurement
+    return replace(measurement, peak=peak_extra(case.name, key, memory))

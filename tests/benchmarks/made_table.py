@@ -1,9 +1,9 @@
-"""A catalogue of two made-up races, and numbers of it that nobody measured."""
+"""A catalogue of three small cases, and invented results of them."""
 
-from benchmarks.cases.entry import Contender, Race, Target
+from benchmarks.cases.entry import BenchmarkCase, Target, Variant
 from benchmarks.cases.kernels import NUMBA, NUMPY
-from benchmarks.measuring.rounds import Found
-from benchmarks.results import Measured
+from benchmarks.measuring.rounds import Measurement
+from benchmarks.results import CaseResult
 
 
 def slow(_):
@@ -15,77 +15,77 @@ def quick(_):
 
 
 def broken(_):
-    raise ValueError("no such | contender")
+    raise ValueError("no such | variant")
 
 
-SIDE = Race(
+RANKING = BenchmarkCase(
     "numbers",
     "ranking",
     lambda folder, share: share,
-    Contender("np.sort", quick),
+    Variant("np.sort", quick),
     (
-        Contender("augrc", slow, NUMBA, (Target(3),), memory=True),
-        Contender("augrc", slow, NUMPY, (Target(6),)),
-        Contender("broken", broken),
+        Variant("augrc", slow, NUMBA, (Target(3),), memory=True),
+        Variant("augrc", slow, NUMPY, (Target(6),)),
+        Variant("broken", broken),
     ),
     n=1000,
     seconds=0.0,
-    quick=True,
+    is_quick=True,
     column="1e3 float32",
 )
-PLAIN = Race(
+PLAIN = BenchmarkCase(
     "a command",
     "commands",
     lambda folder, share: folder,
-    Contender("some work", quick),
+    Variant("some work", quick),
     (
-        Contender("with page", slow, targets=(Target(5, "seconds"), Target(3, "page, MB"))),
-        Contender("theirs", slow, peer=True),
+        Variant("with page", slow, targets=(Target(5, "seconds"), Target(3, "page, MB"))),
+        Variant("theirs", slow, is_peer=True),
     ),
     n=10,
     seconds=0.0,
-    quick=True,
+    is_quick=True,
 )
-GROWING = Race(
+GROWING = BenchmarkCase(
     "growth with rows",
     "growth",
     lambda folder, share: folder,
-    Contender("some work", quick),
-    tuple(Contender(f"evaluate {n}", slow, series="evaluate", size=n) for n in (10, 100, 1000)),
+    Variant("some work", quick),
+    tuple(Variant(f"evaluate {n}", slow, series="evaluate", size=n) for n in (10, 100, 1000)),
     "Rows.",
-    grows="rows",
+    growing="rows",
 )
-RACES = {race.name: race for race in (SIDE, PLAIN, GROWING)}
+CASES = {case.name: case for case in (RANKING, PLAIN, GROWING)}
 
 
-def found(ratio, *, seconds=1.0, **more):
-    return Found(seconds, seconds, seconds, ratio, 2, **more)
+def measurement(ratio, *, seconds=1.0, **fields):
+    return Measurement(seconds, seconds, seconds, ratio, 2, **fields)
 
 
-def told(contenders):
-    return Measured(contenders, "2026-11-22 10:00", "a machine", {"numpy": "2"}, "abc", 0.1, 60.0)
+def case_result(variants):
+    return CaseResult(variants, "2026-11-22 10:00", "a machine", {"numpy": "2"}, "abc", 0.1, 60.0)
 
 
-FOUND = {
-    "numbers": told(
+RESULTS = {
+    "numbers": case_result(
         {
-            "np.sort": found(float("nan"), seconds=0.01),
-            "augrc (numba)": found(2.5, peak=0.0095367),
-            "augrc (NumPy)": found(7.0),
-            "broken": Found(reason="failed: ValueError: no such | contender"),
+            "np.sort": measurement(float("nan"), seconds=0.01),
+            "augrc (numba)": measurement(2.5, peak=0.0095367),
+            "augrc (NumPy)": measurement(7.0),
+            "broken": Measurement(reason="failed: ValueError: no such | variant"),
         }
     ),
-    "a command": told(
+    "a command": case_result(
         {
-            "some work": found(float("nan"), seconds=0.5),
-            "with page": found(8.0, seconds=4.0, peak=100.0, facts={"page, MB": 3.5}),
-            "theirs": found(20.0),
+            "some work": measurement(float("nan"), seconds=0.5),
+            "with page": measurement(8.0, seconds=4.0, peak=100.0, facts={"page, MB": 3.5}),
+            "theirs": measurement(20.0),
         }
     ),
-    "growth with rows": told(
+    "growth with rows": case_result(
         {
-            "some work": found(float("nan")),
-            **{f"evaluate {n}": found(1.0, seconds=n * 1e-3) for n in (10, 100, 1000)},
+            "some work": measurement(float("nan")),
+            **{f"evaluate {n}": measurement(1.0, seconds=n * 1e-3) for n in (10, 100, 1000)},
         }
     ),
 }

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from benchmarks.cases import files, peers, resampling, starting
 from benchmarks.cases.entry import AbsentError
-from benchmarks.inputs import case
+from benchmarks.inputs import draw_samples
 from tests.peers import folder_of_peer, import_peer
 
 import abstain as ab
 
 
-@pytest.fixture(params=["float32", "float64, 55 % tied"])
+@pytest.fixture(params=["float32", "float64, 55% tied"])
 def one(request):
-    return case(request.param, 3000)
+    return draw_samples(request.param, 3000)
 
 
 @pytest.mark.peers
@@ -34,18 +34,18 @@ def test_scikit_learn_gives_the_failure_auroc(one):
 @pytest.mark.peers
 def test_torch_uncertainty_gives_the_augrc_without_ties():
     folder_of_peer("torch_uncertainty")
-    one = case("float64", 3000)
+    one = draw_samples("float64", 3000)
     found = [peers.torch_uncertainty(columns)(one)() for columns in (1, 2)]
     assert found == pytest.approx([ab.augrc(one.confidence, one.loss)] * 2, rel=1e-2)
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64, 55 % tied"])
+@pytest.mark.parametrize("kind", ["float32", "float64, 55% tied"])
 def test_the_published_loop_and_sorting_again_give_both_areas(kind):
-    one = case(kind, 800)
+    one = draw_samples(kind, 800)
     order = np.argsort(one.confidence)
     ours = ab.risk_coverage_areas(one.confidence, one.loss)
     expected = pytest.approx((ours.aurc, ours.augrc), rel=1e-9)
-    assert resampling.stepped(one.confidence[order], one.loss[order]) == expected
+    assert resampling.loop_areas(one.confidence[order], one.loss[order]) == expected
     assert resampling.areas(-one.confidence[order[::-1]], one.loss[order[::-1]]) == expected
 
 
@@ -57,7 +57,7 @@ def test_fd_shifts_is_told_to_be_absent(monkeypatch):
 
 @pytest.mark.skipif(not os.environ.get(peers.FD_SHIFTS), reason="a checkout of FD-Shifts is needed")
 def test_fd_shifts_gives_both_areas(monkeypatch, one):
-    monkeypatch.setattr(peers, "STEPPED", 1.0)
+    monkeypatch.setattr(peers, "FD_SHIFTS_SHARE", 1.0)
     ours = ab.risk_coverage_areas(one.confidence, one.loss)
     found = peers.fd_shifts(one)()
     assert found == pytest.approx((1000 * ours.aurc, 1000 * ours.augrc), rel=1e-9)

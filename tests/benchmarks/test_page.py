@@ -4,20 +4,20 @@ import dataclasses
 
 import pytest
 from benchmarks.cases import SECTIONS, catalogue
-from benchmarks.cases.entry import SMALL, told
+from benchmarks.cases.entry import SMALL, format_size
 from benchmarks.figure import draw, panels
 from benchmarks.growth import exponents
 from benchmarks.page import code, page, short
 from benchmarks.results import Results
 from benchmarks.table import markdown
-from tests.benchmarks.made_table import FOUND, RACES
+from tests.benchmarks.made_table import CASES, RESULTS
 
-GROWS = {race.grows for race in catalogue(SMALL).values() if race.grows}
+GROWS = {case.growing for case in catalogue(SMALL).values() if case.growing}
 
 
 @pytest.fixture
 def text(tmp_path):
-    return page(Results(tmp_path / "cases.json", dict(FOUND)), RACES)
+    return page(Results(tmp_path / "cases.json", dict(RESULTS)), CASES)
 
 
 def test_ratios_stand_side_by_side_with_numpys_in_brackets(text):
@@ -27,14 +27,14 @@ def test_ratios_stand_side_by_side_with_numpys_in_brackets(text):
 
 
 def test_memory_is_told_by_the_sample(text):
-    (row,) = [line for line in text.splitlines() if "extra bytes a sample" in line]
+    (row,) = [line for line in text.splitlines() if "extra bytes per sample" in line]
     assert row.split() == [
         "|",
         "augrc,",
         "numba:",
         "extra",
         "bytes",
-        "a",
+        "per",
         "sample",
         "|",
         "10.0",
@@ -48,8 +48,8 @@ def test_a_limit_is_marked_where_it_is_missed(text):
     assert " 3.5 | " in row
 
 
-def test_a_door_that_failed_is_told_with_its_reason(text):
-    assert "Not measured: broken: failed: ValueError: no such / contender." in text
+def test_a_variant_that_failed_is_told_with_its_reason(text):
+    assert "Not measured: broken: failed: ValueError: no such / variant." in text
 
 
 def test_growth_has_the_cost_of_a_unit_and_the_exponent(text):
@@ -57,20 +57,20 @@ def test_growth_has_the_cost_of_a_unit_and_the_exponent(text):
     assert [cell.strip() for cell in row.split("|")[2:-1]] == ["1,000"] * 3 + ["1.00", "1.00"]
 
 
-def test_a_race_that_was_not_measured_is_left_out(tmp_path):
-    text = page(Results(tmp_path / "cases.json", {"numbers": FOUND["numbers"]}), RACES)
+def test_a_case_that_was_not_measured_is_left_out(tmp_path):
+    text = page(Results(tmp_path / "cases.json", {"numbers": RESULTS["numbers"]}), CASES)
     assert "### A command" not in text
     assert text.split("## How cost grows")[1].endswith("Not measured yet.\n")
 
 
 def test_every_heading_is_there_without_a_number(tmp_path):
-    text = page(Results(tmp_path / "cases.json"), RACES)
-    assert text.count("\n## ") == text.count("Not measured yet.") == len(SECTIONS)
+    text = page(Results(tmp_path / "cases.json"), CASES)
+    assert text.count("\n## ") - 1 == text.count("Not measured yet.") == len(SECTIONS)
 
 
 def test_where_and_with_what(text):
     assert "Machine: a machine." in text
-    assert "in 3 minutes; load before each race 0.1 to 0.1." in text
+    assert "in 3 minutes; load before each case 0.1 to 0.1." in text
     assert "Versions: numpy 2." in text
 
 
@@ -113,25 +113,25 @@ def test_numbers_have_few_digits(x, shown):
 
 
 def test_sizes_are_told_as_they_are_said():
-    assert [told(n) for n in (1000, 9000, 10**6, 10**7)] == ["1,000", "9,000", "1e6", "1e7"]
+    assert [format_size(n) for n in (1000, 9000, 10**6, 10**7)] == ["1,000", "9,000", "1e6", "1e7"]
 
 
 def test_the_picture_of_growth(tmp_path):
-    results = Results(tmp_path / "cases.json", dict(FOUND))
-    found = panels(results, RACES)
+    results = Results(tmp_path / "cases.json", dict(RESULTS))
+    found = panels(results, CASES)
     assert list(found) == ["rows"]
     assert found["rows"]["evaluate"].sizes == [10, 100, 1000]
-    assert found["rows"]["evaluate"].each == pytest.approx([1000, 1000, 1000])
+    assert found["rows"]["evaluate"].microseconds_per_unit == pytest.approx([1000, 1000, 1000])
     draw(found, tmp_path / "picture.svg")
     assert (tmp_path / "picture.svg").read_text("utf-8").count('id="line2d_') > 3
-    assert "](_static/picture.svg)" in page(results, RACES, figure="_static/picture.svg")
+    assert "](_static/picture.svg)" in page(results, CASES, figure="_static/picture.svg")
 
 
 def test_every_thing_that_grows_has_its_panel(tmp_path):
-    race, measured = RACES["growth with rows"], FOUND["growth with rows"]
-    races = {grows: dataclasses.replace(race, name=grows, grows=grows) for grows in GROWS}
+    case, measured = CASES["growth with rows"], RESULTS["growth with rows"]
+    cases = {grows: dataclasses.replace(case, name=grows, growing=grows) for grows in GROWS}
     results = Results(tmp_path / "cases.json", dict.fromkeys(GROWS, measured))
-    assert set(panels(results, races)) == GROWS
-    draw(panels(results, races), tmp_path / "picture.svg")
+    assert set(panels(results, cases)) == GROWS
+    draw(panels(results, cases), tmp_path / "picture.svg")
     drawn = (tmp_path / "picture.svg").read_text("utf-8")
-    assert all(f"<!-- With more {grows} -->" in drawn for grows in GROWS)
+    assert all(f"<!-- Cost by number of {grows} -->" in drawn for grows in GROWS)
