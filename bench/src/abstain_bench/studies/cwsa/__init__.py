@@ -122,6 +122,55 @@ def study_cwsa(
     ----------
     .. [1] Shahnazari et al. (2025), sections 3 to 5, appendix A.2, https://arxiv.org/abs/2505.18622
 
+    Captions
+    --------
+    results
+        One row for each number. Expected: exact value of the population. SD: over repeated samples.
+    claims
+        One row for each reading of a claim and each data set, with the section of the paper.
+        Without a data set: decided by simulated models or printed numbers.
+    models
+        Exact values of the populations at the threshold of the experiments. Mean ± SD: over
+        repeated samples.
+    areas
+        AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and the last
+        one. Full: from coverage 0 to 1, with a vertex for each confidence.
+    label-noise
+        A share of the labels is replaced by another class: expectation over the random labels.
+    imbalance
+        The class with the highest error rate is weighted to the given share. Its own CWSA does not
+        change.
+    printed
+        Every number that the paper prints for a simulated model, and the expectation of that model.
+        Distance: in standard deviations of a sample of 1,000.
+    shift
+        The model was developed for the first data set.
+    comparison
+        No data set is known to be a shift of another.
+    sharpening
+        The same predictions with logits divided by a temperature. Below 1, all confidences are
+        higher.
+    sweep
+        Lines of simulated models are exact.
+
+    Glossary
+    --------
+    CWSA
+        Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct predictions
+        minus that of accepted wrong predictions, divided by the number of all samples.
+    CWSA+
+        Sum of the weights of accepted correct predictions, divided by the number of accepted
+        samples.
+    AUC-MCC
+        Area under a metric against coverage, over the thresholds of a sweep.
+    Brier
+        Mean of (confidence - correctness)²: minimal if each confidence is the probability of a
+        correct prediction.
+    ECE
+        Mean difference between confidence and accuracy in bins of equal width.
+    Accuracy
+        Share of correct predictions among all samples.
+
     Examples
     --------
     >>> result = study_cwsa(thresholds=[0.5, 0.7, 0.9], repeats=5)
@@ -375,60 +424,5 @@ CWSA: Final = StudyEntry(
     source=f"Shahnazari et al. (2025), {PAPER_URL}",
     run=study_cwsa,
     quick={"repeats": 20},
-    captions={
-        "results": (
-            "One row for each number. Expected: exact value of the population. SD: over repeated "
-            "samples."
-        ),
-        "claims": (
-            "One row for each reading of a claim and each data set, with the section of the paper. "
-            "Without a data set: decided by simulated models or printed numbers."
-        ),
-        "models": (
-            "Exact values of the populations at the threshold of the experiments. Mean ± SD: over "
-            "repeated samples."
-        ),
-        "areas": (
-            "AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and "
-            "the last one. Full: from coverage 0 to 1, with a vertex for each confidence."
-        ),
-        NOISE: (
-            "A share of the labels is replaced by another class: expectation over the random "
-            "labels."
-        ),
-        IMBALANCE: (
-            "The class with the highest error rate is weighted to the given share. Its own CWSA "
-            "does not change."
-        ),
-        "printed": (
-            "Every number that the paper prints for a simulated model, and the expectation of that "
-            "model. Distance: in standard deviations of a sample of 1,000."
-        ),
-        SHIFT: "The model was developed for the first data set.",
-        COMPARISON: "No data set is known to be a shift of another.",
-        SHARPENING: (
-            "The same predictions with logits divided by a temperature. Below 1, all confidences "
-            "are higher."
-        ),
-        "sweep": "Lines of simulated models are exact.",
-    },
-    glossary={
-        "CWSA": (
-            "Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct "
-            "predictions minus that of accepted wrong predictions, divided by the number of all "
-            "samples."
-        ),
-        "CWSA+": (
-            "Sum of the weights of accepted correct predictions, divided by the number of accepted "
-            "samples."
-        ),
-        "AUC-MCC": "Area under a metric against coverage, over the thresholds of a sweep.",
-        "Brier": (
-            "Mean of (confidence - correctness)²: minimal if each confidence is the probability of "
-            "a correct prediction."
-        ),
-        "ECE": "Mean difference between confidence and accuracy in bins of equal width.",
-        "Accuracy": "Share of correct predictions among all samples.",
-    },
     labels=TITLES,
 )

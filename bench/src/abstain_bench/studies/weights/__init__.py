@@ -78,6 +78,33 @@ def study_weights(
     .. [1] Zhou et al. (2025), eq. 15-17, 21, 22 and 28 (bias), 23, 24 and 29-31
        (error), 27 (consistency), https://arxiv.org/abs/2410.15361
 
+    Captions
+    --------
+    summary
+        MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.
+    bias
+        Above the dotted line, the weight of a sample of this rank is too large on average; below
+        it, too small. The axis is linear up to 0.01 and logarithmic beyond.
+    mse
+        All panels have the same color scale. The last panel is u/(n(1 - u) + 1).
+    ratio
+        At 1, the mean squared error equals the scale.
+    results
+        Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).
+    given-rank
+        Given the rank r among n, the population rank has the distribution Beta(r, n + 1 - r): eq.
+        23 for the plug-in, eq. 29 for the log weight. The scale is computed at the mean population
+        rank.
+    mean-error
+        Mean squared error given the rank among n, averaged over the n ranks. Eq. 31 is (n + 1) ln(n
+        + 1)/n² - 1/n.
+    consistency
+        Weight of the sample of rank u n among n, and its limit -ln(1 - u).
+    derivation
+        Average of -ln(1 - u) at each rank over sampled population ranks of n samples: root mean
+        squared distance from the plug-in weights in 100 repetitions, and its expected value
+        sqrt(H_n/(n draws)).
+
     Examples
     --------
     >>> result = study_weights(sizes=[8], points=5)
@@ -250,32 +277,7 @@ WEIGHTS: Final = StudyEntry(
     source=f"Zhou et al. (2025), fig. 1, 2 and S8, prop. 3.3-3.5 and A.1-A.4, {PAPER_URL}",
     run=study_weights,
     quick={"sizes": (8, 128), "points": 99},
-    captions={
-        "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",
-        "bias": (
-            "Above the dotted line, the weight of a sample of this rank is too large on average; "
-            "below it, too small. The axis is linear up to 0.01 and logarithmic beyond."
-        ),
-        "mse": "All panels have the same color scale. The last panel is u/(n(1 - u) + 1).",
-        "ratio": "At 1, the mean squared error equals the scale.",
-        "results": "Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).",
-        "given-rank": (
-            "Given the rank r among n, the population rank has the distribution "
-            "Beta(r, n + 1 - r): eq. 23 for the plug-in, eq. 29 for the log weight. The scale is "
-            "computed at the mean population rank."
-        ),
-        "mean-error": (
-            "Mean squared error given the rank among n, averaged over the n ranks. Eq. 31 is "
-            "(n + 1) ln(n + 1)/n² - 1/n."
-        ),
-        "consistency": "Weight of the sample of rank u n among n, and its limit -ln(1 - u).",
-        "derivation": (
-            "Average of -ln(1 - u) at each rank over sampled population ranks of n samples: root "
-            "mean squared distance from the plug-in weights in 100 repetitions, and its expected "
-            "value sqrt(H_n/(n draws))."
-        ),
-    },
-    glossary={
+    terms={
         term: GLOSSARY[term]
         for term in ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
     },
