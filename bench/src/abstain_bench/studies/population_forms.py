@@ -10,8 +10,8 @@ from abstain.metrics import aurc, metric_interval, population_aurc
 from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain.predictions import Predictions
-from abstain.simulate import POPULATIONS, LogitPopulation, Population
-from abstain.typing import Rng
+from abstain.simulate import POPULATIONS, LogitPopulation
+from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL, loss_title
 from abstain_bench.studies._inputs import (
     LOGITS,
@@ -24,7 +24,6 @@ from abstain_bench.studies._sentences import counted
 from abstain_bench.studies._sources import UNNAMED, ScoredCase
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 from abstain_bench.studies._tables import Row, average_over_models, group_rows, unique_values
-from abstain.typing import FloatArray
 
 #: Largest number of data sets with a color of their own in the figures.
 _MAX_COLORS: Final = 8
@@ -122,9 +121,7 @@ def study_population_forms(
                 cases.append(ScoredCase(name, loss, UNNAMED, *sample))
     rows = [_row(case) for case in cases]
     averaged_columns = ("AURC_a", "AURC_p", "difference")
-    averages = average_over_models(
-        rows, set(request.datasets), ("loss", "score"), averaged_columns
-    )
+    averages = average_over_models(rows, set(request.datasets), ("loss", "score"), averaged_columns)
     return FORMS.result(
         parameters={
             "data": unique_values(rows, "data"),
@@ -136,10 +133,6 @@ def study_population_forms(
         notes=(*request.omission_notes, _note_on_pairing(rows)),
         verdict=tuple(_conclusions(rows)),
     )
-
-
-
-
 
 
 def _row(case: ScoredCase) -> dict[str, Any]:
@@ -164,8 +157,6 @@ def _row(case: ScoredCase) -> dict[str, Any]:
         "standard_error": error,
         "difference_in_errors": difference / error if error else float("nan"),
     }
-
-
 
 
 def _differences(rows: Sequence[Row]) -> list[Row]:
@@ -225,10 +216,6 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
             is_relative_difference=True,
         ),
     }
-
-
-
-
 
 
 def _conclusions(rows: Sequence[Row]) -> Iterator[str]:

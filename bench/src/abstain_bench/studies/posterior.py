@@ -213,8 +213,10 @@ _SIMULATION_NOTE: Final = (
 
 _NOTES: Final = (
     "The standard deviation is over the draws. It does not include the sampling error of the data.",
-    "Subsets are drawn without replacement from the available draws, so the measured standard "
-    "deviation is below sd/sqrt(draws) if a subset contains a large part of them.",
+    (
+        "Subsets are drawn without replacement from the available draws, so the measured standard "
+        "deviation is below sd/sqrt(draws) if a subset contains a large part of them."
+    ),
 )
 
 

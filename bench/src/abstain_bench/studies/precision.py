@@ -243,7 +243,7 @@ def _figure(rows: Sequence[Row]) -> SeriesDisplay:
         "AURC divided by the AURC in 64 bits",
         log_x=False,
         share_y=True,
-        level=dict.fromkeys({line.panel for line in series}, 1.0),
+        level=dict.fromkeys((line.panel for line in series), 1.0),
         level_name="no change",
     )
 

@@ -15,9 +15,6 @@ from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements import closed_forms, toy
 from abstain_bench.studies.requirements.conclusions import (
-    CAPTIONS as CAPTIONS,
-)
-from abstain_bench.studies.requirements.conclusions import (
     conclusions,
     scope_note,
 )
