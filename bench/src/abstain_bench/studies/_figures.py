@@ -34,8 +34,14 @@ def column_series(
     if half_width:
         half_widths = _column(rows, half_width)
         low, high = center - half_widths, center + half_widths
-    points = (tuple(values.tolist()) for values in (_column(rows, x), center, low, high))
-    return Series(title, *points, panel)
+    return Series(
+        title,
+        tuple(_column(rows, x).tolist()),
+        tuple(center.tolist()),
+        tuple(low.tolist()),
+        tuple(high.tolist()),
+        panel,
+    )
 
 
 def _column(rows: Sequence[Row], name: str) -> FloatArray:

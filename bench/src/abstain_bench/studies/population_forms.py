@@ -181,8 +181,8 @@ def _differences(rows: Sequence[Row]) -> list[Row]:
 
 
 def _finite_column(rows: Sequence[Row], column: str) -> FloatArray:
-    values = np.array([row[column] for row in rows])
-    return values[np.isfinite(values)]
+    values: FloatArray = np.array([row[column] for row in rows], dtype=np.float64)
+    return np.asarray(values[np.isfinite(values)])
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def study_posterior(
     """
     n_repeats, rng = check_repeats(repeats), as_generator(rng)
     datasets = named_datasets(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=rng)}
-    options = {"score": score, "loss": loss}
+    options: dict[str, Any] = {"score": score, "loss": loss}
     expectations = {}
     for name, predictions in datasets.items():
         for metric in as_names(metrics) or _DEFAULT_METRICS:
@@ -194,18 +194,6 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     return Predictions(logit_samples=np.einsum("nk,skl->nsl", z, weights), labels=labels)
 
 
-_SIMULATION_NOTE: Final = (
-    "The posterior is simulated: a softmax regression with Gaussian weights.",
-)
-
-
-_NOTES: Final = (
-    "The standard deviation is over the draws. It does not include the sampling error of the data.",
-    (
-        "Subsets are drawn without replacement from the available draws, so the measured standard "
-        "deviation is below sd/sqrt(draws) if a subset contains a large part of them."
-    ),
-)
 _SIMULATION_NOTE: Final = (
     "The posterior is simulated: a softmax regression with Gaussian weights.",
 )
