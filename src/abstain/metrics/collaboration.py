@@ -10,6 +10,13 @@ from abstain._foundation.array_functions import interpolate, prepend_zero
 from abstain._foundation.gradients import as_double, as_scalar, without_gradient
 from abstain._foundation.measurement import MetricValue, undefined
 from abstain._foundation.scored import Scored, validate_samples
+from abstain.metrics.binary_tasks import (
+    BinaryTask,
+    compute_oc_ap,
+    compute_oc_auc,
+    log_odds_of_positive,
+    reason_unknown_classes,
+)
 from abstain.metrics.classes import (
     class_view_from_probabilities,
     get_class_view,
@@ -18,13 +25,6 @@ from abstain.metrics.classes import (
 )
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_with_warning
 from abstain.metrics.influences import accepts_merged_rows, mean_influence
-from abstain.metrics.review import (
-    BinaryTask,
-    compute_oc_ap,
-    compute_oc_auc,
-    log_odds_of_positive,
-    reason_unknown_classes,
-)
 from abstain.metrics.working_points.quantities import count_accepted_failures, vertex_at_coverage
 from abstain.typing import AnyArray, FloatArray
 
