@@ -150,7 +150,7 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
             averages_ties=True,
             influence=accepts_merged_rows(partial(_oc_accuracy_influence, review=review)),
             n_failures=lambda s: count_accepted_failures(
-                s, lambda groups: vertex_at_coverage(groups, 1.0 - review, first=True)
+                s, vertex_at_coverage(s.merged_groups, 1.0 - review, first=True)
             ),
             extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
         ),
