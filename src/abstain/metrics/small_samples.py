@@ -142,10 +142,8 @@ def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> F
     `usual` is the denominator of one pseudo-observation.
     """
     pseudo_denominator = _N_PSEUDO * usual
-    ratio: FloatArray = (numerator + pseudo_denominator * numerator[-1] / denominator[-1]) / (
-        denominator + pseudo_denominator
-    )
-    return ratio
+    pseudo_numerator = pseudo_denominator * numerator[-1] / denominator[-1]
+    return np.asarray((numerator + pseudo_numerator) / (denominator + pseudo_denominator))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +186,7 @@ class AcceptedRows:
 
     def sum_through(self, values: FloatArray) -> FloatArray:
         """Return the sum of values over the accepted samples at each threshold, shape (g,)."""
-        sums: FloatArray = np.cumsum(np.bincount(self.group_index, weights=values))
-        return sums
+        return np.asarray(np.cumsum(np.bincount(self.group_index, weights=values)))
 
     def squared_weight_of_clusters(
         self, squared_weight: FloatArray
@@ -374,8 +371,7 @@ def unbiased_influence(
         np.sqrt(_bias_correction(_n_clusters_of_kind(s, kind, cluster)) / in_all)
         for kind in (failed, ~failed)
     ]
-    scaled: FloatArray = np.where(failed, *factors) * influence
-    return scaled
+    return np.asarray(np.where(failed, *factors) * influence)
 
 
 def _bias_correction(n: float) -> float:

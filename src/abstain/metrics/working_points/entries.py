@@ -113,7 +113,7 @@ def selective_accuracy(
 
 
 def _compute_selective_accuracy(s: Scored, *, threshold: float) -> MetricValue:
-    return accepted_sums(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
+    return accepted_sums(s, threshold, RAMPS["step"]).cwsa(plus=True)
 
 
 def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:

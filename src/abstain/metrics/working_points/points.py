@@ -87,7 +87,8 @@ def selective_risk(
     0.5
     """
     s = validate_samples(confidence, loss, weight)
-    if _is_expected_at_coverage(coverage, threshold, rule):
+    _check_options(coverage, threshold, rule)
+    if coverage is not None and rule == "expected":
         share = max(checks.fraction(coverage, "coverage"), float(np.finfo(np.float64).tiny))
         return _interpolated_generalized_risk(s.merged_groups, share) / share
     groups, index = _groups_and_vertex(s, coverage, threshold, rule)
@@ -144,27 +145,24 @@ def generalized_risk(
     0.25
     """
     s = validate_samples(confidence, loss, weight)
-    if _is_expected_at_coverage(coverage, threshold, rule):
+    _check_options(coverage, threshold, rule)
+    if coverage is not None and rule == "expected":
         share = checks.fraction(coverage, "coverage")
         return _interpolated_generalized_risk(s.merged_groups, share)
     return generalized_risk_at_vertex(*_groups_and_vertex(s, coverage, threshold, rule)).value
 
 
-def _is_expected_at_coverage(
-    coverage: float | None, threshold: float | None, rule: PointRule
-) -> bool:
-    """Return whether a part of a tie group is accepted; validate the options."""
+def _check_options(coverage: float | None, threshold: float | None, rule: PointRule) -> None:
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if (coverage is None) == (threshold is None):
         raise InputError("pass exactly one of `coverage` and `threshold`")
-    return coverage is not None and rule == "expected"
 
 
 def _groups_and_vertex(
     s: Scored, coverage: float | None, threshold: float | None, rule: PointRule = "usable"
 ) -> tuple[TieGroups, int]:
     """Return the tie groups, and the vertex of the working point."""
-    if threshold is not None:
+    if coverage is None:
         # The threshold may be within a merged group.
         return split_at_threshold(s, checks.number(threshold, "threshold"))
     groups, share = s.merged_groups, checks.fraction(coverage, "coverage")
