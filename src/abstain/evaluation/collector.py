@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import MetricValue
 from abstain._foundation.notes import Note
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored
 from abstain.curves.bands import RiskCoverageBand, compute_band
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, cached_reliability_curve

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.checks import rescale_weights
 from abstain._foundation.frames import is_arrow_table, is_list_of_rows
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
-from abstain._foundation.weights import rescale_weights
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence.registry import score_many
 from abstain.errors import InputError, ShapeError

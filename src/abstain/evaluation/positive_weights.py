@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.weights import positive_weight_mask
+from abstain._foundation.checks import positive_weight_mask
 from abstain.errors import DomainError
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import BoolArray, Split

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
-from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import MetricValue, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE

@@ -11,12 +11,16 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import sum_by_index
-from abstain._foundation.arrays import is_on_device, move_to_library_of, namespace
+from abstain._foundation.arrays import (
+    as_double,
+    is_on_device,
+    move_to_library_of,
+    namespace,
+    without_gradient,
+)
+from abstain._foundation.checks import drop_zero_weights
 from abstain._foundation.device import as_numpy_float, is_valid, validate_weight_like
-from abstain._foundation.gradients import as_double, without_gradient
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import ClassView, Scored
-from abstain._foundation.weights import drop_zero_weights
+from abstain._foundation.scored import ClassView, MetricValue, Scored, undefined
 from abstain.metrics.classes import get_class_view, get_probabilities
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.metrics.roc import area_under_roc, average_precision, has_nonzero

@@ -7,16 +7,16 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import is_numpy, namespace
-from abstain._foundation.device import validate_weight_like
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
     as_double_like,
     as_scalar,
+    is_numpy,
+    namespace,
     value_with_gradient,
     without_gradient,
 )
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.device import validate_weight_like
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain.curves.bin_sums import bin_sums
 from abstain.curves.reliability import (
     BINNINGS,

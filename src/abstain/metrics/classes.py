@@ -6,14 +6,16 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import sum_by_index
-from abstain._foundation.arrays import is_on_device, move_to_library_of, namespace, to_numpy
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
     as_double,
     as_scalar,
     is_computed_by_own_library,
+    is_on_device,
+    move_to_library_of,
+    namespace,
+    to_numpy,
     without_gradient,
 )
-from abstain._foundation.input_rows import select_samples
 from abstain._foundation.scored import ClassView, Scored, validate_samples
 from abstain._foundation.sorting import sort_descending
 from abstain.errors import MissingInputError
@@ -159,11 +161,11 @@ def scored_with_classes(confidence: AnyArray, view: ClassView, weight: AnyArray 
     p, log_p = view.probabilities, view.log_probabilities
     s = validate_samples(c, prediction != labels, weight)
     view_of_samples = ClassView(
-        select_samples(s, labels),
-        select_samples(s, prediction),
+        s.select_samples(labels),
+        s.select_samples(prediction),
         view.classes,
-        None if p is None else select_samples(s, move(p, "probabilities")),
-        None if log_p is None else select_samples(s, move(log_p, "probabilities")),
+        None if p is None else s.select_samples(move(p, "probabilities")),
+        None if log_p is None else s.select_samples(move(log_p, "probabilities")),
     )
     return replace(s, class_view=view_of_samples)
 

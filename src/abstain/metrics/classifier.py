@@ -3,11 +3,9 @@
 import numpy as np
 
 from abstain._foundation.array_functions import sum_by_index
-from abstain._foundation.arrays import namespace
+from abstain._foundation.arrays import as_double, namespace
 from abstain._foundation.device import validate_weight_like
-from abstain._foundation.gradients import as_double
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import ClassView, Scored
+from abstain._foundation.scored import ClassView, MetricValue, Scored, undefined
 from abstain.metrics.classes import (
     class_view_from_predictions,
     class_view_from_probabilities,

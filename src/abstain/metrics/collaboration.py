@@ -7,9 +7,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import interpolate, prepend_zero
-from abstain._foundation.gradients import as_double, as_scalar, without_gradient
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.arrays import as_double, as_scalar, without_gradient
+from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
 from abstain.metrics.binary_tasks import (
     BinaryTask,
     compute_oc_ap,

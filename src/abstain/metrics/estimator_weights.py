@@ -5,11 +5,13 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import as_array_like, namespace, to_numpy
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
+    as_array_like,
     as_double,
     as_double_like,
     is_computed_by_own_library,
+    namespace,
+    to_numpy,
 )
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import validate_samples

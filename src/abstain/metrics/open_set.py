@@ -8,10 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import as_array_like
-from abstain._foundation.gradients import as_double
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored
+from abstain._foundation.arrays import as_array_like, as_double
+from abstain._foundation.scored import MetricValue, Scored, undefined
 from abstain.inference.influence import (
     covariance,
     standard_error_from_contributions,

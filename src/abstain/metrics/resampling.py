@@ -15,7 +15,6 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
-from abstain._foundation.input_rows import cluster_codes, n_input_rows
 from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, ShapeError
@@ -318,14 +317,14 @@ def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: 
         if resamples.n != s.n_rows:
             raise ShapeError(
                 f"`resamples` draws from {resamples.n} samples, but there are "
-                f"{s.n_rows}{' of weight above 0' if s.n_rows < n_input_rows(s) else ''}"
+                f"{s.n_rows}{' of weight above 0' if s.n_rows < s.n_input_rows else ''}"
             )
         if group is not None:
             raise InputError(
                 "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
             )
         return resamples
-    return Draws(s.n_rows, resamples, rng=rng, cluster=cluster_codes(s, group))
+    return Draws(s.n_rows, resamples, rng=rng, cluster=s.cluster_codes(group))
 
 
 def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from abstain._foundation.arrays import namespace
-from abstain._foundation.gradients import without_gradient
+from abstain._foundation.arrays import namespace, without_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain.metrics.rank_weights import harmonic_sums_of_merged_groups

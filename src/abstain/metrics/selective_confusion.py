@@ -8,9 +8,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
+from abstain._foundation.checks import positive_weight_mask
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.names import distinct_names, sort_names
-from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions.classes import check_class_names, encode_classes, validate_names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation.arrays import inner
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored
 from abstain.inference.intervals import Interval, clopper_pearson, interval_from_influence, wilson
 from abstain.inference.small_samples import ModelVariance, few_clusters_warning
 from abstain.metrics.entry import Metric, count_failures

@@ -6,10 +6,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import sum_by_index
-from abstain._foundation.arrays import to_numpy
-from abstain._foundation.gradients import without_gradient
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.arrays import to_numpy, without_gradient
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.typing import AnyArray, FloatArray

@@ -11,10 +11,8 @@ from abstain._foundation.array_functions import (
     prepend_zero,
     undo_cumulative_sum,
 )
-from abstain._foundation.arrays import inner
-from abstain._foundation.gradients import as_scalar, without_gradient
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.arrays import as_scalar, inner, without_gradient
+from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
 from abstain._foundation.special import harmonic_between
 from abstain._foundation.tie_groups import TieGroups, one_group_per_sample, with_vertex_at
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups

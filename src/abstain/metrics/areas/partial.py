@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError

@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import as_array_like, to_numpy
+from abstain._foundation.arrays import as_array_like, as_double, as_scalar, stack_scalars, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
-from abstain._foundation.gradients import as_double, as_scalar, stack_scalars
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, output_reference
+from abstain._foundation.scored import MetricValue, Scored, output_reference
 from abstain.curves.quadrature import trapezoid_area
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives

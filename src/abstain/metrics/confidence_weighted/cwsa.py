@@ -10,16 +10,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import is_numpy, namespace
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
     as_double,
     as_double_like,
     as_scalar,
+    is_numpy,
+    namespace,
     value_with_gradient,
     without_gradient,
 )
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
 from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.bin_sums import BLOCK, BinCells
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning

@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from abstain._foundation.arrays import is_numpy
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored
 from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.intervals import clopper_pearson

@@ -8,9 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import interpolate, prepend_zero
-from abstain._foundation.gradients import as_double_like, as_scalar
-from abstain._foundation.measurement import undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.arrays import as_double_like, as_scalar
+from abstain._foundation.scored import Scored, undefined, validate_samples
 from abstain._foundation.tie_groups import TieGroups, with_vertex_at
 from abstain.errors import InputError
 from abstain.metrics.entry import value_with_warning

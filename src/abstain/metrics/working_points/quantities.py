@@ -18,10 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.arrays import inner, is_numpy
-from abstain._foundation.gradients import as_scalar, without_gradient
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored
+from abstain._foundation.arrays import as_scalar, inner, is_numpy, without_gradient
+from abstain._foundation.scored import MetricValue, Scored, undefined
 from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.influences import mean_influence
