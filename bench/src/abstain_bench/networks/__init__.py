@@ -15,10 +15,3 @@ from abstain_bench.networks.residual import ResNet as ResNet
 from abstain_bench.networks.residual import WideResNet as WideResNet
 from abstain_bench.networks.vit import ViT as ViT
 from abstain_bench.networks.zoom import Resized as Resized
-
-__all__ = [
-    "MODELS",
-    "Backbone",
-    "Model",
-    "SmallConv",
-]

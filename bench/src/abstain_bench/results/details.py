@@ -12,12 +12,12 @@ from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_from_groups
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
+from abstain.evaluation.comparison import MEAN
 from abstain.metrics.calibration import compute_ece
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check
 from abstain.typing import BoolArray, FloatArray, IntArray
 from abstain_bench.results.records import (
-    MEAN,
     CalibrationRow,
     CurvePoints,
     Extreme,
@@ -26,8 +26,6 @@ from abstain_bench.results.records import (
 from abstain_bench.results.samples import StudySamples, averages_of
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.store import Run, RunScores
-
-__all__ = ["Thresholds", "calibration_rows", "curve_points", "extremes_of", "mean_curve"]
 
 #: The most points of a curve.
 POINTS: Final = 200

@@ -16,23 +16,12 @@ from abstain._foundation.frames import (
 )
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Note
-from abstain.evaluation.comparison import MEAN
 from abstain.thresholds import RuleCheck
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
 from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.studies import Study
-
-__all__ = [
-    "MEAN",
-    "BenchmarkResults",
-    "CalibrationRow",
-    "CurvePoints",
-    "Extreme",
-    "MethodFacts",
-    "ThresholdRow",
-]
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,6 @@ from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.store import Store
 from abstain_bench.runs.studies import Study
 
-__all__ = ["results_of", "with_published"]
-
 
 def results_of(
     store: Store,

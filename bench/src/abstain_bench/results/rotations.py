@@ -33,8 +33,6 @@ from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study
 
-__all__ = ["rotated_results"]
-
 #: Offset that keeps the source indices of different exposures distinct.
 _APART = 1 << 40
 

@@ -20,8 +20,6 @@ from abstain_bench.runs.selection import to_predictions
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, Store
 from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, study_loss
 
-__all__ = ["Calibrators", "StoredScores", "StudySamples", "averages_of"]
-
 #: Maximum number of cached samples between metrics; each takes about 100 bytes.
 _MOST: Final = 2_000_000
 

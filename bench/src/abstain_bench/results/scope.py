@@ -18,17 +18,6 @@ from abstain_bench.runs.selection import (
 from abstain_bench.runs.store import VALIDATION, Run, Store, StoredRun
 from abstain_bench.runs.studies import Study, studies_of
 
-__all__ = [
-    "ComparableRuns",
-    "methods_without_scores",
-    "select_comparable_runs",
-    "select_methods",
-    "select_metrics",
-    "select_settings",
-    "select_studies",
-    "sorted_by_catalogue",
-]
-
 _ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
 

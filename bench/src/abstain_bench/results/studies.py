@@ -39,8 +39,6 @@ from abstain.metrics import Metric
 from abstain.metrics.intervals import min_failures
 from abstain.typing import FloatArray
 
-__all__ = ["Studied", "averaged", "compared", "comparison_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Studied:

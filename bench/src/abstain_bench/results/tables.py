@@ -23,8 +23,6 @@ from abstain_bench.runs.selection import needs_probabilities
 from abstain_bench.runs.store import Run
 from abstain_bench.runs.studies import Study, studies_of
 
-__all__ = ["OnStudy", "RuleOptions", "StudyTables"]
-
 #: A callback with the number of finished studies and of all studies.
 OnStudy = Callable[[int, int], None]
 

@@ -15,8 +15,6 @@ from abstain_bench._torch import accelerators, torch
 from abstain_bench.networks.backbone import Backbone
 from abstain_bench.runs.outputs import check_n_passes, network_outputs
 
-__all__ = ["compute_outputs"]
-
 #: torch may be absent when types are checked.
 Tensor = Any
 

@@ -19,8 +19,6 @@ from abstain_bench.runs.specification.jobs import stage_of
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 from abstain_bench.runs.tasks import TASKS
 
-__all__ = ["ArmProgress", "Failure", "Progress", "read_progress", "specification_of"]
-
 
 @dataclass(frozen=True)
 class ArmProgress:

@@ -38,8 +38,6 @@ from abstain_bench.runs.store import (
 from abstain_bench.runs.tasks import TASKS
 from abstain_bench.runs.work import Worker
 
-__all__ = ["run_benchmark"]
-
 #: Packages whose versions are recorded.
 _PACKAGES = ("abstain", "numpy", "scipy", "scikit-learn", "torch")
 

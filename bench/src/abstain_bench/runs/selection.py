@@ -12,8 +12,6 @@ from abstain.predictions import Predictions
 from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import RunScores, Store, StoredRun
 
-__all__ = ["SelectedSetting", "select_best_settings", "validation_values"]
-
 #: Needs of metrics that labels, predictions and calibrated confidences meet.
 _MET: Final = frozenset(
     {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.CLASSES, Need.CORRECTNESS, Need.UNIT_CONFIDENCE}

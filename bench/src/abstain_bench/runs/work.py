@@ -32,8 +32,6 @@ from abstain_bench.runs.tasks import Sizes
 from abstain_bench.runs.training import Checkpointing, Machine, Preprocessing, Recipe, train
 from abstain_bench.runs.training.loop import load_state, save_state
 
-__all__ = ["Trainer", "Worker", "load_classifier", "make_network"]
-
 #: Prefix of the classifier's parameters in the state of a network.
 _CLASSIFIER_PREFIX: Final = "head.classifier."
 

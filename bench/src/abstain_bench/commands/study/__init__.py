@@ -8,8 +8,6 @@ from abstain_bench.commands.study.command import NO_OUTPUT, Quick, StudyOutput, 
 from abstain_bench.commands.study.overview import rerun
 from abstain_bench.studies import STUDIES
 
-__all__ = ["command_of", "study"]
-
 study = App(
     name="study",
     help="Reproduce studies from the literature.",

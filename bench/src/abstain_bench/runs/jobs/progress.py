@@ -15,8 +15,6 @@ from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import PROGRESS_SUFFIX, Job
 
-__all__ = ["JobProgress", "ProgressWriter", "read_job_progress"]
-
 #: Seconds without an update after which the process of a progress file counts as dead.
 _STALE: Final = 120.0
 

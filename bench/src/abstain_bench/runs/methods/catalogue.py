@@ -4,14 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 from abstain.confidence import FITTED, SCORES
-from abstain_bench.runs.methods.entry import Method
-from abstain_bench.runs.methods.fd_shifts import additional_fd_shifts_methods
-from abstain_bench.runs.methods.fits import (
+from abstain_bench.runs.methods.entry import (
     LastLayerScore,
+    Method,
     fit_pnorm,
     fit_temperature,
     fitted_on_train,
 )
+from abstain_bench.runs.methods.fd_shifts import additional_fd_shifts_methods
 
 # ----------------------------------------------------------------- logits of a plain classifier
 _PLAIN = "cross-entropy"

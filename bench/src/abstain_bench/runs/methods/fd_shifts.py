@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.confidence import FITTED
-from abstain_bench.runs.methods.entry import Method
-from abstain_bench.runs.methods.fits import fitted_on_train, fitted_react_with_temperature
+from abstain_bench.runs.methods.entry import Method, fitted_on_train, fitted_react_with_temperature
 
 _CODE: Final = "the code of FD-Shifts, https://github.com/IML-DKFZ/fd-shifts"
 _FEATURES: Final = frozenset({"features"})

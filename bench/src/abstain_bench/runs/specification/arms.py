@@ -21,8 +21,6 @@ from abstain._foundation.records import (
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.recipe import Recipe
 
-__all__ = ["ENSEMBLE", "Arm", "Setting"]
-
 #: Name of the arm of the ensembles over all seeds; no network is trained for it.
 ENSEMBLE: Final = "ensemble"
 

@@ -22,20 +22,3 @@ from abstain_bench.runs.store.runs import ScoreFile as ScoreFile
 from abstain_bench.runs.store.runs import delete_unlisted_files as delete_unlisted_files
 from abstain_bench.runs.store.runs import pack_scores as pack_scores
 from abstain_bench.runs.store.runs import write_scores as write_scores
-
-__all__ = [
-    "ADDED",
-    "IMPORTED",
-    "JOBS",
-    "MANIFEST",
-    "VALIDATION",
-    "AddedMethod",
-    "Additions",
-    "ExposureFacts",
-    "Run",
-    "RunScores",
-    "ScoreFile",
-    "Store",
-    "StoredRun",
-    "pack_scores",
-]

@@ -16,8 +16,6 @@ from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
 from abstain_bench.runs.store.runs import Run, RunScores, ScoreFile, delete_unlisted_files
 
-__all__ = ["ADDED", "AddedMethod", "Additions"]
-
 #: Subfolder of a folder of runs with the added scores.
 ADDED: Final = "added"
 #: The file that lists the added methods. Files that it does not list are ignored.

@@ -16,8 +16,6 @@ from abstain_bench.runs.methods import update_method_names
 from abstain_bench.runs.store.additions import AddedMethod, Additions
 from abstain_bench.runs.store.runs import VALIDATION, Run, RunScores, ScoreFile
 
-__all__ = ["IMPORTED", "JOBS", "MANIFEST", "ExposureFacts", "Store", "StoredRun"]
-
 #: The file that lists the contents of the folder.
 MANIFEST: Final = "manifest.json"
 #: Name under which a damaged manifest is kept.
