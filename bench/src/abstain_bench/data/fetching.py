@@ -228,7 +228,7 @@ def _translate_errors(file: Download, url: str, folder: Path) -> Iterator[None]:
         ) from None
     except _TooLongError:
         raise FileFormatError(
-            f"{file.name} from {url} is not the published file: it has more than {file.most:,} "
+            f"{file.name} from {url} is not the published file: it has more than {file.max_size:,} "
             f"bytes, so it was deleted; fetch again, or {_manual_remedy(file, folder)}"
         ) from None
     except ValueError as error:
@@ -308,7 +308,7 @@ class _ResumingDownloader:
         with self._part.open("ab" if done else "wb") as out:
             # Undecoded, because some servers declare .gz files as an encoding.
             for chunk in answer.raw.stream(_CHUNK, decode_content=False):
-                used = chunk[: file.most - done] if file.most else chunk
+                used = chunk[: file.max_size - done] if file.max_size else chunk
                 out.write(used)
                 done += len(used)
                 if self._progress is not None:

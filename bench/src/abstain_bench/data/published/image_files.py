@@ -4,7 +4,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -15,7 +15,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
-from abstain_bench.data.images import Images
+from abstain_bench.data.images import Images, Splits
 
 #: Maximum bytes of images in memory.
 _MAX_MEMORY_BYTES = 1 << 33
@@ -74,13 +74,11 @@ class ImageFiles:
     def subset(self, rows: Array) -> "ImageFiles":
         """Return the images with these row numbers, in this order."""
         selected = np.asarray(rows)
-        return ImageFiles(
-            folder=self.folder,
+        return replace(
+            self,
             names=tuple(self.names[row] for row in selected),
             labels=self.labels[selected],
-            classes=self.classes,
             groups=None if self.groups is None else self.groups[selected],
-            crop=self.crop,
             rows=self.source_indices[selected],
         )
 
@@ -89,13 +87,11 @@ class ImageFiles:
         groups = None
         if self.groups is not None and other.groups is not None:
             groups = np.concatenate([self.groups, other.groups])
-        return ImageFiles(
-            folder=self.folder,
+        return replace(
+            self,
             names=self.names + other.names,
             labels=np.concatenate([self.labels, other.labels]),
-            classes=self.classes,
             groups=groups,
-            crop=self.crop,
             rows=np.concatenate([self.source_indices, other.source_indices]),
         )
 
@@ -128,28 +124,6 @@ class ImageFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class PublishedImages:
-    """The splits of a published data set with its shifts.
-
-    Attributes
-    ----------
-    train : Images
-        Training images.
-    validation : Images or None
-        Validation images, if the data set has an official validation set.
-    test : Images
-        I.i.d. test images.
-    shifts : mapping
-        Shifted test images by the name of the shift.
-    """
-
-    train: Images
-    validation: Images | None
-    test: Images
-    shifts: Mapping[str, Images]
-
-
-@dataclass(frozen=True, eq=False)
 class ImageFileSplits:
     """The splits of a published data set whose images are not read yet.
 
@@ -170,7 +144,7 @@ class ImageFileSplits:
     test: ImageFiles
     shifts: Mapping[str, ImageFiles]
 
-    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> PublishedImages:
+    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> Splits:
         """Read every split as squares of `side` pixels, with at most `limit` sampled images each.
 
         An image takes 3 x side x side bytes: 100,000 images of 64 pixels take 1.2 GB.
@@ -180,7 +154,7 @@ class ImageFileSplits:
         def read(files: ImageFiles) -> Images:
             return files.sample(limit, rng=generator).read(side=side)
 
-        return PublishedImages(
+        return Splits(
             train=read(self.train),
             validation=None if self.validation is None else read(self.validation),
             test=read(self.test),
@@ -190,19 +164,26 @@ class ImageFileSplits:
 
 def read_image(path: Path, side: int, *, crop: bool) -> Array:
     """Read one image as bytes of shape (3, side, side); errors name the file."""
-    module = _import_pillow()
     try:
-        with module.open(path) as image:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "PIL":
+            raise
+        raise MissingInputError(
+            "JPEG and PNG images are read with Pillow: pip install Pillow"
+        ) from None
+    try:
+        with Image.open(path) as image:
             # Decodes JPEG files at 1/2, 1/4 or 1/8 if that is still large enough.
             image.draft("RGB", (2 * side, 2 * side))
-            return _to_square(image, side, crop=crop, bilinear=module.Resampling.BILINEAR)
+            return _to_square(image, side, crop=crop, bilinear=Image.Resampling.BILINEAR)
     except FileNotFoundError:
         raise InputError(
             f"{str(path)!r} is missing (incomplete extraction?); unpack its archive again"
         ) from None
     except PermissionError:
         raise InputError(f"{str(path)!r} cannot be opened: permission denied") from None
-    except (*_DAMAGE, module.DecompressionBombError) as error:
+    except (*_DAMAGE, Image.DecompressionBombError) as error:
         size = path.stat().st_size if path.is_file() else 0
         raise FileFormatError(
             f"{str(path)!r} ({size:,} bytes) is no readable image; it is cut off or damaged: "
@@ -230,16 +211,3 @@ def _to_square(image: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
         box = (left, top, left + edge, top + edge) if crop else None
         rgb = rgb.resize((side, side), bilinear, box=box)
     return np.asarray(rgb, np.uint8).transpose(2, 0, 1)
-
-
-def _import_pillow() -> Any:
-    """Import the module that reads images."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "PIL":
-            raise
-        raise MissingInputError(
-            "JPEG and PNG images are read with Pillow: pip install Pillow"
-        ) from None
-    return Image

@@ -53,15 +53,25 @@ def find_image_folder(
         raise InputError(
             f"there is no folder {str(folder)!r} with a folder of images for each class"
         )
-    class_names = _class_folders(folder) if classes is None else tuple(classes)
-    _check_class_folders(folder, class_names)
-    names: list[str] = []
-    labels: list[int] = []
-    for label, class_name in enumerate(class_names):
-        paths = _image_paths(folder, class_name)
-        names += paths
-        labels += [label] * len(paths)
-    return ImageFiles(folder, tuple(names), np.array(labels, np.int64), class_names, crop=crop)
+    if classes is None:
+        subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
+        classes = sorted(name for name in subfolders if not name.startswith("."))
+    if not classes:
+        raise InputError(
+            f"{str(folder)!r} has no class folders; images are read from a folder with one folder "
+            "per class"
+        )
+    missing = [name for name in classes if not (folder / name).is_dir()]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InputError(
+            f"{str(folder)!r} has no class folder {missing[0]!r}{more} of the {len(classes)} "
+            "needed (incomplete extraction?); unpack the archive again"
+        )
+    paths_by_class = [_image_paths(folder, name) for name in classes]
+    names = tuple(path for paths in paths_by_class for path in paths)
+    labels = np.repeat(np.arange(len(classes)), [len(paths) for paths in paths_by_class])
+    return ImageFiles(folder, names, labels, tuple(classes), crop=crop)
 
 
 def read_image_folder(
@@ -106,26 +116,6 @@ def read_image_folder(
     >>> images = read_image_folder("imagenet/val", side=64, limit=5000)  # doctest: +SKIP
     """
     return find_image_folder(folder, crop=crop).sample(limit, rng=rng).read(side=side)
-
-
-def _class_folders(folder: Path) -> tuple[str, ...]:
-    names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if not names:
-        raise InputError(
-            f"{str(folder)!r} has no class folders; images are read from a folder with one folder "
-            "per class"
-        )
-    return tuple(names)
-
-
-def _check_class_folders(folder: Path, classes: tuple[str, ...]) -> None:
-    missing = [name for name in classes if not (folder / name).is_dir()]
-    if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputError(
-            f"{str(folder)!r} has no class folder {missing[0]!r}{more} of the {len(classes)} "
-            "needed (incomplete extraction?); unpack the archive again"
-        )
 
 
 def _image_paths(folder: Path, class_name: str) -> list[str]:
