@@ -16,7 +16,7 @@ from abstain.typing import IntArray, Rng
 from abstain_bench.results.details import mean_curve
 from abstain_bench.results.findings import about_choices, about_studies
 from abstain_bench.results.records import BenchmarkResults, CurvePoints
-from abstain_bench.results.results import method_facts
+from abstain_bench.results.results import meaningless, method_facts
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
     ComparableRuns,
@@ -28,7 +28,6 @@ from abstain_bench.results.scope import (
     sorted_by_catalogue,
 )
 from abstain_bench.results.studies import Studied, compared, comparison_of
-from abstain_bench.results.tables import meaningless
 from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study

@@ -24,7 +24,7 @@ from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, stu
 _MOST: Final = 2_000_000
 
 
-def averages_of(method: str) -> bool:
+def uses_mean_prediction(method: str) -> bool:
     """Tell whether a method scores the averaged prediction; added methods do not."""
     return method in METHODS and METHODS[method].uses_mean_prediction
 
@@ -92,9 +92,9 @@ class Calibrators:
         scores = self._validation[run.name]
         if scores is None or not np.isfinite(scores.confidence.get(method, np.nan)).all():
             return None
-        return to_predictions(scores, [method], uses_mean_prediction=averages_of(method))
+        return to_predictions(scores, [method], uses_mean_prediction=uses_mean_prediction(method))
 
-    def there(self, run: Run, method: str) -> bool:
+    def can_calibrate(self, run: Run, method: str) -> bool:
         """Tell whether a method could be calibrated."""
         key = (run.name, method)
         if key not in self._fitted:
@@ -103,7 +103,7 @@ class Calibrators:
         return self._fitted[key] is not None
 
     def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
-        """Return the probabilities of being right; `there` must be true."""
+        """Return the probabilities of being right; `can_calibrate` must be true."""
         validation, calibrated = self.validation(run, method), self._fitted[run.name, method]
         if validation is None or calibrated is None:
             raise MissingInputError(
@@ -153,7 +153,7 @@ class StudySamples:
 
     def judged(self, run: Run, method: str) -> StudyLoss:
         """Return the loss of the prediction that a method scores."""
-        key = (run.name, averages_of(method))
+        key = (run.name, uses_mean_prediction(method))
         if key not in self._judged:
             scores = self.scores[run.name]
             cost = self.outlier_cost
@@ -215,7 +215,7 @@ class StudySamples:
         key = (run.name, method, calibrated)
         if key not in self._scored:
             scores, losses = self.scores[run.name], self.judged(run, method)
-            prediction = scores.prediction_for(averages_of(method))
+            prediction = scores.prediction_for(uses_mean_prediction(method))
             confidence = scores.confidence[method]
             probability = self.calibrators.apply(run, method, confidence) if calibrated else None
             self._scored[key] = Scored(

@@ -214,7 +214,9 @@ def _read_tasks() -> dict[str, TaskFacts]:
     text = (resources.files(__package__) / "fd_shifts.toml").read_text(encoding="utf-8")
     facts_by_task: dict[str, TaskFacts] = {}
     for task, table in tomllib.loads(text).items():
-        settings = {k: tuple(x) if isinstance(x, list) else x for k, x in table.items()}
+        settings: dict[str, Any] = {
+            k: tuple(x) if isinstance(x, list) else x for k, x in table.items()
+        }
         if "data" in settings:
             settings["data"] = Sizes(**settings["data"])
         base = settings.pop("based_on", None)

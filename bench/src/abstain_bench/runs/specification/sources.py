@@ -192,7 +192,7 @@ def _with_epochs(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
     """Return the arms with a training of `epochs` epochs, also if their recipes define steps."""
     changed = []
     for arm in arms:
-        without_steps = {"steps": 0, "warm_up_steps": 0} if arm.recipe.steps else {}
+        without_steps: dict[str, Any] = {"steps": 0, "warm_up_steps": 0} if arm.recipe.steps else {}
         recipe = replace(arm.recipe, epochs=epochs, **without_steps)
         stage_lengths = scale_stages(arm.stage_lengths, epochs / arm.recipe.length)
         changed.append(replace(arm, recipe=recipe, stage_lengths=stage_lengths))
