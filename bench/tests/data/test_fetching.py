@@ -267,7 +267,7 @@ def test_what_is_longer_and_has_no_checksum_is_refused(tmp_path, source):
         fetch("set", tmp_path)
     assert not list(tmp_path.iterdir())
     rough = SOURCES["iwildcam"].files[0]
-    assert rough.size < rough.most < 3 * rough.size
+    assert rough.size < rough.max_size < 3 * rough.size
 
 
 @pytest.mark.parametrize("beyond", [b"", b"more"])

@@ -21,6 +21,7 @@ from abstain.typing import IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.data.images import renumber_classes
+from abstain_bench.runs.importing.rows import join_names
 from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.store import VALIDATION, ExposureFacts, Run, Store
 
@@ -76,7 +77,14 @@ def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tupl
             "'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME', or '-' to "
             f"leave it out; got {got} for {len(sizes)} data sets ({listed})"
         )
-    parsed = [_kind_and_name(entry) for entry in exposures]
+    parsed = []
+    for entry in exposures:
+        kind, _, name = str(entry).partition(":")
+        checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
+        if (kind in _KINDS_WITH_NAME) != bool(name):
+            rule = f"{kind}:NAME" if kind in _KINDS_WITH_NAME else f"{kind} without a name"
+            raise InputError(f"`exposures` must have the form {rule!r}; got {entry!r}")
+        parsed.append((kind, name or kind))
     for kind, name in parsed:
         if kind != LEFT_OUT and parsed.count((kind, name)) > 1:
             raise InputError(
@@ -85,15 +93,6 @@ def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tupl
     if "iid" not in [kind for kind, _ in parsed]:
         raise InputError("`exposures` must contain 'iid', the reference of all others; got none")
     return parsed
-
-
-def _kind_and_name(entry: str) -> tuple[str, str]:
-    kind, _, name = str(entry).partition(":")
-    checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
-    if (kind in _KINDS_WITH_NAME) != bool(name):
-        rule = f"{kind}:NAME" if kind in _KINDS_WITH_NAME else f"{kind} without a name"
-        raise InputError(f"`exposures` must have the form {rule!r}; got {entry!r}")
-    return kind, name or kind
 
 
 def read_results(
@@ -285,7 +284,13 @@ def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> Results
     these classes, or no i.i.d. image has.
     """
     held_out_codes = _check_held_out(held_out, len(results.classes))
-    _check_not_trained(results, held_out_codes)
+    if results.train is not None:
+        trained = np.intersect1d(results.train.labels, held_out_codes).tolist()
+        if trained:
+            raise InputError(
+                f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
+                "training images in train_features.npz have"
+            )
     retained = np.setdiff1d(np.arange(len(results.classes)), held_out_codes)
     exposures, n_removed = [], 0
     for exposure in results.exposures:
@@ -297,7 +302,13 @@ def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> Results
         known_rows = np.flatnonzero(is_known)
         exposures.append(_select_rows_and_classes(exposure, known_rows, retained))
         if exposure.facts.kind == "iid":
-            new = _held_out_exposure(exposure, np.flatnonzero(~is_known), retained)
+            if is_known.all():
+                raise InputError(
+                    "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these "
+                    "classes"
+                )
+            new = _select_rows_and_classes(exposure, np.flatnonzero(~is_known), retained)
+            new = replace(new, facts=_HELD_OUT_FACTS)
         else:
             n_removed += int((~is_known).sum())
     if any(exposure.facts.key == _HELD_OUT for exposure in exposures):
@@ -357,33 +368,12 @@ def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
     return sorted(held_out)
 
 
-def _check_not_trained(results: ResultsFolder, held_out: Sequence[int]) -> None:
-    if results.train is None:
-        return
-    trained = np.intersect1d(results.train.labels, held_out).tolist()
-    if trained:
-        raise InputError(
-            f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
-            "training images in train_features.npz have"
-        )
-
-
 def _select_rows_and_classes(
     exposure: ExposureOutputs, rows: IntArray, classes: IntArray
 ) -> ExposureOutputs:
     external = {column: values[rows] for column, values in exposure.external.items()}
     outputs = _select_outputs(exposure.outputs, rows, classes)
     return replace(exposure, outputs=outputs, external=external)
-
-
-def _held_out_exposure(
-    exposure: ExposureOutputs, rows: IntArray, classes: IntArray
-) -> ExposureOutputs:
-    if not rows.size:
-        raise InputError(
-            "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these classes"
-        )
-    return replace(_select_rows_and_classes(exposure, rows, classes), facts=_HELD_OUT_FACTS)
 
 
 def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> Predictions:
@@ -475,26 +465,21 @@ def check_same_model(store: Store, run: Run) -> list[str]:
         fact = common[0]
         value, expected = _model_fact(run, fact), _model_fact(other, fact)
         if value != expected:
+            text = "{} features" if fact == "n_features" else "the model {!r}"
             raise InputError(
                 "all networks of a folder must have the same model, because the settings of a "
                 f"method are selected among them; the run {other.name!r} has "
-                f"{_format_model_fact(fact, expected)}, got {_format_model_fact(fact, value)}. "
+                f"{text.format(expected)}, got {text.format(value)}. "
                 "Import networks of another model into another folder"
             )
     if not unknown:
         return []
-    names = ", ".join(unknown[:3])
-    more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
     note = (
-        f"it is unknown whether this network has the same model as {names}{more}; set the model of "
-        "every run with `model` (--model)"
+        f"it is unknown whether this network has the same model as {join_names(unknown, 3)}; set "
+        "the model of every run with `model` (--model)"
     )
     return [note]
 
 
 def _model_fact(run: Run, name: str) -> str:
     return str((run.model if name == "model" else run.facts.get(name)) or "")
-
-
-def _format_model_fact(fact: str, value: str) -> str:
-    return f"{value} features" if fact == "n_features" else f"the model {value!r}"

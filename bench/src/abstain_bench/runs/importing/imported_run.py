@@ -179,16 +179,30 @@ def import_fd_shifts(
         stored_probabilities=stored_probabilities,
     )
     contents = _apply_held_out(contents, path, held_out)
-    run = replace(run, facts=_network_facts(path, contents))
+    logits_path = path / "raw_logits.npz"
+    if not logits_path.is_file():
+        logits_path = path / "test_results" / logits_path.name
+    features = contents.exposures[0].outputs.features
+    # These identify the network and its model.
+    network_facts = {
+        "digest": input_sha256(logits_path),
+        "configured_model": configured_model(path),
+        "n_features": None if features is None else features.shape[1],
+    }
+    run = replace(run, facts=network_facts)
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, with_added=False)
-        contents = _align_with_store(contents, store, run, replaces=replaces)
+        _check_run_name(store, run, replaces)
+        _check_same_classes(store, contents)
+        notes = (*contents.notes, *check_same_model(store, run))
+        aligned = _align_with_store(store, contents.exposures)
+        contents = replace(contents, exposures=aligned, notes=notes)
     scores, reasons, scoring_notes = score_network(contents, objective)
     notes = (*contents.notes, *scoring_notes)
     facts = {
         "imported": str(results),
-        **run.facts,
+        **network_facts,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": list(notes),
         "held_out": list(held_out),
@@ -198,26 +212,6 @@ def import_fd_shifts(
     _update_manifest(folder, store, stored, contents)
     methods = tuple(scores[0].confidence)
     return ImportedRun(stored.run, methods, Store.read(folder).exposures, reasons, notes)
-
-
-def _align_with_store(
-    results: ResultsFolder, store: Store, run: Run, *, replaces: bool
-) -> ResultsFolder:
-    """Return the results in the order of a folder of runs; reject results that do not match it."""
-    _check_run_name(store, run, replaces)
-    _check_same_classes(store, results)
-    notes = (*results.notes, *check_same_model(store, run))
-    return replace(results, exposures=align_with_store(store, results.exposures), notes=notes)
-
-
-def _network_facts(path: Path, results: ResultsFolder) -> dict[str, Any]:
-    """Return what identifies the network: a hash of its logits, and facts about its model."""
-    features = results.exposures[0].outputs.features
-    return {
-        "digest": input_sha256(_logits_path(path)),
-        "configured_model": configured_model(path),
-        "n_features": None if features is None else features.shape[1],
-    }
 
 
 def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
@@ -270,11 +264,6 @@ def _check_same_classes(store: Store, results: ResultsFolder) -> None:
             f"{', '.join(store.classes)}; got {', '.join(results.classes)}. Import networks that "
             "hold out other classes into another folder"
         )
-
-
-def _logits_path(folder: Path) -> Path:
-    path = folder / "raw_logits.npz"
-    return path if path.is_file() else folder / "test_results" / path.name
 
 
 def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
@@ -352,7 +341,16 @@ def score_network(
     confidences.
     """
     external_columns, notes = _match_external_confidences(results, objective)
-    notes += _probability_notes(results, objective)
+    is_in_unit_interval = all(
+        exposure.outputs.logits.min() >= 0 and exposure.outputs.logits.max() <= 1
+        for exposure in results.exposures
+    )
+    if objective == _ABSTAINING_OBJECTIVE and is_in_unit_interval:
+        notes.append(
+            "all logits lie in [0, 1]: versions of FD-Shifts before November 2023 stored "
+            "probabilities of DeepGamblers networks in raw_logits.npz. If these are, import the "
+            "folder with `stored_probabilities` (--stored-probabilities)"
+        )
     by_key = {exposure.facts.key: exposure for exposure in results.exposures}
     validation = by_key[VALIDATION].outputs if VALIDATION in by_key else None
     methods, reasons = _applicable_methods(results, objective, validation)
@@ -398,27 +396,10 @@ def _applicable_methods(
     return methods, reasons
 
 
-def _probability_notes(results: ResultsFolder, objective: str) -> list[str]:
-    """Return a note if the logits look like probabilities, which some versions stored instead."""
-    is_in_unit_interval = all(
-        exposure.outputs.logits.min() >= 0 and exposure.outputs.logits.max() <= 1
-        for exposure in results.exposures
-    )
-    if objective != "deep-gamblers" or not is_in_unit_interval:
-        return []
-    note = (
-        "all logits lie in [0, 1]: versions of FD-Shifts before November 2023 stored probabilities "
-        "of DeepGamblers networks in raw_logits.npz. If these are, import the folder with "
-        "`stored_probabilities` (--stored-probabilities)"
-    )
-    return [note]
-
-
 def _match_external_confidences(
     results: ResultsFolder, objective: str
 ) -> tuple[dict[str, str], list[str]]:
     """Return the column of external confidences by method, and notes on their use."""
-    columns = [c for c in EXTERNAL_COLUMNS.values() if c in results.exposures[0].external]
     method_by_column = {
         column: method.name
         for score, column in EXTERNAL_COLUMNS.items()
@@ -427,7 +408,9 @@ def _match_external_confidences(
     }
     column_by_method: dict[str, str] = {}
     notes = []
-    for column in columns:
+    for column in EXTERNAL_COLUMNS.values():
+        if column not in results.exposures[0].external:
+            continue
         if not all(column in exposure.external for exposure in results.exposures):
             reason = "not available for all exposures"
         elif column not in method_by_column:
@@ -441,7 +424,7 @@ def _match_external_confidences(
     return column_by_method, notes
 
 
-def align_with_store(
+def _align_with_store(
     store: Store, exposures: Sequence[ExposureOutputs]
 ) -> tuple[ExposureOutputs, ...]:
     """Return exposures in the order of a store, with its source indices; reject other images."""

@@ -86,10 +86,7 @@ def run_jobs(
     run = partial(run_job, work=work, folder=folder)
     if engine == "dask" and table.waiting:
         # A worker may have another working directory.
-        folder = folder.resolve()
-        run_on_cluster(
-            table, partial(run_job, work=work, folder=folder), folder, processes, address
-        )
+        run_on_cluster(table, work, folder.resolve(), processes, address)
     if processes == 1:
         while (job := table.next_job()) is not None:
             table.start(job)
@@ -136,9 +133,11 @@ class WorkerPool:
                 self.processes, context, _initialize_process, (n_started,)
             )
         try:
-            # Submit only as many jobs as can run, so that a death interrupts known jobs only.
-            while _submit_jobs(table, self.pool, run, running, self.processes):
-                _collect(table, running)
+            while self._submit_jobs(table, self.pool, run, running):
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    outcome = future.result()
+                    del running[future]
+                    table.finish(outcome)
         except BrokenProcessPool:
             for job in running.values():
                 table.handle_process_death(job)
@@ -150,37 +149,31 @@ class WorkerPool:
             self._shut_down()
             raise
 
+    def _submit_jobs(
+        self,
+        table: JobTable,
+        pool: ProcessPoolExecutor,
+        run: JobRunner,
+        running: dict[Future[Outcome], Job],
+    ) -> bool:
+        """Submit jobs until all processes are busy; return whether any job is running.
+
+        No more jobs are submitted than can run, so that a death interrupts known jobs only.
+        """
+        while len(running) < self.processes and (job := table.next_job()) is not None:
+            if table.must_run_alone(job, running.values()):
+                break
+            # Submit before the start is recorded: this raises if a process has just died.
+            with _delay_ctrl_c():
+                future = pool.submit(run, job)
+            table.start(job)
+            running[future] = job
+        return bool(running)
+
     def _shut_down(self) -> None:
         if self.pool is not None:
             self.pool.shutdown()
             self.pool = None
-
-
-def _collect(table: JobTable, running: dict[Future[Outcome], Job]) -> None:
-    """Wait until a job ends and record its outcome."""
-    for future in wait(running, return_when=FIRST_COMPLETED).done:
-        outcome = future.result()
-        del running[future]
-        table.finish(outcome)
-
-
-def _submit_jobs(
-    table: JobTable,
-    pool: ProcessPoolExecutor,
-    run: JobRunner,
-    running: dict[Future[Outcome], Job],
-    processes: int,
-) -> bool:
-    """Submit jobs until all processes are busy; return whether any job is running."""
-    while len(running) < processes and (job := table.next_job()) is not None:
-        if table.must_run_alone(job, running.values()):
-            break
-        # Submit before the start is recorded: this raises if a process has just died.
-        with _delay_ctrl_c():
-            future = pool.submit(run, job)
-        table.start(job)
-        running[future] = job
-    return bool(running)
 
 
 @contextmanager
@@ -223,15 +216,14 @@ _POLL_INTERVAL = 5
 _PROCESS_LOCK = Lock()
 
 
-def run_on_cluster(
-    table: JobTable, do: JobRunner, folder: Path, processes: int, address: str
-) -> None:
+def run_on_cluster(table: JobTable, work: Work, folder: Path, processes: int, address: str) -> None:
     """Run jobs on a running cluster, or on a local one, until none can start."""
     with connect_to_scheduler(address) if address else start_local_cluster(processes) as client:
         if address:
             _check_shared_folder(client, folder)
         # A local cluster gives a job up at the first death of its worker; the table restarts it.
-        dispatcher = _JobDispatcher(table, do, client, may_restart=not address)
+        run = partial(run_job, work=work, folder=folder)
+        dispatcher = _JobDispatcher(table, run, client, may_restart=not address)
         try:
             while dispatcher.submit_jobs():
                 dispatcher.collect()
