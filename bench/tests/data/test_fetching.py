@@ -17,8 +17,7 @@ from bench.tests.data.published_files import write_idx
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import FileFormatError, InputError, MissingInputError, UnknownNameError
 from abstain_bench.data import fetching
-from abstain_bench.data.archives import unpack
-from abstain_bench.data.fetching import SOURCES, Download, DownloadSource, fetch
+from abstain_bench.data.fetching import SOURCES, Download, DownloadSource, fetch, unpack
 from abstain_bench.data.published import read_mnist
 
 pytest.importorskip("pooch")

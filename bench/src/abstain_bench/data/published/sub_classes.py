@@ -14,8 +14,7 @@ from abstain.typing import Array, IntArray, Rng
 from abstain_bench.data.downloads import read_class_names
 from abstain_bench.data.images import Images, Splits, renumber_classes
 from abstain_bench.data.published.cifar import CIFAR100, read_cifar100
-from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits
-from abstain_bench.data.published.image_folder import find_image_folder
+from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, find_image_folder
 
 #: The fine class of each super-class that FD-Shifts holds out, in the order of the super-classes.
 #: The last, of "vehicles_2", is named there too, but that super-class is dropped.

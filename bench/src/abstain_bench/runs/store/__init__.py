@@ -3,12 +3,12 @@
 Neither torch nor the data set is required.
 """
 
-from abstain_bench.runs.store.additions import ADDED as ADDED
-from abstain_bench.runs.store.additions import AddedMethod as AddedMethod
-from abstain_bench.runs.store.additions import Additions as Additions
+from abstain_bench.runs.store.manifest import ADDED as ADDED
 from abstain_bench.runs.store.manifest import IMPORTED as IMPORTED
 from abstain_bench.runs.store.manifest import JOBS as JOBS
 from abstain_bench.runs.store.manifest import MANIFEST as MANIFEST
+from abstain_bench.runs.store.manifest import AddedMethod as AddedMethod
+from abstain_bench.runs.store.manifest import Additions as Additions
 from abstain_bench.runs.store.manifest import ExposureFacts as ExposureFacts
 from abstain_bench.runs.store.manifest import Store as Store
 from abstain_bench.runs.store.manifest import StoredRun as StoredRun
