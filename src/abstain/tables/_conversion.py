@@ -10,8 +10,7 @@ from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
-from abstain.tables.grades import GRADE_EXAMPLES, grade_of
-from abstain.tables.number_formats import are_percentages
+from abstain.tables.number_formats import GRADE_EXAMPLES, are_percentages, grade_of
 from abstain.typing import Array, BoolArray
 
 #: Number of rows of class scores that are transposed at a time.

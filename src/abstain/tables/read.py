@@ -13,10 +13,8 @@ from abstain.tables import hugging_face
 from abstain.tables._build import build_reading
 from abstain.tables._column_selection import select_columns
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, make_options
-from abstain.tables.array_files import are_arrays, open_arrays
-from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.fd_shifts import read_folder
-from abstain.tables.files import open_table
+from abstain.tables.files import are_arrays, open_arrays, open_table
 from abstain.tables.long_form import to_wide_form
 from abstain.tables.table import DataTable, from_arrays, from_frame, from_rows
 from abstain.typing import Split
@@ -191,7 +189,8 @@ def read_predictions(
 
 
 def _read_table(table: DataTable, options: ReadingOptions) -> Reading:
-    table = with_decimal_mark(table, options.decimal)
+    if options.decimal == ",":
+        table = table.with_numbers(",")
     table, options = to_wide_form(table, options)
     return build_reading(table, select_columns(table, options), options)
 

@@ -13,11 +13,15 @@ from abstain.tables._build import USUAL_SPLIT_COLUMNS, build_chunk_reading, chec
 from abstain.tables._column_selection import ColumnSelection, select_columns
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, make_options
 from abstain.tables.column import NoRowsLeftError
-from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.scan.bad_rows import BadRowSearch
 from abstain.tables.scan.chunks import FileChunk, chunk_size_limits, iter_chunks
-from abstain.tables.scan.schema import check_same_columns, column_kinds
-from abstain.tables.scan.source_files import file_labels, file_states, resolve_files
+from abstain.tables.scan.source_files import (
+    check_same_columns,
+    column_kinds,
+    file_labels,
+    file_states,
+    resolve_files,
+)
 from abstain.tables.table import DataTable, from_frame
 from abstain.typing import Split
 
@@ -178,7 +182,9 @@ class PredictionScan:
 
     def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
         try:
-            table = with_decimal_mark(open_chunk(), self.options.decimal)
+            table = open_chunk()
+            if self.options.decimal == ",":
+                table = table.with_numbers(",")
             if self.skip_bad:
                 return self._read_valid_rows(chunk, table)
             reading = build_chunk_reading(table, self.selection, self.options)
@@ -413,7 +419,9 @@ def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
     chunk = next(iter_chunks(path), None)
     if chunk is None:
         return None
-    table = with_decimal_mark(chunk.open(), options.decimal)
+    table = chunk.open()
+    if options.decimal == ",":
+        table = table.with_numbers(",")
     selection = select_columns(replace(table, source=path.name), options)
     notes = (*table.notes, *_notes_on_pooled_columns(table, selection), *selection.notes)
     return _ReferenceFile(path, selection, column_kinds(path), notes)
