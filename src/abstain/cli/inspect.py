@@ -16,7 +16,7 @@ from abstain.cli.standard_input import original_name
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
-    from abstain.tables.proposals.columns import ColumnProposal
+    from abstain.tables.proposal import ColumnProposal
     from abstain.tables.table import DataTable
 
 #: Maximum number of columns that are listed.
@@ -94,7 +94,7 @@ def _open_representative_table(files: Sequence[Path]) -> "DataTable":
 
 def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
     """Convert texts such as "90%" and "0,9" to numbers; propose the option that this requires."""
-    from abstain.tables.proposals.columns import ColumnProposal
+    from abstain.tables.proposal import ColumnProposal
 
     with_points = table.with_numbers(".")
     with_commas = with_points.with_numbers(",")

@@ -154,28 +154,9 @@ def read_predictions(
     >>> print(reading.notes[0])
     the mapping: read label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
-    options = make_options(
-        label=label,
-        prediction=prediction,
-        correct=correct,
-        loss=loss,
-        confidence=confidence,
-        logits=logits,
-        probabilities=probabilities,
-        by=by,
-        group=group,
-        weight=weight,
-        id=id,
-        unknown_label=unknown_label,
-        missing=missing,
-        lower_is_safer=lower_is_safer,
-        percent=percent,
-        decimal=decimal,
-        renormalize=renormalize,
-        masked=masked,
-        unlabeled=unlabeled,
-        long=long,
-    )
+    arguments = dict(locals())
+    del arguments["source"]
+    options = make_options(**arguments)
     if isinstance(source, str | Path):
         return _read_path(Path(source), options)
     if is_list_of_rows(source) and source:

@@ -103,7 +103,8 @@ class DataTable:
             unchanged = self.load([name for name in names if name not in numbers])
             return {name: numbers[name] if name in numbers else unchanged[name] for name in names}
 
-        kinds = {**self.kind_by_column, **dict.fromkeys(numbers, "number")}
+        kinds: dict[str, Kind] = dict(self.kind_by_column)
+        kinds.update(dict.fromkeys(numbers, "number"))
         return replace(self, kind_by_column=kinds, loader=load)
 
     def select_rows(self, rows: Array) -> "DataTable":
@@ -191,15 +192,8 @@ def _iter_leaf_columns(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
 
 def from_polars(frame: "pl.DataFrame", source: str, *, is_untyped: bool = False) -> DataTable:
     """Wrap a polars dataframe."""
-    check_has_rows(frame.height, source)
-    leaves = leaf_columns(frame.schema)
-    return DataTable(
-        source,
-        frame.height,
-        {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()},
-        lambda names: {name: from_series(leaves[name].values(frame, name)) for name in names},
-        is_untyped=is_untyped,
-    )
+    table = from_scan(frame.schema, frame.height, lambda names: frame[list(names)], source)
+    return replace(table, is_untyped=is_untyped)
 
 
 def from_scan(
@@ -208,7 +202,7 @@ def from_scan(
     read: Callable[[tuple[str, ...]], "pl.DataFrame"],
     source: str,
 ) -> DataTable:
-    """Wrap a file from which only the requested columns are read."""
+    """Wrap a source of columns with a schema, from which only the requested ones are read."""
     check_has_rows(n_rows, source)
     leaves = leaf_columns(schema)
     kind_by_column = {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()}
