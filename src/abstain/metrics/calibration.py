@@ -118,8 +118,7 @@ def _classwise_ece_equal_width(
         rows = np.flatnonzero((labels >= start) & (labels < start + width))
         class_weight = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
         gaps += float(np.abs(class_weight - expected_weight).sum())
-    error: float = gaps / (w.sum() * classes)
-    return error
+    return gaps / float(w.sum() * classes)
 
 
 #: Number of bins of the ECE in the catalogue.

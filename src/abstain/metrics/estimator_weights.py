@@ -289,13 +289,9 @@ def monte_carlo_aurc(
     >>> round(ab.monte_carlo_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], draws=20_000, rng=0), 2)
     0.33
     """
-    times = checks.positive_int(draws, "draws")
+    n_draws = checks.positive_int(draws, "draws")
     groups = validate_samples(confidence, loss, weight).groups
-
-    def phi(own: TieGroups) -> AnyArray:
-        return _monte_carlo_weights_of_ties(own, times, rng)
-
-    return rank_weighted_risk(groups, phi)
+    return rank_weighted_risk(groups, lambda g: _monte_carlo_weights_of_ties(g, n_draws, rng))
 
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:

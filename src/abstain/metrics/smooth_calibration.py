@@ -116,8 +116,7 @@ class _SmoothedResiduals:
 
 def _kernel_factors(width: float) -> FloatArray:
     """Return the factor by which a reflected Gaussian kernel multiplies each cosine."""
-    factors: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
-    return factors
+    return np.asarray(np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2))
 
 
 def _cosine_sums(mass: FloatArray) -> FloatArray:

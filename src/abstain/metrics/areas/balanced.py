@@ -227,10 +227,8 @@ def _aurc_influence(s: Scored) -> FloatArray:
     area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
     risk = cells.risk
     per_weight = area / cells.through
-    on_weight, on_loss = (
-        -cells.sum_from_cell(per_weight * risk),
-        cells.sum_from_cell(per_weight),
-    )
+    on_loss = cells.sum_from_cell(per_weight)
+    on_weight = -cells.sum_from_cell(per_weight * risk)
     on_weight += _start_influence(cells, area * risk)
     is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
     risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))

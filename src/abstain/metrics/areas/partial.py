@@ -270,7 +270,7 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
             ),
             heavy_tailed=kind.selective,
             n_failures=lambda s: count_accepted_failures(
-                s, lambda groups: vertex_at_coverage(groups, between[1], first=True)
+                s, vertex_at_coverage(s.merged_groups, between[1], first=True)
             ),
         ),
         DisplayOptions(per_thousand=True),
