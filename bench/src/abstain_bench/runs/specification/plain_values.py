@@ -10,7 +10,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.records import NonBlankText, between, check_value
 from abstain._foundation.toml import check_field_names, get_table
 from abstain.errors import InputError
