@@ -49,8 +49,8 @@ def small():
         for (a, b), p in adjusted.items()
     )  # fmt: skip
     return Comparison(
-        ("augrc",), tuple(values), ((),), ("",), 0.95, estimates, pairs,
-        (), (), (), (), (), (), "influence",
+        ("augrc",), tuple(values), ((),), ("",), 0.95, (), "influence",
+        estimates=estimates, pairs=pairs,
     )  # fmt: skip
 
 

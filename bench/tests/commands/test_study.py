@@ -13,7 +13,7 @@ import pytest
 from cyclopts import App
 
 import abstain as ab
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.simulate import POPULATIONS

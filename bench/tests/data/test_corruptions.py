@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain_bench.data import glyphs
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt

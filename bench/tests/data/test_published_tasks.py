@@ -9,7 +9,7 @@ import pytest
 from bench.tests.data import published_files as write
 from bench.tests.data.cifar_files import write_cifar10
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench import published
 from abstain_bench.data import DATASETS, KINDS

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain_bench.data import KINDS, LETTERS, LOOK_ALIKES
 from abstain_bench.runs.tasks import TASKS
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import MetricValue, undefined
 from abstain._foundation.tie_groups import raise_uncounted
 from abstain.errors import DomainError, InputError, UncountedError
 from abstain.metrics import METRICS, Metric, Need, metric_named

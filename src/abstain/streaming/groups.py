@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.counts import scored_from_groups
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import Scored, scored_from_groups
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError
 from abstain.streaming.value_counts import ValueCounts, empty_value_counts

@@ -6,7 +6,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
-from abstain._foundation.weights import weight_scale
+from abstain._foundation.checks import weight_scale
 from abstain.errors import InputError
 from abstain.metrics.binned import NonemptyBins
 from abstain.streaming.bin_edges import bin_starts, count_sorted_values

@@ -12,8 +12,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
-from abstain._foundation.counts import scored_from_merged_groups
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import Scored, scored_from_merged_groups
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.groups import BinaryBatch

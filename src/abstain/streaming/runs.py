@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.counts import scored_from_groups
-from abstain._foundation.scored import Scored
+from abstain._foundation.checks import weight_scale
+from abstain._foundation.scored import Scored, scored_from_groups
 from abstain._foundation.tie_groups import TieGroups
-from abstain._foundation.weights import weight_scale
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.run_files import (
     BLOCK,

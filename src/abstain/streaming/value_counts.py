@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import read_only
-from abstain._foundation.optional_packages import load_kernels
+from abstain._foundation.lazy_imports import load_kernels
 from abstain.errors import InputError
 from abstain.typing import Array, IntArray
 

@@ -11,8 +11,8 @@ from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.frames import is_arrow_table
 from abstain._foundation.input_files import library_errors_as_format_errors
+from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.notes import Note
-from abstain._foundation.optional_packages import is_installed
 from abstain.errors import InputError, MissingInputError
 from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from abstain._foundation.archives import verify_archive
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench._torch import torch
 from abstain_bench.networks.backbone import Backbone, Tensor

@@ -194,7 +194,6 @@ class StudySamples:
             group=first.source_indices,
             # All methods have rows of the same files.
             matched_by="name",
-            per_method_weights=self.study.errors == "removed",
         )
 
     def part(self, study: Study, rows: slice) -> "StudySamples":

@@ -22,8 +22,8 @@ from abstain.evaluation.comparison import (
     Plan,
     RowWeights,
     ScoredRun,
-    across_data,
     block_notes,
+    compare_across_data_sets,
     compare_data,
     compute_values,
     data_set_notes,
@@ -97,7 +97,7 @@ def comparison_of(
     first_methods = defined[0].methods if defined else ()
     shared_methods = [m for m in first_methods if all(m in sampled.methods for sampled in defined)]
     blocks = Blocks(tuple(sampled.select(shared_methods) for sampled in defined))
-    across_studies = across_data([blocks] if shared_methods else [], plan)
+    across_studies = compare_across_data_sets([blocks] if shared_methods else [], plan)
     findings = [finding for result in studied for finding in result.findings]
     return join_tables(
         [result.part for result in studied],

@@ -19,7 +19,7 @@ from abstain.evaluation.calibration.score import (
     calibration_input,
     clip_to_limits,
 )
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.inputs import positive_weight_rows
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 

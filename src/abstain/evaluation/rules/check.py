@@ -8,9 +8,8 @@ from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, curve_from_groups
 from abstain.errors import InputError
-from abstain.evaluation.inputs import check_split_columns
+from abstain.evaluation.inputs import check_split_columns, positive_weight_rows
 from abstain.evaluation.notes import reading_notes
-from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.evaluation.records import warnings_first
 from abstain.evaluation.rules.data import (
     RuleData,

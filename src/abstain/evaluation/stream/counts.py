@@ -17,8 +17,7 @@ from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
-from abstain.evaluation.inputs import RequestedScores, compute_scores, join
-from abstain.evaluation.positive_weights import positive_weight_batch
+from abstain.evaluation.inputs import RequestedScores, compute_scores, join, positive_weight_batch
 from abstain.evaluation.records import ExtremeSample
 from abstain.evaluation.scored_split import (
     MAX_SAMPLES,

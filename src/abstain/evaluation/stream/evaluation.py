@@ -12,11 +12,15 @@ from abstain._foundation.checks import one_of, positive_int
 from abstain._foundation.notes import READING, Note, merge_notes
 from abstain._foundation.option_format import format_option
 from abstain.errors import InputError
-from abstain.evaluation.collector import ResultCollector
-from abstain.evaluation.inputs import RequestedScores, check_split_columns, loss_name
+from abstain.evaluation.inputs import (
+    RequestedScores,
+    check_split_columns,
+    loss_name,
+    zero_weights_error,
+)
 from abstain.evaluation.intervals import IntervalOptions
-from abstain.evaluation.positive_weights import zero_weights_error
 from abstain.evaluation.records import RESULT_COLUMNS, Evaluation
+from abstain.evaluation.results import EvaluationBuilder
 from abstain.evaluation.stream.areas import measure_areas
 from abstain.evaluation.stream.checkpoint import Checkpoint
 from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
@@ -223,7 +227,7 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
     left_out = [_left_out(skipped, counts.n_rows)] if skipped else []
     rough = [Note(READING, _UNNAMED)] if counts.is_on_disk and counts.has_names else []
     findings = [*plan.notes, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
-    collector = ResultCollector(plan.metrics, findings, curves=plan.curves)
+    builder = EvaluationBuilder(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
@@ -232,12 +236,12 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
                 results, not_computed = measure_areas(
                     split, name, score.state, plan.metrics, plan.intervals
                 )
-                collector.add_results(results, not_computed, binary=score.state.binary)
+                builder.add_results(results, not_computed, is_binary=score.state.binary)
             else:
-                collector.add(streamed_split(split, name, kept, plan.intervals))
+                builder.add(streamed_split(split, name, kept, plan.intervals))
     given = scan.selection.correct is not None or scan.selection.loss is not None
     label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
-    return collector.evaluation(label, frozenset(own))
+    return builder.build(label, frozenset(own))
 
 
 def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:

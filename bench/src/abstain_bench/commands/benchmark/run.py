@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.cli.console import console, exit_on_interrupt, print_text, progress_bar, show_status
 from abstain.cli.options import PrintConfig, list_option
 from abstain.errors import AbstainError, InputError, MissingInputError

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from abstain._foundation.catalogue import match_spelling
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.records import (
     DISTINCT,
     DISTINCT_NONEMPTY,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.records import NonBlankText, check_value
 from abstain._foundation.toml import check_field_names, get_table
 from abstain.errors import InputError
