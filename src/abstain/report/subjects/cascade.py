@@ -241,7 +241,7 @@ def _cascade_sentences(checks: CascadeChecks) -> list[str]:
 
 
 def _stages_sentence(cascade: Cascade) -> str:
-    clauses = []
+    clauses: list[str] = []
     for stage in cascade.stages:
         if stage.answers == "none":
             continue

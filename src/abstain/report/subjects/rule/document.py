@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots.drawable import Drawable
 from abstain.plots.formatting import format_percent
 from abstain.plots.verdicts import check_rule_checks
 from abstain.report import document as doc
@@ -153,9 +152,11 @@ def _row(row: dict[str, Any]) -> doc.Row:
     return doc.Row(cells, "marked" if row["role"] == CALIBRATION else "")
 
 
-def rule_figures(checks: RuleChecks) -> list[tuple[str, Drawable]]:
+def rule_figures(
+    checks: RuleChecks,
+) -> list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]]:
     """Return the names and displays of the figures for which there are data."""
-    figures: list[tuple[str, Drawable]] = []
+    figures: list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]] = []
     rule_display = DecisionRuleDisplay.from_checks(checks)
     if checks.curve is not None or (checks.rule.attainable and checks.rows()):
         figures.append(("decision-rule", rule_display))

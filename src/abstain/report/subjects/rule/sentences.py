@@ -17,6 +17,7 @@ from abstain.report.formatting import (
 )
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 from abstain.thresholds.limits import CERTIFIABLE_ALONE
+from abstain.typing import Scale
 
 _LABEL_BY_VERDICT: Final = {
     "holds": "holds",
@@ -356,7 +357,7 @@ def keep_worst_groups(
         excess = row["excess_low"]
         return -math.inf if math.isnan(excess) else excess, row["n"]
 
-    omitted_ids = set()
+    omitted_ids: set[int] = set()
     for group_rows in groups.values():
         worst_first = sorted(group_rows, key=severity, reverse=True)
         omitted_ids.update(map(id, worst_first[max_groups:]))
@@ -373,7 +374,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     yield "Threshold", threshold
     scales = {"score": "unit of the score", "unknown": "not recorded"}
     yield "Scale", scales.get(rule.scale, rule.scale)
-    other_scale = "log-odds" if rule.scale == "probability" else "probability"
+    other_scale: Scale = "log-odds" if rule.scale == "probability" else "probability"
     value = rule.threshold_on(other_scale)
     if value is not None and rule.scale in {"log-odds", "probability"}:
         yield f"Threshold as {other_scale}", use_minus_sign(f"{value:.9g}")
