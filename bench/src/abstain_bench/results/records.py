@@ -213,6 +213,12 @@ class CurvePoints:
     generalized_risk: FloatArray
     run: str = ""
 
+    def points(self) -> list[dict[str, float]]:
+        """Return coverage and risks by name for each point."""
+        names = ("coverage", "selective_risk", "generalized_risk")
+        columns = [getattr(self, name).tolist() for name in names]
+        return [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
+
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResults(NotebookDisplay):
@@ -303,23 +309,24 @@ class BenchmarkResults(NotebookDisplay):
         """The columns of the main table."""
         return tuple(study for study in self.studies if study.headline)
 
-    def asked(self, name: str) -> Any:
-        """Return an entry of the configuration, in its table or not; empty where there is none."""
-        known = self.facts.get("config", {})
-        config: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
-        inner = config.get("benchmark")
-        found = inner.get(name) if isinstance(inner, Mapping) else None
-        return found or config.get(name, "")
+    def configured(self, name: str) -> Any:
+        """Return an entry of the configuration or of its table "benchmark"; empty if missing."""
+        config = self.facts.get("config")
+        if not isinstance(config, Mapping):
+            return ""
+        table = config.get("benchmark")
+        entry = table.get(name) if isinstance(table, Mapping) else None
+        return entry or config.get(name, "")
 
     @property
     def task(self) -> str:
-        """The name of the task; empty where it is not known."""
-        return str(self.asked("task"))
+        """The name of the task; empty if it is unknown."""
+        return str(self.configured("task"))
 
     @property
     def model(self) -> str:
-        """The name of the networks' backbone; empty where it is not known."""
-        model = self.asked("model") or self.facts.get("model", "")
+        """The name of the backbone of the networks; empty if it is unknown."""
+        model = self.configured("model") or self.facts.get("model", "")
         return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
 
     def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
@@ -341,20 +348,25 @@ class BenchmarkResults(NotebookDisplay):
             There is no such table.
         """
         if table in Comparison.TABLES:
-            return [row for own in self.comparisons.values() for row in own.rows(table)]
+            comparisons = self.comparisons.values()
+            return [row for comparison in comparisons for row in comparison.rows(table)]
         if table not in self.OWN:
-            known = ", ".join(map(repr, self.TABLES))
+            names = ", ".join(map(repr, self.TABLES))
             raise InputError(
-                f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+                f"`table` must be one of {names}; got {table!r}.{suggest(table, self.TABLES)}"
             )
         if table == "curves":
-            return [row for place, own in self.curves.items() for row in _points(place, own)]
+            return [
+                {"study": study, "method": method, "run": curve.run, **point}
+                for (study, method), curve in self.curves.items()
+                for point in curve.points()
+            ]
         if table == "thresholds":
-            return [own.row() for own in self.thresholds]
+            return [threshold.row() for threshold in self.thresholds]
         if table == "left_out":
-            return [{"method": name, "reason": why} for name, why in self.left_out.items()]
+            return [{"method": name, "reason": text} for name, text in self.left_out.items()]
         return [
-            {each.name: _text(getattr(record, each.name)) for each in fields(record)}
+            {column.name: _as_cell(getattr(record, column.name)) for column in fields(record)}
             for record in getattr(self, table)
         ]
 
@@ -365,26 +377,16 @@ class BenchmarkResults(NotebookDisplay):
         if table not in Comparison.TABLES:
             return frame_from_rows(self.rows(table), backend)
         # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
-        frames = [own.frame(table) for own in self.comparisons.values()]
-        filled = [frame for frame in frames if frame.height]
-        whole = pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
-        return convert_frame(whole, backend)
+        frames = [comparison.frame(table) for comparison in self.comparisons.values()]
+        nonempty = [frame for frame in frames if frame.height]
+        joined = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
+        return convert_frame(joined, backend)
 
 
-def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:
-    study, method = place
-    names = ("coverage", "selective_risk", "generalized_risk")
-    columns = zip(*(getattr(own, name).tolist() for name in names), strict=True)
-    return [
-        {"study": study, "method": method, "run": own.run, **dict(zip(names, point, strict=True))}
-        for point in columns
-    ]
-
-
-def _text(value: Any) -> Any:
-    """Return a text for a tuple or a mapping."""
+def _as_cell(value: Any) -> Any:
+    """Return a tuple or a mapping as text, and other values unchanged."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name or '(the only one)'}: {own:.6g}" for name, own in value.items())
+        return "; ".join(f"{name or '(the only one)'}: {x:.6g}" for name, x in value.items())
     if isinstance(value, tuple):
         return "; ".join(" = ".join(v) if isinstance(v, tuple) else str(v) for v in value)
     return value
