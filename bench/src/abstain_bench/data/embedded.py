@@ -95,7 +95,7 @@ _Texture = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
 def _stripes(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
     angle = rng.uniform(0, np.pi)
     distance = np.cos(angle) * x + np.sin(angle) * y
-    return np.sin(2 * np.pi * (distance * rng.uniform(2, 9) + rng.random()))
+    return np.asarray(np.sin(2 * np.pi * (distance * rng.uniform(2, 9) + rng.random())))
 
 
 def _checks(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -111,13 +111,13 @@ def _rings(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray
 
 
 def _dots(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    distances = _distances_to_points(x, y, rng, rng.integers(5, 30))
+    distances = _distances_to_points(x, y, rng, int(rng.integers(5, 30)))
     is_dot = distances.min(axis=0) < rng.uniform(0.05, 0.15)
     return np.asarray(is_dot.astype(np.float64))
 
 
 def _cells(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    distances = _distances_to_points(x, y, rng, rng.integers(4, 20))
+    distances = _distances_to_points(x, y, rng, int(rng.integers(4, 20)))
     return np.asarray(rng.random(len(distances))[distances.argmin(axis=0)])
 
 
