@@ -296,7 +296,7 @@ def glyphs(
     Returns
     -------
     Images
-        One channel; the classes are the letters. `places` tells masters apart, so copies of one
+        One channel; the classes are the letters. `source_indices` identify the glyphs, so copies of one
         have the same.
 
     Raises
