@@ -296,8 +296,7 @@ def glyphs(
     Returns
     -------
     Images
-        One channel; the classes are the letters. `source_indices` identify the glyphs, so copies of one
-        have the same.
+        One channel; the classes are the letters. Copies of a glyph have the same source index.
 
     Raises
     ------
