@@ -19,8 +19,8 @@ from abstain.curves.reliability import (
     cached_reliability_curve,
 )
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.calibration.calibrated_score import CalibratedScore
+from abstain.evaluation.inputs import positive_weight_rows
 from abstain.metrics import METRICS, Need
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
