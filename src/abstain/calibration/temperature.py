@@ -8,8 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import as_array_like
+from abstain._foundation.checks import drop_zero_weights, positive_weight_mask
 from abstain._foundation.records import NonNegative, Positive, PositiveInt
-from abstain._foundation.weights import drop_zero_weights, positive_weight_mask
 from abstain.calibration.state import Calibration
 from abstain.errors import DomainError
 from abstain.predictions.outputs import ClassScores, validate_class_scores

@@ -6,7 +6,6 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
-from abstain._foundation.input_rows import cluster_codes
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import Scored, validate_samples_on_host
@@ -144,7 +143,7 @@ def risk_coverage_band(
     """
     s = validate_samples_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
-    cluster = cluster_codes(s, group)
+    cluster = s.cluster_codes(group)
     coverage = None if grid is None else _check_grid(grid)
     return compute_band(
         s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng

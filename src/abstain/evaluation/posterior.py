@@ -8,13 +8,12 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
-from abstain._foundation.measurement import MetricValue, undefined
+from abstain._foundation.scored import MetricValue, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
-from abstain.evaluation.inputs import join, loss_name
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.inputs import join, loss_name, positive_weight_rows
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss

@@ -7,16 +7,16 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import is_numpy, namespace
-from abstain._foundation.device import validate_weight_like
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
     as_double_like,
     as_scalar,
+    is_numpy,
+    namespace,
     value_with_gradient,
     without_gradient,
 )
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.device import validate_weight_like
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain.curves.bin_sums import bin_sums
 from abstain.curves.reliability import (
     BINNINGS,
@@ -118,8 +118,7 @@ def _classwise_ece_equal_width(
         rows = np.flatnonzero((labels >= start) & (labels < start + width))
         class_weight = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
         gaps += float(np.abs(class_weight - expected_weight).sum())
-    error: float = gaps / (w.sum() * classes)
-    return error
+    return gaps / float(w.sum() * classes)
 
 
 #: Number of bins of the ECE in the catalogue.

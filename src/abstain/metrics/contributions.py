@@ -9,7 +9,6 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import as_array_like, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
-from abstain._foundation.input_rows import expand_to_input_rows, n_input_rows, select_samples
 from abstain._foundation.names import encode_names
 from abstain._foundation.scored import (
     Scored,
@@ -83,7 +82,7 @@ def sample_contributions(
     """
     s = validate_samples(confidence, loss, weight)
     return as_array_like(
-        expand_to_input_rows(s, compute_contributions(s, metric)), output_reference(s, confidence)
+        s.expand_to_input_rows(compute_contributions(s, metric)), output_reference(s, confidence)
     )
 
 
@@ -223,12 +222,12 @@ def group_contributions(
     # Group names are Python objects, so the sums are computed in NumPy.
     s = validate_samples_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
-    if names.shape != (n_input_rows(s),):
+    if names.shape != (s.n_input_rows,):
         raise ShapeError(
-            f"`group` must have one entry for each of the {n_input_rows(s)} samples; got "
+            f"`group` must have one entry for each of the {s.n_input_rows} samples; got "
             f"{names.shape}"
         )
-    return contributions_by_group(s, select_samples(s, names), metric)
+    return contributions_by_group(s, s.select_samples(names), metric)
 
 
 def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:

@@ -5,11 +5,13 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import as_array_like, namespace, to_numpy
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
+    as_array_like,
     as_double,
     as_double_like,
     is_computed_by_own_library,
+    namespace,
+    to_numpy,
 )
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import validate_samples
@@ -287,13 +289,9 @@ def monte_carlo_aurc(
     >>> round(ab.monte_carlo_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], draws=20_000, rng=0), 2)
     0.33
     """
-    times = checks.positive_int(draws, "draws")
+    n_draws = checks.positive_int(draws, "draws")
     groups = validate_samples(confidence, loss, weight).groups
-
-    def phi(own: TieGroups) -> AnyArray:
-        return _monte_carlo_weights_of_ties(own, times, rng)
-
-    return rank_weighted_risk(groups, phi)
+    return rank_weighted_risk(groups, lambda g: _monte_carlo_weights_of_ties(g, n_draws, rng))
 
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.input_rows import cluster_codes, n_input_rows
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples_on_host
+from abstain._foundation.scored import MetricValue, Scored, validate_samples_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.influence import DISTANCE_STEPS
 from abstain.inference.intervals import (
@@ -104,7 +102,7 @@ def metric_interval(
         entry,
         s,
         level=check_level(level),
-        cluster=cluster_codes(s, group),
+        cluster=s.cluster_codes(group),
     )
 
 
@@ -175,14 +173,14 @@ def metric_difference(
         validate_samples_on_host(confidence, loss, weight),
         validate_samples_on_host(other, loss if other_loss is None else other_loss, weight),
     )
-    if n_input_rows(pair[0]) != n_input_rows(pair[1]):
-        lengths = [n_input_rows(s) for s in pair]
+    if pair[0].n_input_rows != pair[1].n_input_rows:
+        lengths = [s.n_input_rows for s in pair]
         raise ShapeError(
             f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         )
     for s in pair:
         check_needs(entry, s)
-    cluster = cluster_codes(pair[0], group)
+    cluster = pair[0].cluster_codes(group)
     return difference_of_metric(entry, pair, level=check_level(level), cluster=cluster)
 
 

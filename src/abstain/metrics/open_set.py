@@ -8,10 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import as_array_like
-from abstain._foundation.gradients import as_double
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored
+from abstain._foundation.arrays import as_array_like, as_double
+from abstain._foundation.scored import MetricValue, Scored, undefined
 from abstain.inference.influence import (
     covariance,
     standard_error_from_contributions,
@@ -170,10 +168,8 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
         return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
     auroc = float((weight * is_correct * unknown_below).sum()) / (correct_weight * unknown_weight)
     accuracy_influence = ~is_unknown * (is_correct - accuracy) / known_weight
-    influence_of_correct, influence_of_unknown = (
-        unknown_below / unknown_weight - auroc,
-        correct_above / correct_weight - auroc,
-    )
+    influence_of_correct = unknown_below / unknown_weight - auroc
+    influence_of_unknown = correct_above / correct_weight - auroc
     auroc_influence: FloatArray = np.where(
         is_unknown,
         influence_of_unknown / unknown_weight,
@@ -223,21 +219,10 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
     correlation = float(covariances[0, 1]) / error_product if error_product > 0 else 0.0
     bounds = []
     for accuracy_bound, auroc_bound in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
-        log_accuracy_ratio, log_auroc_ratio = (
-            np.log(accuracy_bound / factors.accuracy),
-            np.log(auroc_bound / factors.auroc),
-        )
-        distance = float(
-            np.sqrt(
-                max(
-                    log_accuracy_ratio * log_accuracy_ratio
-                    + log_auroc_ratio * log_auroc_ratio
-                    + 2 * correlation * log_accuracy_ratio * log_auroc_ratio,
-                    0.0,
-                )
-            )
-        )
-        bounds.append(value * np.exp(np.copysign(distance, log_accuracy_ratio + log_auroc_ratio)))
+        x = np.log(accuracy_bound / factors.accuracy)
+        y = np.log(auroc_bound / factors.auroc)
+        distance = np.sqrt(max(x * x + y * y + 2 * correlation * x * y, 0.0))
+        bounds.append(float(value * np.exp(np.copysign(distance, x + y))))
     unknown_warning = few_failures_warning(
         FailureCount(_count_unknown(s), OSCR.failure_population), heavy_tailed=False
     )

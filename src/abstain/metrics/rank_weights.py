@@ -16,9 +16,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from abstain._foundation.array_functions import reverse_cumulative_sum
-from abstain._foundation.arrays import inner, read_only
-from abstain._foundation.augrc import augrc_from_rank_sum
-from abstain._foundation.gradients import as_scalar, value_with_gradient
+from abstain._foundation.arrays import as_scalar, inner, read_only, value_with_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import (
     first_asymptotic,
@@ -27,7 +25,7 @@ from abstain._foundation.special import (
     log_factorial,
     stirling_tail,
 )
-from abstain._foundation.tie_groups import GroupsWithLoss, TieGroups
+from abstain._foundation.tie_groups import GroupsWithLoss, TieGroups, augrc_from_rank_sum
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
 from abstain.typing import AnyArray, BoolArray, FloatArray, Scalar
 

@@ -6,10 +6,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import sum_by_index
-from abstain._foundation.arrays import to_numpy
-from abstain._foundation.gradients import without_gradient
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.arrays import to_numpy, without_gradient
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
 from abstain.typing import AnyArray, FloatArray
@@ -118,8 +116,7 @@ class _SmoothedResiduals:
 
 def _kernel_factors(width: float) -> FloatArray:
     """Return the factor by which a reflected Gaussian kernel multiplies each cosine."""
-    factors: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
-    return factors
+    return np.asarray(np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2))
 
 
 def _cosine_sums(mass: FloatArray) -> FloatArray:

@@ -63,8 +63,7 @@ class Window:
 
     def expectation(self, values: FloatArray) -> FloatArray:
         """Return the expected value of `values`, shape (k,)."""
-        mean: FloatArray = np.sum(self.probability * values, axis=1)
-        return mean
+        return np.asarray(np.sum(self.probability * values, axis=1))
 
 
 def expected_moments(
@@ -84,10 +83,8 @@ def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
     # Solve exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT); add 1 for the rounded center.
     a = _EXPONENT / 3.0
     max_distance = np.ceil(a + np.sqrt(a**2 + 2.0 * _EXPONENT * variance)) + 1.0
-    n_below_mode, n_above_mode = (
-        np.minimum(max_distance, center),
-        np.minimum(max_distance, count - center),
-    )
+    n_below_mode = np.minimum(max_distance, center)
+    n_above_mode = np.minimum(max_distance, count - center)
     order = np.argsort(n_below_mode + n_above_mode, kind="stable")
     for rows in _blocks(order, n_below_mode, n_above_mode):
         mode = int(n_below_mode[rows].max())
@@ -139,10 +136,8 @@ def _probability(
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ratios_up = np.where(in_range, (count - above + 1.0) * v / (above * u), 0.0)
         ratios_down = np.where(in_range, (above + 1.0) * u / ((count - above) * v), 0.0)
-        log_steps_up, log_steps_down = (
-            np.log(ratios_up[:, mode + 1 :]),
-            np.log(ratios_down[:, :mode]),
-        )
+        log_steps_up = np.log(ratios_up[:, mode + 1 :])
+        log_steps_down = np.log(ratios_down[:, :mode])
     log_p[:, mode + 1 :] = np.cumsum(log_steps_up, axis=1)
     log_p[:, :mode] = np.cumsum(log_steps_down[:, ::-1], axis=1)[:, ::-1]
     p: FloatArray = np.exp(log_p)
@@ -187,8 +182,7 @@ def _log_minus_linear(u: FloatArray) -> FloatArray:
     series = np.zeros_like(clipped)
     for j in range(13, 1, -1):
         series = clipped * series + 1.0 / j
-    difference: FloatArray = np.where(u < 0.05, clipped * clipped * series, -np.log1p(-u) - u)
-    return difference
+    return np.where(u < 0.05, clipped * clipped * series, -np.log1p(-u) - u)
 
 
 def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
@@ -216,8 +210,7 @@ def _log_error(window: Window) -> FloatArray:
     ranks = window.ranks
     mean_position = (ranks.n + 1.0) * ranks.probability_above
     offset = (ranks.n + 1.0 - ranks.n_others) * ranks.rank - (ranks.n - ranks.n_others)
-    error: FloatArray = -np.log1p((window.deviation + offset) / mean_position)
-    return error
+    return np.asarray(-np.log1p((window.deviation + offset) / mean_position))
 
 
 def _plugin_error(window: Window) -> FloatArray:
@@ -317,5 +310,4 @@ def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: i
         "sele": r / n,
         "2sele": 2.0 * r / n,
     }
-    mse: FloatArray = variance + (weights[estimator] - mean) ** 2
-    return mse
+    return np.asarray(variance + (weights[estimator] - mean) ** 2)

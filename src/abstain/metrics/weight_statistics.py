@@ -391,8 +391,7 @@ def _check_numbers(x: AnyArray, name: str) -> FloatArray:
     values = to_numpy(x, name)
     if values.dtype.kind not in "iuf":
         raise DomainError(f"`{name}` must contain numbers; got {values.dtype}")
-    numbers: FloatArray = checks.finite(values, name).astype(np.float64)
-    return numbers
+    return checks.finite(values, name).astype(np.float64)
 
 
 def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:

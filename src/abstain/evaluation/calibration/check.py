@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.checks import rescale_weights
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import ClassView, Scored
+from abstain._foundation.scored import ClassView, MetricValue, Scored, undefined
 from abstain._foundation.tie_groups import TieGroups, equal_width_bins
-from abstain._foundation.weights import rescale_weights
 from abstain.calibration import Temperature
 from abstain.confidence import score as named_score
 from abstain.curves.reliability import (
@@ -20,8 +19,8 @@ from abstain.curves.reliability import (
     cached_reliability_curve,
 )
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.calibration.calibrated_score import CalibratedScore
+from abstain.evaluation.inputs import positive_weight_rows
 from abstain.metrics import METRICS, Need
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss

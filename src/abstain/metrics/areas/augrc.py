@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.inference.resampled_areas import ResampledAreas

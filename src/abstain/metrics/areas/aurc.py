@@ -6,8 +6,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, merge_groups

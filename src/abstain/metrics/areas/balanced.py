@@ -5,12 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.array_functions import reverse_cumulative_sum, sorted_unique, sum_by_index
-from abstain._foundation.arrays import inner, is_on_device, move_to_library_of, namespace
-from abstain._foundation.gradients import as_double, as_scalar
-from abstain._foundation.input_rows import n_input_rows, select_samples
-from abstain._foundation.measurement import MetricValue
+from abstain._foundation.arrays import (
+    as_double,
+    as_scalar,
+    inner,
+    is_on_device,
+    move_to_library_of,
+    namespace,
+)
 from abstain._foundation.names import validate_codes
-from abstain._foundation.scored import ClassView, Scored, validate_samples
+from abstain._foundation.scored import ClassView, MetricValue, Scored, validate_samples
 from abstain._foundation.tie_groups import find_group_index, group_ties
 from abstain.inference.influence import tail_sums, trapezoid_derivatives
 from abstain.metrics.classes import (
@@ -91,11 +95,11 @@ def _scored_with_classes(
 
 def _label_codes(labels: AnyArray, s: Scored) -> AnyArray:
     """Return a class code for each label; labels of any type are encoded in NumPy."""
-    if is_on_device(labels) and tuple(labels.shape) == (n_input_rows(s),):
-        return select_samples(s, namespace(labels).unique_inverse(labels)[1])
-    codes = validate_codes(labels, "labels", n_input_rows(s))
-    return select_samples(
-        s, codes if s.xp is np else move_to_library_of(codes, "labels", s.confidence)
+    if is_on_device(labels) and tuple(labels.shape) == (s.n_input_rows,):
+        return s.select_samples(namespace(labels).unique_inverse(labels)[1])
+    codes = validate_codes(labels, "labels", s.n_input_rows)
+    return s.select_samples(
+        codes if s.xp is np else move_to_library_of(codes, "labels", s.confidence)
     )
 
 
@@ -223,10 +227,8 @@ def _aurc_influence(s: Scored) -> FloatArray:
     area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
     risk = cells.risk
     per_weight = area / cells.through
-    on_weight, on_loss = (
-        -cells.sum_from_cell(per_weight * risk),
-        cells.sum_from_cell(per_weight),
-    )
+    on_loss = cells.sum_from_cell(per_weight)
+    on_weight = -cells.sum_from_cell(per_weight * risk)
     on_weight += _start_influence(cells, area * risk)
     is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
     risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))

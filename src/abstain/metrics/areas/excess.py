@@ -11,10 +11,8 @@ from abstain._foundation.array_functions import (
     prepend_zero,
     undo_cumulative_sum,
 )
-from abstain._foundation.arrays import inner
-from abstain._foundation.gradients import as_scalar, without_gradient
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.arrays import as_scalar, inner, without_gradient
+from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
 from abstain._foundation.special import harmonic_between
 from abstain._foundation.tie_groups import TieGroups, one_group_per_sample, with_vertex_at
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_derivatives_of_groups
@@ -225,11 +223,8 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
     """Return the accepted loss at each vertex if the losses are assigned in the best order."""
-    through, loss_through = (
-        prepend_zero(best_order.cumulative_weight),
-        prepend_zero(best_order.cumulative_loss),
-    )
-    return interpolate(groups.cumulative_weight, through, loss_through)
+    through = prepend_zero(best_order.cumulative_weight)
+    return interpolate(groups.cumulative_weight, through, prepend_zero(best_order.cumulative_loss))
 
 
 def e_aurc(
@@ -456,10 +451,8 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     if s.weight is not None:
         on_loss[s.weight == 0] = 0.0
     gradient = Gradient(on_weight, np.zeros_like(area_weights))
-    influence: FloatArray = (
-        gradient.influence(best, s.group_index, np.zeros(s.n_rows)) + best.total_weight * on_loss
-    )
-    return influence
+    on_position = gradient.influence(best, s.group_index, np.zeros(s.n_rows))
+    return np.asarray(on_position + best.total_weight * on_loss)
 
 
 def _displaced_loss(
@@ -472,8 +465,7 @@ def _displaced_loss(
     first = np.searchsorted(next_loss, loss, side="right")
     weight_sums = np.append(tail_sums(on_accepted_loss), 0.0)
     loss_sums = np.append(tail_sums(on_accepted_loss * next_loss), 0.0)
-    displaced: FloatArray = loss * weight_sums[first] - loss_sums[first]
-    return displaced
+    return np.asarray(loss * weight_sums[first] - loss_sums[first])
 
 
 def _max_excess(r: float) -> float:

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.scored import MetricValue, Scored, validate_samples
 from abstain._foundation.tie_groups import TieGroups, split_merged_groups
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
@@ -271,7 +270,7 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
             ),
             heavy_tailed=kind.selective,
             n_failures=lambda s: count_accepted_failures(
-                s, lambda groups: vertex_at_coverage(groups, between[1], first=True)
+                s, vertex_at_coverage(s.merged_groups, between[1], first=True)
             ),
         ),
         DisplayOptions(per_thousand=True),

@@ -7,8 +7,7 @@ by row, so their values change if the rows are shuffled.
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace
-from abstain._foundation.gradients import as_double, as_scalar
+from abstain._foundation.arrays import as_double, as_scalar, namespace
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import DomainError
 from abstain.metrics.areas.aurc import best_population_aurc, compute_achievable_aurc
