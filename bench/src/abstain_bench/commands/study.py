@@ -241,31 +241,21 @@ def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, An
     """Run a study unless it is complete; return its row of the overview."""
     out = None if output.out is None else output.out / entry.name
     completed = _completed_record(out)
-    if completed is not None:
-        return _overview_row(entry, "done", completed["seconds"], completed["verdict"])
+    seconds: float | None = None
     try:
-        result = _run_and_write(entry, out, output, quick=quick)
+        if completed is not None:
+            status, seconds, verdict = "done", completed["seconds"], completed["verdict"]
+        else:
+            target = check_folder(out, [*RESULTS, REPORT], [])
+            result = run_study(entry, out, entry.quick if quick else {})
+            if target is not None:
+                target.write(study_files(result, output.figures))
+            status = "incomplete" if has_missing_jobs(result) else "done"
+            seconds, verdict = result.seconds, result.verdict
     except (AbstainError, OSError) as error:
-        return _overview_row(entry, "failed", None, [str(error)])
-    status = "incomplete" if has_missing_jobs(result) else "done"
-    return _overview_row(entry, status, result.seconds, result.verdict)
-
-
-def _overview_row(
-    entry: StudyEntry, status: str, seconds: float | None, verdict: Sequence[str]
-) -> dict[str, Any]:
-    first = next(iter(verdict), "")
-    return {"study": entry.name, "status": status, "seconds": seconds, "found": first}
-
-
-def _run_and_write(
-    entry: StudyEntry, out: Path | None, output: StudyOutput, *, quick: bool
-) -> StudyResult:
-    target = check_folder(out, [*RESULTS, REPORT], [])
-    result = run_study(entry, out, entry.quick if quick else {})
-    if target is not None:
-        target.write(study_files(result, output.figures))
-    return result
+        status, verdict = "failed", [str(error)]
+    first_sentence = next(iter(verdict), "")
+    return {"study": entry.name, "status": status, "seconds": seconds, "found": first_sentence}
 
 
 def _completed_record(out: Path | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Where published data sets are: at their authors', under which licence, and in a folder here."""
+"""Published data sets: their addresses, licenses, checksums and folders."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,23 +23,23 @@ class Download:
     Attributes
     ----------
     name : str
-        What the file is called.
+        Name of the file.
     url : str
-        Its address.
+        Address.
     md5 : str
-        Its published MD5 checksum; empty where none is published.
+        Published MD5 checksum; empty if there is none.
     size : int
-        Its bytes; 0 where unknown.
+        Number of bytes; 0 if unknown.
     exact : bool
-        Whether the size is known to the byte; otherwise it only tells the space needed.
+        Whether `size` is exact; otherwise it is only an estimate of the required space.
     sha256 : str
-        Its published SHA-256 checksum, by which it is checked; empty where none is published.
+        Published SHA-256 checksum, which is preferred; empty if there is none.
     into : str
-        The folder it goes to, below the one that is asked for.
+        Subfolder of the requested folder for the file.
     archive : bool
-        Whether it is unpacked.
+        Whether the file is an archive to unpack.
     unpacked : str
-        The folder it is unpacked in.
+        Subfolder for the unpacked files.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Download:
 
     @property
     def checked(self) -> str:
-        """By what it is checked: sha256, md5, size, or archive (what the archive itself holds)."""
+        """The available check: sha256, md5, size, or archive (checksums inside the archive)."""
         return self.checksum[0] or ("size" if self.exact and self.size else "archive")
 
     @property
@@ -72,28 +72,28 @@ class Download:
 
 @dataclass(frozen=True)
 class DownloadSource:
-    """Where a data set comes from.
+    """A published data set and its files.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name for scripts.
     title : str
-        The name people read.
+        Name for people.
     page : str
-        The page of the authors.
+        Web page of the authors.
     license : str
-        Under which terms it comes, as far as its authors say.
+        License, if the authors state one.
     files : tuple of Download
-        What is fetched; nothing where it can only be had by hand.
+        Files to download; empty if the data set must be obtained by hand.
     folder : str
-        Where it lies afterwards, below the folder that was asked for.
+        Subfolder of the requested folder with the unpacked files.
     places : tuple of str
-        The folders in which a task looks for it, below that one.
+        Subfolders of the data folder in which a task looks for the data set.
     mark : str
-        A file, or a pattern of files, by which it is known to be there.
+        Pattern of files that identify the data set.
     note : str
-        What else one must know: how to have it by hand, whose checksums these are.
+        Remark: how to obtain the data set by hand, or the source of the checksums.
     """
 
     name: str
@@ -108,12 +108,12 @@ class DownloadSource:
 
     @property
     def size(self) -> int:
-        """Bytes to fetch."""
+        """Number of bytes to download."""
         return sum(file.size for file in self.files)
 
     @property
     def checked(self) -> str:
-        """By what its files are checked, the weakest where they differ; empty without files."""
+        """The weakest check of its files; empty without files."""
         kinds = [file.checked for file in self.files]
         return max(kinds, key=CHECKS.index, default="")
 
@@ -123,10 +123,10 @@ class DownloadSource:
         return next((path for path in candidates if any(path.glob(self.mark))), None)
 
 
-#: By what files are checked, the best first.
+#: Checks of files, the strongest first.
 CHECKS = ("sha256", "md5", "size", "archive")
 
-#: Every published data set by name, as downloads.toml has it.
+#: Every published data set of downloads.toml by name.
 SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", list_command="data list")
 
 for _name, _entry in tomllib.loads(

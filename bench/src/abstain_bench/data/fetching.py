@@ -89,13 +89,10 @@ def _drain(file: IO[bytes]) -> None:
 
 
 def _tar_members(archive: Path) -> Iterator[_Member]:
-    with _open_decompressed(archive) as stream:
-        yield from _members_of(stream, archive)
-        _drain(stream)
-
-
-def _members_of(stream: IO[bytes], archive: Path) -> Iterator[_Member]:
-    with tarfile.open(fileobj=stream, mode="r|") as file:
+    with (
+        _open_decompressed(archive) as stream,
+        tarfile.open(fileobj=stream, mode="r|") as file,
+    ):
         for member in file:
             if member.isdir():
                 continue
@@ -103,6 +100,7 @@ def _members_of(stream: IO[bytes], archive: Path) -> Iterator[_Member]:
             if content is None:
                 raise _unsafe_archive_error(archive, member.name, "is a link or a device")
             yield member.name, member.size, content
+        _drain(stream)
 
 
 def _zip_members(archive: Path) -> Iterator[_Member]:
@@ -124,18 +122,16 @@ def _target_path(folder: Path, name: str, archive: Path) -> Path:
     if path.is_absolute() or ".." in parts or not parts or "\\" in name or ":" in parts[0]:
         raise _unsafe_archive_error(archive, name, "leads out of the folder")
     target = folder.joinpath(*parts)
-    # A link that stood there before could lead out too.
-    inside = folder.resolve()
-    if not target.parent.resolve().is_relative_to(inside) or target.is_symlink():
+    # An existing link could lead out, too.
+    if not target.parent.resolve().is_relative_to(folder.resolve()) or target.is_symlink():
         raise _unsafe_archive_error(archive, name, "would follow a link out of the folder")
     return target
 
 
 def _unsafe_archive_error(archive: Path, name: str, reason: str) -> FileFormatError:
-    msg = (
+    return FileFormatError(
         f"{archive.name} is not unpacked: {name!r} in it {reason}; it is not the published archive"
     )
-    return FileFormatError(msg)
 
 
 def _write(target: Path, size: int, content: IO[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Numbers of a benchmark beside those that the papers print for the same task."""
+"""Comparison of the values of a benchmark with those that papers print for the same task."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,26 +34,26 @@ PublishedCells = Mapping[tuple[str, str], Mapping[str, Fact]]
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A number of a benchmark, and what a paper prints for the same method and study.
+    """A value of a benchmark, and the printed value of the same method and study.
 
     Attributes
     ----------
     metric, study, method : str
-        What it is of.
+        Names.
     value, published : float
-        The number here and the printed one, both plain fractions.
+        The value of the benchmark and the printed value, both as fractions.
     ratio : float
-        Here over published; NaN where that is 0.
+        `value` divided by `published`; NaN if `published` is 0.
     rank, published_rank : int
-        Among the methods of this metric and study that both have; equal numbers share the best.
+        Ranks among the methods with both values; equal values share the best rank.
     common : int
-        How many these are.
+        Number of methods with both values.
     classifier, backbone : str
-        What the paper tested: "CNN" or "ViT", and the network, empty where this package lacks it.
+        Network of the paper: "CNN" or "ViT", and the model; empty if this package lacks it.
     source : str
         The paper and its table.
     doubt : str
-        What is doubtful of the printed number, or empty.
+        Remark on the reliability of the printed value, or empty.
     """
 
     metric: str
@@ -73,18 +73,18 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class PublishedOrder:
-    """How alike a benchmark and a paper rank the methods that both have.
+    """Rank correlation between a benchmark and a paper, over the methods with both values.
 
     Attributes
     ----------
     metric, study : str
-        What ranks.
+        Names.
     methods : int
-        How many both have, at least two.
+        Number of methods with both values, at least two.
     tau : float
-        Kendall's tau-b of the two orders, of which neither is a single tie.
+        Kendall's tau-b of the two rankings.
     best, published_best : tuple of str
-        The methods on the first rank here, and there.
+        Methods on the first rank in the benchmark, and in the paper.
     source : str
         The paper and its table.
     """

@@ -28,7 +28,7 @@ from abstain_bench.data.corruptions.filters import (
     unit,
 )
 
-#: How many strengths each corruption has.
+#: Number of severities of each corruption.
 SEVERITIES = 5
 
 Group = Literal["noise", "blur", "weather", "digital"]
@@ -36,7 +36,7 @@ Group = Literal["noise", "blur", "weather", "digital"]
 
 @dataclass(frozen=True)
 class Corruption:
-    """A way to spoil images, in five strengths.
+    """A corruption of images with five severities.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def find_tiny_imagenet(
     --------
     >>> from abstain_bench.data.published import find_tiny_imagenet
     >>> _, test = find_tiny_imagenet("data/tiny-imagenet-200")  # doctest: +SKIP
-    >>> test.some(1000).read(side=32).n  # doctest: +SKIP
+    >>> test.sample(1000).read(side=32).n  # doctest: +SKIP
     1000
     """
     folder = _LAYOUT.find_folder(folder)

@@ -112,21 +112,13 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
     train, validation = _split_files(
         train_files, train_files.n - min(sizes.validation, max(1, train_files.n // 10))
     )
-    exposures = (
-        *corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)),
-        *(
-            Exposure(
-                name,
-                "sub-class",
-                image_loader(_find_shifted_files(place, train_files), sizes.tested, sizes),
-            )
-            for name, place in _folders_with_prefix(folder, "shift-")
-        ),
-        *(
-            Exposure(name, "new-class", partial(_read_new_classes, place, train_files, sizes))
-            for name, place in _folders_with_prefix(folder, "new-")
-        ),
-    )
+    exposures = list(corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)))
+    for name, path in _folders_with_prefix(folder, "shift-"):
+        load = image_loader(_find_shifted_files(path, train_files), sizes.tested, sizes)
+        exposures.append(Exposure(name, "sub-class", load))
+    for name, path in _folders_with_prefix(folder, "new-"):
+        load = partial(_read_new_classes, path, train_files, sizes)
+        exposures.append(Exposure(name, "new-class", load))
     return images_from_files(sizes, train, validation, test, *exposures)
 
 
