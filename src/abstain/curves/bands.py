@@ -191,8 +191,19 @@ def compute_band(
             points, simultaneous_from, level, scale=scale, draws=n_draws, rng=rng
         )
         bounds = scale * _interval_bounds(risk / scale, effective_sizes, level, deviation)
+    low, high, low_all, high_all = bounds
     band = RiskCoverageBand(
-        "selective", coverage, risk, error, *bounds, level, simultaneous_from, note
+        kind="selective",
+        coverage=coverage,
+        risk=risk,
+        standard_error=error,
+        low=low,
+        high=high,
+        low_all=low_all,
+        high_all=high_all,
+        level=level,
+        simultaneous_from=simultaneous_from,
+        note=note,
     )
     return band if kind == "selective" else as_generalized(band)
 
