@@ -16,8 +16,7 @@ import abstain as ab
 from abstain.inference.exchangeability import rank_blocks, rank_p_value
 from abstain.inference.prediction_powered_mean import prediction_powered_mean
 from abstain.inference.wager import unallocated_share, update_money, wager
-from abstain.monitoring.plan import UNIFORM_SHARE
-from abstain.monitoring.reference import spread_of
+from abstain.monitoring.plan import UNIFORM_SHARE, spread_of
 from abstain.monitoring.starting import coverage_limits
 
 DELTA, RISK, CALIBRATION, CHECKED = 0.05, 0.1, 1000, 3

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 import abstain as ab
-from abstain.monitoring.ledger import LABELED, Ledger
 from abstain.monitoring.lines import parse_lines
 from abstain.monitoring.running import RunningMonitor
+from abstain.monitoring.state import LABELED, Ledger
 
 N_REMEMBERED, N_SAMPLES, BATCH = 1_000_000, 20_000, 5_000
 

@@ -162,7 +162,7 @@ def test_an_error_of_the_input_loses_no_line_that_was_taken(folder, monkeypatch)
             yield LineBatch.from_bytes(predictions_text("a", 7).encode().splitlines(), 0)
             raise InputError("standard input cannot be read: Input/output error")
 
-    monkeypatch.setattr("abstain.monitoring.pipe.Pipe", BrokenPipe)
+    monkeypatch.setattr("abstain.monitoring.lines.Pipe", BrokenPipe)
     with pathlib.Path(os.devnull).open() as file:
         monkeypatch.setattr("sys.stdin", file)
         assert run([*COMMAND[3:], "--state", "s.npz"]) == 2

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from abstain.errors import DomainError, ShapeError
-from abstain.inference.agreement import agreement, kendall, stability
+from abstain.inference.resampled_ranks import agreement, kendall, stability
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -54,7 +54,7 @@ def test_agreement_leaves_out_what_ranks_nothing():
 @pytest.mark.parametrize("memory", [4_000_000, 70])
 def test_stability_equals_all_pairs(memory, monkeypatch):
     # The package offers the function of the same name.
-    module = importlib.import_module("abstain.inference.agreement")
+    module = importlib.import_module("abstain.inference.resampled_ranks")
     monkeypatch.setattr(module, "_MAX_NUMBERS", memory)  # 70: several blocks of resamples
     table = replicates(2)
     table[:, 4] = 0.0

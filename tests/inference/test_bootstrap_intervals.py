@@ -10,10 +10,10 @@ from abstain.inference.bootstrap_intervals import (
     bias_note,
     debiased_percentile,
     percentile,
+    quantiles,
     studentized,
 )
 from abstain.inference.draws import Draws, bootstrap
-from abstain.inference.quantiles import quantiles
 
 
 def auroc(success: np.ndarray, failure: np.ndarray, axis: int = -1) -> np.ndarray:

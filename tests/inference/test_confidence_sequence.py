@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from abstain.errors import DomainError
-from abstain.inference.confidence_sequence import anytime_interval, anytime_limits
+from abstain.inference.wager import anytime_interval, anytime_limits
 
 
 def mixture_against(m, k, n):

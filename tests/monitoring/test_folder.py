@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from abstain.monitoring.folder import Folder
+from abstain.monitoring.followed_file import Folder
 
 
 def lines_in(batches):

@@ -9,10 +9,10 @@ from tests.monitoring.streams import calibrated, drawn, names, same
 
 import abstain as ab
 from abstain.errors import DomainError, InputError
-from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.lines import parse_line
 from abstain.monitoring.running import RunningMonitor
 from abstain.monitoring.starting import check_matches_state
+from abstain.monitoring.state import Ledger
 
 RULE, DATA = calibrated()
 

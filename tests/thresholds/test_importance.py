@@ -12,8 +12,7 @@ from abstain import shift, thresholds
 from abstain._foundation.scored import validate_samples_on_host
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.thresholds import DecisionRule
-from abstain.thresholds._importance import _bet_sizes, refuted_by_betting, weight_by_ratio
-from abstain.thresholds._walks import risk_target
+from abstain.thresholds._walks import _bet_sizes, refuted_by_betting, risk_target, weight_by_ratio
 
 SETS = 400
 RATIO = {

@@ -49,7 +49,7 @@ class Session:
     bad_lines: BadLines = field(default_factory=BadLines)
 
     def __post_init__(self) -> None:
-        from abstain.monitoring.folder import Folder
+        from abstain.monitoring.followed_file import Folder
         from abstain.monitoring.running import RunningMonitor
 
         self._running_monitor = RunningMonitor(
@@ -126,7 +126,7 @@ class Session:
             )
 
     def _pipe_batches(self) -> "Iterator[LineBatch]":
-        from abstain.monitoring.pipe import Pipe
+        from abstain.monitoring.lines import Pipe
 
         if sys.stdin is None:
             raise InputError(

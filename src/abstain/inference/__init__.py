@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 
 from abstain._foundation.lazy_imports import lazy_exports
 
-# Imported eagerly, because the modules have the same names as their functions.
-from abstain.inference.agreement import TauSummary as TauSummary
-from abstain.inference.agreement import agreement as agreement
-from abstain.inference.agreement import kendall as kendall
-from abstain.inference.agreement import stability as stability
+# Imported eagerly, because the module has the same name as its function.
 from abstain.inference.non_inferiority import NonInferiority as NonInferiority
 from abstain.inference.non_inferiority import non_inferiority as non_inferiority
 
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
     from abstain.inference.bootstrap_intervals import bca as bca
     from abstain.inference.bootstrap_intervals import percentile as percentile
     from abstain.inference.bootstrap_intervals import studentized as studentized
-    from abstain.inference.confidence_sequence import anytime_interval as anytime_interval
     from abstain.inference.draws import Draws as Draws
     from abstain.inference.draws import bootstrap as bootstrap
     from abstain.inference.influence import covariance as covariance
@@ -59,12 +54,17 @@ if TYPE_CHECKING:
     from abstain.inference.ranking import superiority as superiority
     from abstain.inference.resampled_ranks import AggregatedRanking as AggregatedRanking
     from abstain.inference.resampled_ranks import RankSummary as RankSummary
+    from abstain.inference.resampled_ranks import TauSummary as TauSummary
     from abstain.inference.resampled_ranks import aggregate_then_rank as aggregate_then_rank
+    from abstain.inference.resampled_ranks import agreement as agreement
+    from abstain.inference.resampled_ranks import kendall as kendall
     from abstain.inference.resampled_ranks import (
         rank_probabilities_of_replicates as rank_probabilities_of_replicates,
     )
     from abstain.inference.resampled_ranks import rank_summary as rank_summary
     from abstain.inference.resampled_ranks import rank_then_aggregate as rank_then_aggregate
+    from abstain.inference.resampled_ranks import stability as stability
+    from abstain.inference.wager import anytime_interval as anytime_interval
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -75,9 +75,7 @@ else:
             "performance_profile",
             "probability_of_improvement",
         ),
-        agreement=("TauSummary", "agreement", "kendall", "stability"),
         bootstrap_intervals=("bca", "percentile", "studentized"),
-        confidence_sequence=("anytime_interval",),
         draws=("Draws", "bootstrap"),
         influence=("covariance", "standard_error"),
         intervals=(
@@ -103,9 +101,14 @@ else:
         resampled_ranks=(
             "AggregatedRanking",
             "RankSummary",
+            "TauSummary",
             "aggregate_then_rank",
+            "agreement",
+            "kendall",
             "rank_probabilities_of_replicates",
             "rank_summary",
             "rank_then_aggregate",
+            "stability",
         ),
+        wager=("anytime_interval",),
     )

@@ -12,8 +12,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import ShapeError
+from abstain.inference.bootstrap_intervals import quantiles
 from abstain.inference.intervals import check_level
-from abstain.inference.quantiles import quantiles
 from abstain.inference.ranking import check_array
 from abstain.typing import AnyArray, FloatArray, Rng
 

@@ -1,6 +1,6 @@
-"""Intervals from bootstrap replicates: percentile, BCa and studentized."""
+"""Quantiles of resamples, and intervals from them: percentile, BCa and studentized."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -9,8 +9,29 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.lazy_imports import special
 from abstain.inference.intervals import Interval
-from abstain.inference.quantiles import quantiles
 from abstain.typing import AnyArray, BoolArray, FloatArray
+
+
+def quantiles(values: FloatArray, probabilities: Sequence[float] | FloatArray) -> FloatArray:
+    """Compute ``np.quantile(values, probabilities, axis=-1)``, equal to the last digit.
+
+    Each row is sorted once. For rows of a few hundred numbers, `np.quantile` takes ten times as
+    long.
+    """
+    ordered = np.sort(values, axis=-1)
+    last = ordered.shape[-1] - 1
+    position = last * np.asarray(probabilities, np.float64)
+    index = np.floor(position).astype(np.intp)
+    fraction = (position - index).reshape((position.size, *(1,) * (values.ndim - 1)))
+    lower = np.moveaxis(ordered[..., index], -1, 0)
+    upper = np.moveaxis(ordered[..., np.minimum(index + 1, last)], -1, 0)
+    # Interpolate from the nearer value, so that equal neighbours give exactly their value.
+    from_lower = lower + (upper - lower) * fraction
+    from_upper = upper - (upper - lower) * (1 - fraction)
+    result: FloatArray = np.where(fraction < 0.5, from_lower, from_upper)
+    has_nan = np.isnan(ordered[..., -1])
+    return np.where(has_nan, np.nan, result) if has_nan.any() else result
+
 
 Scale: TypeAlias = Literal["identity", "log", "logit"]
 

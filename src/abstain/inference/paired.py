@@ -7,10 +7,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import ShapeError
-from abstain.inference.bootstrap_intervals import bias_notes
+from abstain.inference.bootstrap_intervals import bias_notes, quantiles
 from abstain.inference.intervals import check_level
 from abstain.inference.multiplicity import Adjustment, adjust
-from abstain.inference.quantiles import quantiles
 from abstain.inference.rank_tests import pairwise_wilcoxon
 from abstain.inference.ranking import check_array, equal_up_to_rounding
 from abstain.typing import AnyArray, FloatArray

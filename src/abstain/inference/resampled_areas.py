@@ -25,16 +25,17 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.optional_packages import load_kernels
+from abstain._foundation.lazy_imports import load_kernels
 from abstain.inference.draws import BLOCK_SIZE, Draws
 from abstain.inference.resampling import numpy_kernels
-from abstain.inference.resampling.harmonic_series import (
+from abstain.inference.resampling.sorted_samples import (
     CountMoments,
     HarmonicTables,
     RequestedAreas,
+    SortedSamples,
     harmonic_tables,
+    sort_samples,
 )
-from abstain.inference.resampling.sorted_samples import SortedSamples, sort_samples
 from abstain.typing import Array, FloatArray
 
 __all__ = ["ResampledAreas", "SortedSamples", "map_in_threads", "resampled_areas", "sort_samples"]

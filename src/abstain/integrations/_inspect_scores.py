@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from abstain.tables.logs.answers import CONFIDENCE
-from abstain.tables.logs.log_probabilities import token_confidences
+from abstain.tables.logs.answers import CONFIDENCE, token_confidences
 
 
 def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:

@@ -12,9 +12,13 @@ from abstain.integrations._inspect_scores import with_confidence
 from abstain.integrations.trackers import metric_values, tracker_name
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
-from abstain.tables.logs.answers import CONFIDENCE
-from abstain.tables.logs.inspect_reasons import is_refusal, is_ungraded, reason_of
-from abstain.tables.logs.log_probabilities import choice_confidences
+from abstain.tables.logs.answers import (
+    CONFIDENCE,
+    choice_confidences,
+    is_refusal,
+    is_ungraded,
+    reason_of,
+)
 
 
 def choice_confidence(log_likelihoods: Sequence[float]) -> float:

@@ -11,20 +11,18 @@ from abstain._foundation.lazy_imports import lazy_exports
 if TYPE_CHECKING:
     from abstain.monitoring.monitor import Monitor as Monitor
     from abstain.monitoring.plan import MonitorPlan as MonitorPlan
-    from abstain.monitoring.reference import Reference as Reference
-    from abstain.monitoring.reference import build_reference as build_reference
+    from abstain.monitoring.plan import Reference as Reference
+    from abstain.monitoring.plan import build_reference as build_reference
     from abstain.monitoring.starting import start as start
+    from abstain.monitoring.state import Alarm as Alarm
     from abstain.monitoring.state import Counts as Counts
     from abstain.monitoring.state import MonitorState as MonitorState
-    from abstain.monitoring.watches import Alarm as Alarm
-    from abstain.monitoring.watches import Watch as Watch
+    from abstain.monitoring.state import Watch as Watch
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         monitor=("Monitor",),
         starting=("start",),
-        plan=("MonitorPlan",),
-        reference=("Reference", "build_reference"),
-        state=("Counts", "MonitorState"),
-        watches=("Alarm", "Watch"),
+        plan=("MonitorPlan", "Reference", "build_reference"),
+        state=("Alarm", "Counts", "MonitorState", "Watch"),
     )

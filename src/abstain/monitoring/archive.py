@@ -27,13 +27,19 @@ from abstain._foundation.records import (
 from abstain.errors import FileFormatError
 from abstain.inference.exchangeability import RankBlocks
 from abstain.monitoring.followed_file import FilePosition, ReadPositions
-from abstain.monitoring.ledger import Ledger
-from abstain.monitoring.plan import MonitorPlan, RiskKind
-from abstain.monitoring.reference import Reference
-from abstain.monitoring.requests import Requests
+from abstain.monitoring.plan import MonitorPlan, Reference, RiskKind
 from abstain.monitoring.running import COLUMNS
-from abstain.monitoring.state import Counts, MonitorState
-from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName, WatchTally
+from abstain.monitoring.state import (
+    WATCHES,
+    Alarm,
+    Counts,
+    Ledger,
+    MonitorState,
+    Requests,
+    Watch,
+    WatchName,
+    WatchTally,
+)
 from abstain.thresholds import DecisionRule
 from abstain.typing import Array, Scale
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import ShapeError
-from abstain.monitoring.ledger import hash_names, to_uniform
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
+from abstain.monitoring.state import hash_names, to_uniform
 from abstain.typing import AnyArray, Array
 
 _NAN: Final = float("nan")

@@ -1,12 +1,16 @@
-"""A file that grows: what was read of it, and whether it is still the same file."""
+"""Files that grow and are renamed when they are full: one file, and a folder of them."""
 
 import hashlib
 import os
-from collections.abc import Iterator
+import re
+import stat
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
-from abstain._foundation.input_files import open_regular_file
+from abstain._foundation.input_files import check_exists, open_regular_file
+from abstain.errors import InputError
 from abstain.monitoring.lines import MAX_LINE, LineBatch
 
 
@@ -173,3 +177,179 @@ class FollowedFile:
 
 def _identity(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+#: The files of a folder that are read.
+PATTERN: Final = "*.jsonl"
+#: What rotation adds to the name of a file: ".1", "-20261123".
+_ROTATED: Final = re.compile(r"(?P<name>.*\.jsonl)[.-][0-9][0-9T:._-]*")
+
+#: So often is a folder listed anew if files are renamed meanwhile.
+_MAX_LISTINGS: Final = 5
+
+#: The names of the files in a folder, with what the system knows of each.
+Listing: TypeAlias = dict[str, os.stat_result]
+
+
+class Folder:
+    """The `*.jsonl` files of a folder, each followed under the name that it has now.
+
+    Parameters
+    ----------
+    folder : Path
+        Folders within it are not read.
+    read : tuple of FilePosition
+        How far an earlier run has read.
+    warn : callable
+        Gets a sentence about each file that is no longer the one that was read.
+    """
+
+    def __init__(self, folder: Path, read: ReadPositions, warn: Callable[[str], None]) -> None:
+        self._folder, self._warn = folder, warn
+        self._files = {position.name: FollowedFile(position) for position in read}
+
+    @property
+    def read(self) -> ReadPositions:
+        """How far each file was read."""
+        return tuple(self._files[name].position for name in sorted(self._files))
+
+    def batches(self) -> Iterator[LineBatch]:
+        """Yield the complete lines that were added since the last look.
+
+        Renamed files come first, the oldest at the beginning; then the others in the order of
+        their names.
+        """
+        listing = self._follow()
+        for name in sorted(self._files, key=lambda name: _reading_order(name, listing)):
+            if name in listing and not self._files[name].is_unchanged(listing[name]):
+                yield from self._added_to(name, listing[name].st_ino)
+
+    def _added_to(self, name: str, inode: int) -> Iterator[LineBatch]:
+        path = self._folder / name
+        try:
+            yield from self._files[name].batches(path, inode)
+        except InputError:
+            # It may have been renamed or deleted since the folder was listed.
+            if path.exists() or path.is_symlink():
+                raise
+
+    def unfinished(self) -> list[str]:
+        """Return the names of the files whose last line has no end."""
+        listing = self._list()
+        names = sorted(self._files.keys() & listing.keys())
+        return [name for name in names if self._files[name].has_more(listing[name])]
+
+    def _list(self) -> Listing:
+        check_exists(self._folder)
+        if not self._folder.is_dir():
+            raise InputError(
+                f"{self._folder.name} is a file: give the folder that it lies in, or send it "
+                "through standard input"
+            )
+        listing: Listing = {}
+        for path in self._folder.iterdir():
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                # A link that leads nowhere; else it was deleted in this moment.
+                if path.is_symlink() and _is_followed(path.name):
+                    check_exists(path)
+                continue
+            if stat.S_ISREG(status.st_mode) or _is_followed(path.name):
+                listing[path.name] = status
+        return listing
+
+    def _follow(self) -> Listing:
+        """Find each known file under its present name, add the new ones, and return the listing."""
+        for n_left in reversed(range(_MAX_LISTINGS)):
+            listing = self._list()
+            try:
+                files = self._find_all(listing)
+            except InputError:
+                if not n_left or self._is_current(listing):
+                    raise
+                continue
+            # A file may have been renamed while others were compared.
+            if self._is_current(listing):
+                break
+        found = set(files.values())
+        for name, file in self._files.items():
+            if file not in found and name in listing:
+                self._warn(
+                    f"{name} is not the file that was read before, or was changed; it is read "
+                    "from its beginning (ids that are remembered are not counted again)"
+                )
+        new_names = {name for name in listing if _is_followed(name)}
+        new_names |= _missed_rotations(files, listing)
+        for name in new_names - files.keys():
+            files[name] = FollowedFile(FilePosition(name, 0, 0))
+        self._files = files
+        return listing
+
+    def _find_all(self, listing: Listing) -> dict[str, FollowedFile]:
+        """Return the known files that are still there, by their present names."""
+        files: dict[str, FollowedFile] = {}
+        for file in self._files.values():
+            present_name = self._find(file, listing, files)
+            if present_name is not None:
+                file.name = present_name
+                files[present_name] = file
+        return files
+
+    def _is_current(self, listing: Listing) -> bool:
+        """Return whether no file was renamed, replaced or emptied since the folder was listed."""
+        now = self._list()
+        return all(
+            name in now
+            and now[name].st_ino == status.st_ino
+            and now[name].st_size >= status.st_size
+            for name, status in listing.items()
+            if name in self._files or _is_followed(name)
+        )
+
+    def _find(
+        self, file: FollowedFile, listing: Listing, found: dict[str, FollowedFile]
+    ) -> str | None:
+        """Return the present name of a file; None if no file begins with what was read of it."""
+        same_inode = [name for name, status in listing.items() if status.st_ino == file.inode]
+        # Rotation may also copy a file and empty it.
+        copies = [name for name in listing if _rotated_from(name) == file.name]
+        for name in dict.fromkeys([*same_inode, file.name, *sorted(copies)]):
+            if name not in listing or name in found:
+                continue
+            if file.is_unchanged(listing[name]) or file.matches(self._folder / name):
+                return name
+        return None
+
+
+def _is_followed(name: str) -> bool:
+    return fnmatchcase(name, PATTERN) and not name.startswith(".")
+
+
+def _rotated_from(name: str) -> str | None:
+    """Return the name that a file had before rotation; None if it has no such name."""
+    match = _ROTATED.fullmatch(name)
+    return None if match is None else match["name"]
+
+
+def _missed_rotations(files: dict[str, FollowedFile], listing: Listing) -> set[str]:
+    """Return the files that were created and renamed while nobody was looking.
+
+    They have a name of rotation, and are newer than the renamed file that was read last.
+    """
+    newest: dict[str, int] = {}
+    for name in files:
+        original = _rotated_from(name)
+        if original is not None:
+            newest[original] = max(newest.get(original, 0), listing[name].st_mtime_ns)
+    return {
+        name
+        for name, status in listing.items()
+        if (original := _rotated_from(name)) in newest and status.st_mtime_ns > newest[original]
+    }
+
+
+def _reading_order(name: str, listing: Listing) -> tuple[int, int, str]:
+    if _is_followed(name):
+        return 1, 0, name
+    return 0, listing[name].st_mtime_ns if name in listing else 0, name

@@ -17,8 +17,7 @@ from abstain.monitoring.followed_file import ReadPositions
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.running import RunningMonitor
-from abstain.monitoring.state import MonitorState
-from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
+from abstain.monitoring.state import WATCHES, Alarm, MonitorState, Watch, WatchName
 from abstain.tables import save
 from abstain.typing import AnyArray, Array
 

@@ -13,12 +13,23 @@ from abstain.errors import FileFormatError, InputError
 from abstain.inference.exchangeability import RankCounter
 from abstain.inference.wager import RunningWager
 from abstain.monitoring.arrivals import ArrivedLabel, Prediction, build_arrivals
-from abstain.monitoring.ledger import ANSWERED, LABELED, LedgerWriter
 from abstain.monitoring.lines import Line, OnBadLine
 from abstain.monitoring.plan import MonitorPlan
-from abstain.monitoring.requests import RequestItem, Requests, items_to_array, sum_terms
-from abstain.monitoring.state import Counts, MonitorState
-from abstain.monitoring.watches import RECENT, Alarm, Watch, WatchTally
+from abstain.monitoring.state import (
+    ANSWERED,
+    LABELED,
+    RECENT,
+    Alarm,
+    Counts,
+    LedgerWriter,
+    MonitorState,
+    RequestItem,
+    Requests,
+    Watch,
+    WatchTally,
+    items_to_array,
+    sum_terms,
+)
 from abstain.typing import Array
 
 #: Points of the history that are kept; then every second one is.

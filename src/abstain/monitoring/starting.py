@@ -11,12 +11,16 @@ from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.evaluation.rules.data import MAX_LOG_ODDS, score_data
-from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.monitor import Monitor
-from abstain.monitoring.plan import RISKS, MonitorPlan, RiskKind, risk_from_confidence
-from abstain.monitoring.reference import Reference, build_reference
-from abstain.monitoring.requests import Requests
-from abstain.monitoring.state import MonitorState
+from abstain.monitoring.plan import (
+    RISKS,
+    MonitorPlan,
+    Reference,
+    RiskKind,
+    build_reference,
+    risk_from_confidence,
+)
+from abstain.monitoring.state import Ledger, MonitorState, Requests
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule
 from abstain.typing import AnyArray, FloatArray, Scale

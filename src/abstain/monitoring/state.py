@@ -1,11 +1,423 @@
-"""The state of a monitor: everything that changes while a rule is in use."""
+"""Observations of a monitor: counted predictions, watches, requested labels, and all of them."""
 
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
-from abstain.monitoring.ledger import Ledger
-from abstain.monitoring.requests import Requests
-from abstain.monitoring.watches import Alarm, Watch
-from abstain.typing import IntArray
+import numpy as np
+
+from abstain._foundation.arrays import read_only
+from abstain.errors import DomainError
+from abstain.inference.wager import Wager
+from abstain.typing import Array, FloatArray, IntArray
+
+#: Bits of a flag: the prediction is answered; its label was seen.
+ANSWERED: Final = 1
+LABELED: Final = 2
+
+#: What is no name, though it can be written as a text.
+_NO_NAMES: Final = (bool, np.bool_, float, np.floating)
+
+#: At least so many rows are added before all are sorted again, and reserved at a time.
+_MAX_RECENT: Final = 4096
+_MIN_ROOM: Final = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The most recent predictions: their ids and what is known of each.
+
+    Attributes
+    ----------
+    keys : ndarray of shape (n,)
+        A 64-bit hash of each id, in order of arrival.
+    flags : ndarray of shape (n,)
+        Sums of `ANSWERED` and `LABELED`.
+    answers : ndarray of shape (n,)
+        A hash of each predicted class; 0 if the prediction has no class.
+    first : int
+        Number of predictions that arrived before the first remembered one.
+    index : SortedKeys or None
+        The sorted keys of the first rows. It is derived from `keys`, and not saved.
+
+    Examples
+    --------
+    >>> from abstain.monitoring.state import Ledger, LedgerWriter, hash_names
+    >>> writer = LedgerWriter(Ledger.empty())
+    >>> for key, flags in zip(hash_names(["a", "b"], 0)[:, 0].tolist(), [1, 0]):
+    ...     writer.append(key, flags, 0)
+    >>> [writer.find(key, -1) for key in hash_names(["b", "c"], 0)[:, 0].tolist()]
+    [1, -1]
+    """
+
+    keys: Array
+    flags: Array
+    answers: Array
+    first: int = 0
+    index: "SortedKeys | None" = None
+
+    @classmethod
+    def empty(cls) -> "Ledger":
+        """Return a ledger without predictions."""
+        return cls(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint64))
+
+    @property
+    def end(self) -> int:
+        """Number of predictions that have arrived."""
+        return self.first + int(self.keys.size)
+
+    def last(self, count: int) -> "Ledger":
+        """Return the ledger of the last `count` predictions."""
+        if self.keys.size <= count:
+            return self
+        cut = self.keys.size - count
+        keys, flags, answers = (x[cut:].copy() for x in (self.keys, self.flags, self.answers))
+        return Ledger(read_only(keys), read_only(flags), read_only(answers), self.first + cut)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedKeys:
+    """Keys in ascending order, with the row of each."""
+
+    keys: Array
+    rows: IntArray
+
+    @classmethod
+    def from_keys(cls, keys: Array) -> "SortedKeys":
+        """Sort the keys; equal keys stay in order of arrival."""
+        rows = np.argsort(keys, kind="stable")
+        return cls(read_only(keys[rows]), read_only(rows))
+
+    def find_rows(self, keys: Array) -> IntArray:
+        """Return the row of each key, the last of equal ones; -1 if there is none."""
+        if not self.keys.size:
+            return np.full(keys.size, -1, np.int64)
+        position = np.searchsorted(self.keys, keys, "right") - 1
+        is_present = (position >= 0) & (self.keys[np.maximum(position, 0)] == keys)
+        return np.where(is_present, self.rows[np.maximum(position, 0)], -1)
+
+
+class LedgerWriter:
+    """A ledger that grows in place, so that a row costs the same however many there are.
+
+    Rows in the sorted index are found by binary search, rows added later by a dictionary. The index
+    is rebuilt if a sixteenth of the rows are newer, so that its cost per row is constant.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._load(ledger)
+
+    def _load(self, ledger: Ledger) -> None:
+        self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
+        #: Whether the arrays belong to a frozen ledger and must be copied before a change.
+        self._is_shared = True
+        self._first, self._n_rows = ledger.first, int(ledger.keys.size)
+        self._index = ledger.index or SortedKeys.from_keys(ledger.keys)
+        n_indexed = self._index.keys.size
+        newer = ledger.keys[n_indexed:].tolist()
+        self._recent = {key: n_indexed + i for i, key in enumerate(newer)}
+
+    @property
+    def end(self) -> int:
+        """Number of predictions that have arrived."""
+        return self._first + self._n_rows
+
+    def find_indexed(self, keys: Array) -> list[int]:
+        """Return the number of each prediction in the sorted index, from 0 on; -1 if not there."""
+        rows = self._index.find_rows(keys)
+        found: list[int] = np.where(rows >= 0, rows + self._first, -1).tolist()
+        return found
+
+    def find(self, key: int, indexed: int) -> int:
+        """Return the number of a prediction, from 0 on; -1 if unknown.
+
+        `indexed` is its number in the sorted index, see `find_indexed`.
+        """
+        row = self._recent.get(key)
+        return indexed if row is None else row + self._first
+
+    def append(self, key: int, flags: int, answer: int) -> None:
+        """Add a prediction."""
+        if self._is_shared or self._n_rows == self._columns[0].size:
+            self._reserve()
+        row = self._n_rows
+        for column, value in zip(self._columns, (key, flags, answer), strict=True):
+            column[row] = value
+        self._recent[key] = row
+        self._n_rows = row + 1
+
+    def flags_and_answer(self, number: int) -> tuple[int, int]:
+        """Return the flags of a remembered prediction and the hash of its class."""
+        row = number - self._first
+        return int(self._columns[1][row]), int(self._columns[2][row])
+
+    def mark_labeled(self, number: int) -> None:
+        """Record that the label of a remembered prediction has arrived."""
+        if self._is_shared:
+            self._reserve()
+        self._columns[1][number - self._first] |= LABELED
+
+    def maintain(self, remember: int) -> None:
+        """Forget all but the last `remember` predictions and rebuild the index, if it is due."""
+        if self._n_rows > remember + remember // 4:
+            self._load(self.freeze().last(remember))
+        elif len(self._recent) > _MAX_RECENT + self._n_rows // 16:
+            self._index = SortedKeys.from_keys(self._columns[0][: self._n_rows])
+            self._recent = {}
+
+    def freeze(self) -> Ledger:
+        """Return a ledger that does not change."""
+        keys, flags, answers = (column[: self._n_rows] for column in self._columns)
+        if not self._is_shared:
+            keys, flags, answers = (read_only(x.copy()) for x in (keys, flags, answers))
+        return Ledger(keys, flags, answers, self._first, self._index)
+
+    def _reserve(self) -> None:
+        """Copy the rows into arrays with room for more."""
+        size = self._n_rows + max(self._n_rows // 8, _MIN_ROOM)
+        larger = tuple(np.zeros(size, column.dtype) for column in self._columns)
+        for column, copy in zip(self._columns, larger, strict=True):
+            copy[: self._n_rows] = column[: self._n_rows]
+        self._columns, self._is_shared = larger, False
+
+
+def hash_names(names: Sequence[object], seed: int) -> Array:
+    """Return four numbers of 64 bits for each name: a key, and three to draw uniform numbers of.
+
+    They depend on the name and the seed alone, so that a restart draws the same. A number with a
+    point is refused: 1.0 and 1 would be two names, and NaN the class of all that is not known.
+    """
+    for i, name in enumerate(names):
+        if isinstance(name, _NO_NAMES) or name is None or name == "":
+            raise DomainError(
+                "ids and classes must be texts that are not empty, or whole numbers, so that each "
+                f"is written in one way; got {name!r} at index {i}"
+            )
+    salt = seed.to_bytes(8, "little", signed=False)
+    said = (str(name).encode("utf-8", "surrogatepass") for name in names)
+    made = b"".join(hashlib.blake2b(x, digest_size=32, key=salt).digest() for x in said)
+    return np.frombuffer(made, dtype="<u8").astype(np.uint64).reshape(-1, 4)
+
+
+def to_uniform(numbers: Array) -> FloatArray:
+    """Return numbers of 64 bits as numbers in [0, 1)."""
+    return (numbers >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+#: Names of the watches, in the order of all tables.
+WATCHES: Final = ("coverage", "confidence", "risk")
+WatchName = Literal["coverage", "confidence", "risk"]
+
+#: Number of values over which `recent_mean` averages.
+RECENT: Final = 200
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm of a watch.
+
+    Attributes
+    ----------
+    watch : {"coverage", "confidence", "risk"}
+        The watch that raised the alarm.
+    n_predictions : int
+        Number of predictions at the time of the alarm.
+    reason : str
+        A sentence with the numbers.
+    acknowledged : bool
+        Whether the watch was reset after the alarm.
+
+    Examples
+    --------
+    >>> from abstain.monitoring import Alarm
+    >>> Alarm("risk", 40, "too high").line
+    'ALARM risk: too high'
+    """
+
+    watch: WatchName
+    n_predictions: int
+    reason: str
+    acknowledged: bool = False
+
+    @property
+    def line(self) -> str:
+        """The line that scripts can search for; it begins with ALARM."""
+        return f"ALARM {self.watch}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class WatchTally:
+    """Counts of a watch since its start or reset.
+
+    Attributes
+    ----------
+    n : int
+        Number of values.
+    total : float
+        Sum of the values.
+    recent_mean : float
+        Mean of about the last 200 values, with exponentially decreasing weights.
+    """
+
+    n: int = 0
+    total: float = 0.0
+    recent_mean: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """Mean of the values; NaN without values."""
+        return self.total / self.n if self.n else float("nan")
+
+    def after(self, value: float) -> "WatchTally":
+        """Return the counts with one more value."""
+        n = self.n + 1
+        return WatchTally(
+            n, self.total + value, self.recent_mean + (value - self.recent_mean) / min(n, RECENT)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """One watch since its start or reset.
+
+    Attributes
+    ----------
+    name : {"coverage", "confidence", "risk"}
+        The quantity that is tested.
+    wager : Wager or None
+        State of the bets; None if the watch is off.
+    alarm_capital : float
+        The capital at which the alarm is raised: one over the probability of a false alarm.
+    tally : WatchTally
+        Counts of the values: whether each prediction is answered, the p-values of the confidences,
+        or the losses.
+    has_alarm : bool
+        Whether the watch has raised an alarm that was not reset.
+    since : int
+        Number of predictions before the start or reset.
+    """
+
+    name: WatchName
+    wager: Wager | None
+    alarm_capital: float
+    tally: WatchTally = WatchTally()
+    has_alarm: bool = False
+    since: int = 0
+
+    @property
+    def capital(self) -> float:
+        """Capital of the bets, 1 at the start; NaN if the watch is off."""
+        return float("nan") if self.wager is None else float(self.wager.capital.mean())
+
+    @property
+    def state(self) -> Literal["off", "quiet", "alarm"]:
+        """Whether the watch is off, quiet, or has an alarm."""
+        if self.wager is None:
+            return "off"
+        return "alarm" if self.has_alarm else "quiet"
+
+
+#: Number of columns of an item in an archive.
+COLUMNS = 5
+#: Number of sums from which the estimates are computed.
+TERMS = 7
+
+
+@dataclass(slots=True)
+class RequestItem:
+    """One answer and the request of its label."""
+
+    #: Number of the prediction, counted from 0.
+    number: int
+    #: Predicted probability of a failure.
+    predicted: float
+    #: Probability with which the label is requested.
+    probability: float
+    is_requested: bool
+    #: Loss; NaN until the label arrives.
+    loss: float
+    #: Id of the prediction if the label is requested, else empty.
+    name: str = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the label is requested and has not arrived."""
+        return self.is_requested and math.isnan(self.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Answers from the first one that awaits its label on, and sums over all earlier answers.
+
+    Answers are settled in the order of their predictions. The order in which labels arrive has no
+    effect, and no answer is settled because of its label.
+
+    Attributes
+    ----------
+    items : ndarray of shape (k, 5)
+        Number, predicted failure, request probability, whether the label is requested, and loss of
+        each answer.
+    names : tuple of str
+        Ids of the answers; empty if the label is not requested.
+    sums : ndarray of shape (7,)
+        Sums of `sum_terms` over the earlier answers, which are settled or given up.
+    n, labeled, missing : int
+        Number of settled answers, of settled answers with a label, and of answers that were given
+        up.
+    """
+
+    items: FloatArray
+    names: tuple[str, ...]
+    sums: FloatArray
+    n: int = 0
+    labeled: int = 0
+    missing: int = 0
+
+    @classmethod
+    def empty(cls) -> "Requests":
+        """Return the requests of a new monitor."""
+        return cls(np.zeros((0, COLUMNS)), (), np.zeros(TERMS))
+
+    def iter_items(self) -> Iterator[RequestItem]:
+        """Yield the items as mutable records."""
+        for row, name in zip(self.items.tolist(), self.names, strict=True):
+            yield RequestItem(int(row[0]), row[1], row[2], bool(row[3]), row[4], name)
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of requested labels that have not arrived."""
+        return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
+
+    def mean_sums(self) -> FloatArray:
+        """Return the arguments of `abstain.inference.powered_mean.mean_of_sums`, shape (2, 2).
+
+        They cover the settled and the given-up answers. If some labels never arrived, the arrived
+        labels are weighted by the inverse of their request probability and of the share that
+        arrived. This is unbiased if the arrival of a label is independent of its value.
+        """
+        p, pp, d, dd, pd, m, mm = self.sums.tolist()
+        share = self.labeled / (self.labeled + self.missing) if self.missing else 1.0
+        both = [p + d / share, pp + 2 * pd / share + dd / share**2]
+        return np.array([both, [m / share, mm / share**2]])
+
+
+def sum_terms(predicted: float, correction: float, mass: float) -> tuple[float, ...]:
+    """Return the terms of one answer in `Requests.sums`.
+
+    The terms are the predicted failure, its correction by the label and the
+    inverse-probability-weighted loss; their squares; and the product of the first two. The
+    estimates follow from their sums for any share of arrived labels.
+    """
+    p, d, m = predicted, correction, mass
+    return p, p * p, d, d * d, p * d, m, m * m
+
+
+def items_to_array(items: "list[RequestItem]") -> tuple[FloatArray, tuple[str, ...]]:
+    """Return items as an array and a tuple of their ids."""
+    rows = [[i.number, i.predicted, i.probability, i.is_requested, i.loss] for i in items]
+    return np.array(rows, np.float64).reshape(-1, COLUMNS), tuple(i.name for i in items)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ The package has density ratios, known or estimated, for the argument `ratio=` of
 `abstain.thresholds`, and estimates of the risk without labels, which have no guarantee.
 """
 
-from abstain.shift.covariate import FittedRatios, fit_ratios
 from abstain.shift.estimates import UnlabeledRisk, unlabeled_risk
 from abstain.shift.labels import LabelShift, label_shift
-from abstain.shift.ratios import DensityRatios, density_ratios
+from abstain.shift.ratios import DensityRatios, FittedRatios, density_ratios, fit_ratios
 
 __all__ = [
     "DensityRatios",

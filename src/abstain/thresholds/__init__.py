@@ -4,7 +4,8 @@ Every rule returns a `DecisionRule`: accept a sample if confidence >= threshold.
 there is one threshold for each group, or one threshold with several limits.
 """
 
-from abstain.thresholds.binomial import binomial_risk_bound
+from abstain.thresholds import certified, conformal, empirical
+from abstain.thresholds.binomial import binomial_risk_bound, fixed_sequence
 from abstain.thresholds.cascade import (
     Cascade,
     CascadeFrontier,
@@ -12,18 +13,25 @@ from abstain.thresholds.cascade import (
     CascadeStage,
     daily_share,
 )
-from abstain.thresholds.catalogue import fit
+from abstain.thresholds.catalogue import RULES, Rule, fit
 from abstain.thresholds.certified import learn_then_test, sgr
-from abstain.thresholds.check import check, check_groups, check_limits, check_many
+from abstain.thresholds.check import (
+    Disparity,
+    check,
+    check_groups,
+    check_limits,
+    check_many,
+    disparities,
+)
 from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
-from abstain.thresholds.disparity import Disparity, disparities
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
-from abstain.thresholds.entry import RULES, Rule
-from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.thresholds.limits import Limit, several_risks
 from abstain.thresholds.mondrian import fit_groups
 from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.rule_check import LoadCheck, RuleCheck, StageCheck
+
+for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
+    RULES.add(_entry)
 
 __all__ = [
     "RULES",

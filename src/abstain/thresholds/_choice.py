@@ -8,7 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain.errors import DomainError, InputError
-from abstain.thresholds.entry import Guarantee
+from abstain.thresholds.catalogue import Guarantee
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, BoolArray
 

@@ -11,16 +11,17 @@ from abstain._foundation.tie_groups import n_accepted_groups
 from abstain.shift import DensityRatios
 from abstain.thresholds import _choice, _walks
 from abstain.thresholds._choice import RuleTarget
-from abstain.thresholds._importance import sample_by_ratio, weight_by_ratio
 from abstain.thresholds._walks import (
     choose_by_walks,
     nothing_certified_rule,
     passing_groups,
     risk_target,
+    sample_by_ratio,
     too_few_samples_rule,
+    weight_by_ratio,
 )
 from abstain.thresholds.binomial import min_count, upper_bound
-from abstain.thresholds.entry import Rule
+from abstain.thresholds.catalogue import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, Rng
 

@@ -8,9 +8,9 @@ from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, RuleTarget
-from abstain.thresholds._importance import few_samples_hint, sample_by_ratio, weight_by_ratio
+from abstain.thresholds._walks import few_samples_hint, sample_by_ratio, weight_by_ratio
 from abstain.thresholds.binomial import lower_bound
-from abstain.thresholds.entry import Rule
+from abstain.thresholds.catalogue import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, Rng
 

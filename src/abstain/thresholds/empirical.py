@@ -6,7 +6,7 @@ from abstain._foundation import checks
 from abstain._foundation.scored import validate_samples_on_host
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, RuleTarget
-from abstain.thresholds.entry import Rule
+from abstain.thresholds.catalogue import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 

@@ -16,15 +16,16 @@ from abstain.shift import DensityRatios
 from abstain.shift.ratios import as_density_ratios
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import RuleTarget
-from abstain.thresholds._importance import refuted_by_betting, weight_by_ratio
-from abstain.thresholds._parts import OVERALL
+from abstain.thresholds._consistency import OVERALL
 from abstain.thresholds._walks import (
     WalkResult,
     longest_walk,
     next_failure,
+    refuted_by_betting,
     risk_target,
     start_ranks,
     threshold_above_next,
+    weight_by_ratio,
 )
 from abstain.thresholds.binomial import binomial_p_value, hoeffding_bentkus_p_value, min_count
 from abstain.thresholds.certified import check_starts

@@ -9,8 +9,7 @@ from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import as_density_ratios
-from abstain.thresholds.catalogue import fit
-from abstain.thresholds.entry import RULES
+from abstain.thresholds.catalogue import RULES, fit
 from abstain.thresholds.group_names import encode_groups
 from abstain.thresholds.rule import DecisionRule, RulePart
 from abstain.thresholds.scales import RuleScale

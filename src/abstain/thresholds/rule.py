@@ -14,10 +14,14 @@ from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
+from abstain.thresholds._consistency import (
+    check_consistency,
+    check_parts,
+    parts_with_target,
+    summarize_parts,
+)
 from abstain.thresholds._description import describe_rule
-from abstain.thresholds._parts import check_parts, parts_with_target, summarize_parts
-from abstain.thresholds._relations import check_consistency
-from abstain.thresholds.entry import RULES, Guarantee
+from abstain.thresholds.catalogue import RULES, Guarantee
 from abstain.thresholds.group_names import encode_groups, group_texts, predicted_class_names
 from abstain.thresholds.scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Array, BoolArray, Scale

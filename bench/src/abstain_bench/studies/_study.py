@@ -13,8 +13,8 @@ from docstring_parser import parse
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
+from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.notes import Note
-from abstain._foundation.optional_packages import is_installed
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
 from abstain_bench.studies._tables import OVER_MODELS, OVER_MODELS_CAPTION, Row

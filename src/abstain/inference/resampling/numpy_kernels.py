@@ -9,13 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from abstain._foundation.augrc import augrc_from_rank_sum
-from abstain.inference.resampling.harmonic_series import (
+from abstain._foundation.tie_groups import augrc_from_rank_sum
+from abstain.inference.resampling.sorted_samples import (
+    MAX_CELL_SIZE,
     CountMoments,
     HarmonicTables,
     RequestedAreas,
+    SlotLayout,
+    SortedSamples,
 )
-from abstain.inference.resampling.sorted_samples import MAX_CELL_SIZE, SlotLayout, SortedSamples
 from abstain.typing import Array, FloatArray, IntArray
 
 #: Largest number of elements in a temporary array over samples and resamples.

@@ -1,4 +1,4 @@
-"""Calibration and test data of a cascade: confidences and losses of every stage."""
+"""Samples of a cascade, and checks of a cascade on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,23 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import InputError, MissingInputError
-from abstain.thresholds.cascade.stage import PERSON
-from abstain.typing import AnyArray, Array, FloatArray
+from abstain.inference.intervals import check_level, no_interval
+from abstain.thresholds.cascade.record import PERSON, Cascade, overflow_probability
+from abstain.thresholds.rule_check import (
+    UNLABELED,
+    LoadCheck,
+    RuleCheck,
+    StageCheck,
+    Verdict,
+    check_losses,
+    decide_verdict,
+    excess_over_target,
+    mean_with_interval,
+    selective_risk,
+    share_with_interval,
+    worst_verdict,
+)
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,3 +122,106 @@ def _losses(x: AnyArray, n: int, name: str) -> FloatArray:
     except InputError as error:
         raise type(error)(f"stage {name!r}: {error}") from error
     return np.asarray(values, dtype=np.float64)
+
+
+_NAN = float("nan")
+
+
+def check_decisions(
+    cascade: Cascade,
+    answered: IntArray,
+    data: CascadeData,
+    *,
+    name: str = "",
+    level: float = 0.95,
+) -> RuleCheck:
+    """Measure the performance of a cascade on other data, and decide whether its limits hold.
+
+    Parameters
+    ----------
+    cascade : Cascade
+        The cascade.
+    answered : ndarray of shape (n,)
+        The answering stage of each sample, from `Cascade.decide`.
+    data : CascadeData
+        The samples, with losses if they are labeled.
+    name : str, default=""
+        Name of the data, for tables.
+    level : float, default=0.95
+        Confidence level of every interval; joint for risk and load if both have a limit.
+
+    Returns
+    -------
+    RuleCheck
+        Shares, risks and cost with intervals; verdicts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.thresholds.cascade import (
+    ...     Cascade,
+    ...     CascadeData,
+    ...     CascadeStage,
+    ...     CascadePlan,
+    ...     check_decisions,
+    ... )
+    >>> stages = (CascadeStage("small", "some", 0.5),)
+    >>> cascade = Cascade(stages, CascadePlan(max_risk=0.05, delta=0.1), 100, 50, (0.5, 0.5), 0.01)
+    >>> confidence = np.repeat([0.9, 0.1], 500)
+    >>> data = CascadeData.from_arrays(
+    ...     ["small"], [confidence], [np.arange(1000) % 2 == 1], person=0
+    ... )
+    >>> result = check_decisions(cascade, cascade.decide(confidence), data)
+    >>> result.risk, result.load.reviews, result.verdict
+    (0.25, 0.5, 'broken')
+    """
+    plan, level = cascade.plan, check_level(level)
+    joint_level = 1 - (1 - level) / (2 if plan.has_capacity_limit else 1)
+    loss = None if data.losses is None else data.losses_of_answers(answered)
+    everyone = np.ones(data.n, np.bool_)
+    samples = check_losses(everyone, loss, None, level=level)
+    joint_samples = check_losses(everyone, loss, None, level=joint_level)
+    risk, risk_interval = selective_risk(joint_samples)
+    excess, excess_interval = excess_over_target(risk, risk_interval, plan.max_risk)
+    risk_verdict = decide_verdict(excess_interval)
+    stages = []
+    for index, stage_name in enumerate(cascade.names):
+        is_answered = answered == index
+        stage_share, share_interval = share_with_interval(samples, is_answered)
+        stage_risk = selective_risk(samples.subset(is_answered))
+        n_answered = int(np.count_nonzero(is_answered))
+        stages.append(StageCheck(stage_name, n_answered, stage_share, share_interval, *stage_risk))
+    reviews, reviews_interval = share_with_interval(joint_samples, answered == len(cascade.stages))
+    load_excess = _NAN
+    load_verdict: Verdict = "no target"
+    if plan.has_capacity_limit:
+        load_excess, load_interval = excess_over_target(reviews, reviews_interval, plan.capacity)
+        by_design = any(stage.answers == "all" for stage in cascade.stages)
+        load_verdict = "holds" if by_design else decide_verdict(load_interval)
+    days_over = _NAN
+    if plan.reviews is not None and plan.arrivals is not None:
+        days_over = overflow_probability(reviews, plan.reviews, plan.arrivals)
+    costs = np.asarray(cascade.costs(answered), dtype=np.float64)
+    if plan.error_cost and loss is None:
+        cost, cost_interval = _NAN, no_interval(level, UNLABELED)
+    else:
+        costs = costs if loss is None else costs + plan.error_cost * loss
+        cost, cost_interval = 0.0, no_interval(level, "all costs are 0")
+        if costs.any():
+            cost, cost_interval = mean_with_interval(samples, costs)
+    attainable = cascade.attainable
+    return RuleCheck(
+        name,
+        cascade,
+        data.n,
+        tuple(stages),
+        risk,
+        risk_interval,
+        excess,
+        excess_interval,
+        worst_verdict((risk_verdict, load_verdict)) if attainable else "unattainable",
+        excess_verdict=risk_verdict,
+        load=LoadCheck(
+            reviews, reviews_interval, load_excess, load_verdict, days_over, cost, cost_interval
+        ),
+    )

@@ -1,8 +1,8 @@
-"""`Cascade`: the answering stage of each sample, the guarantee and the calibration results."""
+"""Cascades: the stages, their limits and costs, and the answering stage of each sample."""
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -10,18 +10,251 @@ from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.frames import NotebookDisplay
 from abstain._foundation.json_records import READERS
-from abstain._foundation.records import Fraction, NonNegative, NonNegativeInt
+from abstain._foundation.lazy_imports import special
+from abstain._foundation.records import (
+    Fraction,
+    NonBlankText,
+    NonNegative,
+    NonNegativeInt,
+    Number,
+    OpenFraction,
+    PositiveInt,
+)
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
-from abstain.thresholds.cascade.plan import CascadePlan
-from abstain.thresholds.cascade.stage import (
-    PERSON,
-    CascadeStage,
-    accepts_confidence,
-    stage_confidence,
-)
-from abstain.typing import AnyArray, Array, IntArray, Scale
+from abstain.thresholds import _choice, scales
+from abstain.thresholds.scales import UNKNOWN, RuleScale
+from abstain.typing import AnyArray, Array, BoolArray, IntArray, Scale
+
+
+def daily_share(reviews: float, arrivals: int, *, overflow: float = 0.05) -> float:
+    """Compute the largest share of reviewed samples that rarely exceeds the daily capacity.
+
+    Answers: people can review 40 of the 400 cases of a day; which share may they get, so that on at
+    most 5% of the days there are more than 40?
+
+    Parameters
+    ----------
+    reviews : int
+        Number of samples that people can review in a day, from 0 to `arrivals`.
+    arrivals : int
+        Largest number of samples that arrive in a day.
+    overflow : float, default=0.05
+        Share of days on which there may be more reviews, between 0 and 1.
+
+    Returns
+    -------
+    float
+        The share p with P(Bin(arrivals, p) > reviews) = overflow; 1 if people can review
+        everything. Below reviews / arrivals for an overflow below a half.
+
+    Raises
+    ------
+    InputError, DomainError
+        If counts are not whole, there are more reviews than arrivals, or `overflow` is outside
+        (0, 1).
+
+    Notes
+    -----
+    The samples of a day are assumed to be independent, with the same probability of a review. A day
+    with many difficult cases has more reviews, and a day with fewer arrivals has fewer. The share
+    is a quantile of the beta distribution, as in `binomial_risk_bound`.
+
+    Examples
+    --------
+    >>> from abstain.thresholds.cascade import daily_share
+    >>> round(daily_share(40, 400), 4), round(daily_share(40, 400, overflow=0.001), 4)
+    (0.0786, 0.0613)
+    """
+    arrivals = checks.positive_int(arrivals, "arrivals")
+    if isinstance(reviews, bool) or reviews != int(checks.number(reviews, "reviews")):
+        raise InputError(f"`reviews` must be a whole number; got {reviews!r}")
+    if not 0 <= reviews <= arrivals:
+        raise DomainError(f"`reviews` must lie in [0, arrivals = {arrivals}]; got {reviews!r}")
+    hint = "It is the share of days on which there may be more reviews, such as 0.05."
+    overflow = _choice.check_open_interval(overflow, "overflow", hint=hint)
+    if reviews == arrivals:
+        return 1.0
+    return float(special.betaincinv(int(reviews) + 1.0, arrivals - int(reviews), overflow))
+
+
+def overflow_probability(share: float, reviews: int, arrivals: int) -> float:
+    """Return P(Bin(arrivals, share) > reviews): the share of days above the capacity."""
+    if reviews >= arrivals:
+        return 0.0
+    return float(special.betainc(reviews + 1.0, arrivals - reviews, share))
+
+
+@dataclass(frozen=True)
+class CascadePlan:
+    """Limits of risk and capacity, costs, and the split of the calibration samples.
+
+    Attributes
+    ----------
+    max_risk : float
+        The largest mean loss of all answers, including those of the person.
+    delta : float
+        The probability, over calibration sets, that the guarantee may fail.
+    capacity : float
+        The largest share of the samples that may go to the person; 1 for no limit, 0 for none.
+    reviews, arrivals, overflow : int, int, float or None
+        Daily number of reviews, daily number of samples, and share of days with more reviews, if
+        `capacity` follows from them.
+    person_cost, error_cost : float
+        Cost of a review, and of a loss of 1.
+    person_error : float or None
+        Assumed error rate of the person; None if it is measured.
+    ordered_by : float
+        Share of the calibration samples that order the candidate thresholds; the others test them.
+    seed : int
+        Seed of the split of the samples.
+    """
+
+    max_risk: OpenFraction
+    delta: OpenFraction
+    capacity: Fraction = 1.0
+    reviews: NonNegativeInt | None = None
+    arrivals: PositiveInt | None = None
+    overflow: OpenFraction | None = None
+    person_cost: NonNegative = 1.0
+    error_cost: NonNegative = 0.0
+    person_error: Fraction | None = 0.0
+    ordered_by: OpenFraction = 0.5
+    seed: NonNegativeInt = 0
+
+    def __post_init__(self) -> None:
+        """Validate every field, and the fields of a day against each other."""
+        records.check(self, owner="a cascade")
+        is_set = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
+        if any(is_set) and not all(is_set):
+            raise InputError(
+                "`reviews`, `arrivals` and `overflow` of a cascade go together; one is missing"
+            )
+        if self.reviews is None or self.arrivals is None or self.overflow is None:
+            return
+        share = daily_share(self.reviews, self.arrivals, overflow=self.overflow)
+        if abs(share - self.capacity) > 1e-9:
+            raise DomainError(
+                f"`capacity` of a cascade must be {share!r}, which follows from the daily numbers; "
+                f"got {self.capacity!r}"
+            )
+
+    @property
+    def has_capacity_limit(self) -> bool:
+        """Whether the share of reviewed samples is limited."""
+        return self.capacity < 1
+
+
+#: The name of the last stage, which answers what no model did, and of what an error costs.
+PERSON: Final = "person"
+ERROR: Final = "error"
+
+Answers = Literal["some", "all", "none"]
+
+
+@dataclass(frozen=True)
+class CascadeStage:
+    """A model of a cascade, and the samples that it answers among those that reach it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the model.
+    answers : {"some", "all", "none"}
+        "some": samples whose confidence reaches `threshold`; "all": all samples that reach the
+        stage; "none": the model is not run and costs nothing.
+    threshold : float or None
+        The lowest confidence of its answers; None unless it answers "some".
+    cost : float
+        Cost of running it on one sample, in a common unit of all costs.
+    score : str
+        Name of its confidence score; "" if unknown.
+    scale : {"log-odds", "probability", "score", "unknown"}
+        Scale of the threshold, as in `DecisionRule`.
+
+    Examples
+    --------
+    >>> from abstain.thresholds.cascade import CascadeStage
+    >>> CascadeStage("small", "some", 0.9).accepts([0.95, 0.9, 0.2]).tolist()
+    [True, True, False]
+    """
+
+    name: NonBlankText
+    answers: Answers = "none"
+    threshold: Number | None = None
+    cost: NonNegative = 0.0
+    score: str = ""
+    scale: RuleScale = UNKNOWN
+
+    def __post_init__(self) -> None:
+        """Validate every field."""
+        records.check(self, owner="a stage of a cascade")
+        if self.name in {PERSON, ERROR}:
+            raise InputError(f"a stage must not be named {self.name!r}, which is a reserved name")
+        if (self.threshold is None) != (self.answers != "some"):
+            raise DomainError(
+                f"the stage {self.name!r} must have a threshold if and only if it answers 'some'; "
+                f"got {self.answers!r} and {self.threshold!r}"
+            )
+
+    def accepts(self, confidence: AnyArray | ConfidenceScore | Predictions) -> BoolArray:
+        """Return which samples it answers.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,), ConfidenceScore or Predictions
+            As in `DecisionRule.apply`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Booleans.
+        """
+        given, said = stage_confidence(self, confidence, None)
+        values = checks.confidence(given, f"confidence of {self.name!r}")
+        return accepts_confidence(self, values, said)
+
+    @property
+    def scale_description(self) -> str:
+        """Scale of the threshold, and the threshold on the other scale, as text.
+
+        Empty for an unknown scale, and for the unit of a score.
+        """
+        if self.threshold is None or self.scale == UNKNOWN:
+            return ""
+        return scales.describe_scale(self.threshold, self.scale)
+
+    def __str__(self) -> str:
+        """Describe the samples that it answers."""
+        if self.threshold is None:
+            action = "answers all" if self.answers == "all" else "is not run"
+            return f"{self.name} {action}"
+        units = f" ({self.scale_description})" if self.scale_description else ""
+        return f"{self.name} answers from a confidence of {self.threshold:.6g}{units} on"
+
+
+def accepts_confidence(stage: CascadeStage, values: Array, said: str | None) -> BoolArray:
+    """Tell which validated confidences a stage answers; `said` is what they are measured in."""
+    if stage.threshold is None:
+        return np.full(values.size, stage.answers == "all")
+    return scales.reaches_threshold(values, stage.threshold, stage.scale, said)
+
+
+def stage_confidence(
+    stage: CascadeStage,
+    given: AnyArray | ConfidenceScore | Predictions,
+    scale: Scale | None,
+) -> tuple[Any, str | None]:
+    """Return the confidences of a stage, and what they are measured in where that is known."""
+    if isinstance(given, Predictions):
+        given = scales.compute_confidence(given, stage.score, None)
+    if not isinstance(given, ConfidenceScore):
+        return given, scale
+    scales.check_score_name(stage.score, given.name)
+    # What is computed says itself what it is measured in.
+    return scales.values_on_scale(given, stage.scale, scale if given.is_user_column else None)
+
 
 #: What marks a text as the JSON form of a cascade.
 KIND: Final = "cascade"

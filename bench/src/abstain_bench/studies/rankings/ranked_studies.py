@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from abstain.evaluation import Comparison
 from abstain.evaluation.comparison import PairedDifference, ScoredRun
-from abstain.inference.agreement import kendall
 from abstain.inference.ranking import Ties, ranks
+from abstain.inference.resampled_ranks import kendall
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
 from abstain.typing import Split

@@ -1,0 +1,323 @@
+"""`abstain study NAME`, a command for each study of the catalogue, and `abstain study --all`."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import Parameter as Argument
+from inspect import Signature, cleandoc
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, Final, Literal, get_origin
+
+from cyclopts import App, Parameter
+
+import abstain as ab
+from abstain._foundation.files import MANIFEST, published_hashes
+from abstain._foundation.notes import Note
+from abstain.cli.console import (
+    console,
+    exit_on_interrupt,
+    print_written_files,
+    progress_bar,
+    show_status,
+)
+from abstain.cli.options import DEFAULT_COLUMNS, Columns, Files, PrintConfig, repeatable
+from abstain.cli.output_folder import (
+    REPORT,
+    RESULTS,
+    check_folder,
+    current_command,
+    make_files,
+    write_and_print,
+)
+from abstain.cli.predictions import read_by_name
+from abstain.errors import AbstainError, InputError
+from abstain_bench.commands.job_lines import JobLines
+from abstain_bench.studies import STUDIES, StudyEntry, StudyOption, StudyResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOutput:
+    """Output options of a study."""
+
+    out: Annotated[
+        Path | None,
+        Parameter(help="Folder for results.parquet, results.csv, figures and report.html"),
+    ] = None
+    figures: Annotated[
+        tuple[Literal["svg", "png", "pdf"], ...],
+        Parameter(help="Format of the figures of --out (repeatable)", negative=()),
+    ] = ("svg",)
+
+
+#: File with the parameters, conclusion and notes of a study.
+STUDY_RECORD: Final = "study.json"
+
+#: Option that runs a study with its small settings.
+Quick = Annotated[bool, Parameter(help="Use small settings that take seconds", negative=())]
+
+#: The same option of a study that has no smaller settings, so that scripts can pass it to all.
+AlwaysQuick = Annotated[
+    bool, Parameter(help="No effect, because this study takes seconds", negative=())
+]
+
+#: Output options without files.
+NO_OUTPUT = StudyOutput()
+
+
+def command_of(entry: StudyEntry) -> Callable[..., None]:
+    """Return the command of a study: the options and the help are those of its function."""
+    command_signature = _signature_of(entry)
+    parameters = {option.flag: option.name for option in entry.options}
+
+    # Options that are not passed have the defaults of the study function.
+    def study(*args: Any, **kwargs: Any) -> None:
+        values = command_signature.bind(*args, **kwargs).arguments
+        files = values.pop("files", ())
+        columns = values.pop("columns", DEFAULT_COLUMNS)
+        output = values.pop("leave", NO_OUTPUT)
+        print_config = values.pop("print_config", False)
+        arguments = dict(entry.quick) if values.pop("quick", False) else {}
+        arguments |= {parameters[flag]: value for flag, value in values.items()}
+        if print_config and entry.configuration is not None:
+            sys.stdout.write(entry.configuration(**arguments))
+            return
+        _run(entry, output, arguments, files, columns)
+
+    text = cleandoc(entry.run.__doc__ or entry.question)
+    text = text.partition("\nParameters\n---")[0].partition("\nReturns\n---")[0]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    study.__doc__ = "\n\n".join(paragraphs).replace("``", "`")
+    study.__annotations__ = {}
+    vars(study)["__signature__"] = command_signature
+    return study
+
+
+def _signature_of(entry: StudyEntry) -> Signature:
+    """Return the signature from which the parser of the command is made."""
+    arguments = [_argument_of(option) for option in entry.options]
+    if entry.reads_files:
+        files = Argument("files", Argument.POSITIONAL_ONLY, default=(), annotation=Files)
+        arguments = [files, _keyword("columns", _flattened(Columns), DEFAULT_COLUMNS), *arguments]
+    arguments.append(_keyword("quick", Quick if entry.quick else AlwaysQuick, default=False))
+    if entry.configuration is not None:
+        arguments.append(_keyword("print_config", PrintConfig, default=False))
+    return Signature([*arguments, _keyword("leave", _flattened(StudyOutput), NO_OUTPUT)])
+
+
+def _argument_of(option: StudyOption) -> Argument:
+    if option.kind == tuple[str, ...]:
+        parameter = repeatable(option.help)
+    elif get_origin(option.kind) is tuple:
+        parameter = Parameter(help=option.help, negative=(), consume_multiple=True)
+    else:
+        parameter = Parameter(help=option.help, negative=() if option.kind is bool else None)
+    parameter_kind = Argument.POSITIONAL_ONLY if option.is_positional else Argument.KEYWORD_ONLY
+    annotation: Any = Annotated[option.kind, parameter]
+    return Argument(option.flag, parameter_kind, default=option.default, annotation=annotation)
+
+
+def _keyword(name: str, kind: Any, default: Any) -> Argument:
+    return Argument(name, Argument.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _flattened(kind: Any) -> Any:
+    return Annotated[kind, Parameter(name="*")]
+
+
+def _run(
+    entry: StudyEntry,
+    output: StudyOutput,
+    arguments: dict[str, Any],
+    files: tuple[Path, ...],
+    columns: Columns,
+) -> None:
+    """Run a study, print its result, and write its files."""
+    from abstain_bench.pages import study_terminal
+
+    data, notes = read_by_name(files, columns)
+    inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
+    # A folder that cannot be written to is rejected before the work and not after it.
+    target = check_folder(output.out, [*RESULTS, REPORT], inputs)
+    result = run_study(entry, output.out, arguments, data)
+    result = replace(result, notes=(*result.notes, *notes))
+    job_folders = () if output.out is None else [output.out / name for name in entry.job_folders]
+    write_and_print(
+        lambda: study_terminal(result),
+        lambda: study_files(result, output.figures),
+        target,
+        after=job_folders,
+    )
+    if has_missing_jobs(result):
+        # A script notices that not all was done, after everything has been written.
+        sys.stdout.flush()
+        raise SystemExit(1)
+
+
+def run_study(
+    entry: StudyEntry,
+    out: Path | None,
+    parameters: Mapping[str, Any],
+    data: Mapping[str, Any] | None = None,
+) -> StudyResult:
+    """Run a study and display its progress."""
+    data_arguments = [data or None] if entry.reads_files else []
+    run = partial(entry.run, *data_arguments, **parameters)
+    try:
+        if entry.job_folders:
+            return _run_with_jobs(run, out)
+        with show_status(f"Studying: {entry.title}"):
+            return run()
+    except MemoryError as error:
+        raise InputError(
+            f"not enough memory: {error}; choose smaller sizes, fewer points or fewer repetitions"
+        ) from None
+
+
+def _run_with_jobs(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:
+    """Run a study that stores its jobs, and display their progress."""
+    from abstain_bench.runs.store import JOBS
+
+    message = "the same command continues."
+    message = message if out is not None else f"nothing is stored; with --out, {message}"
+    with exit_on_interrupt(message), progress_bar() as bar:
+        jobs = None if out is None else out / JOBS
+        with JobLines(bar, folder=jobs) as lines:
+            return run(out=out, on_outcome=lines)
+
+
+def has_missing_jobs(result: StudyResult) -> bool:
+    """Return True if jobs of a study failed or were skipped."""
+    jobs = result.rows("jobs") if "jobs" in result.tables else ()
+    return any(row.get("status") in {"failed", "left out"} for row in jobs)
+
+
+def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files of a study: tables, page, figures and the record for programs."""
+    from abstain_bench.pages import study_html
+
+    first, *other_names = result.tables
+    tables = {"results": result.rows(first)} | {name: result.rows(name) for name in other_names}
+    page = study_html(result, command=current_command())
+    record = {name: getattr(result, name) for name in ("name", "parameters", "verdict")}
+    record["notes"] = [
+        f"Warning: {note}" if isinstance(note, Note) and note.level == "warning" else str(note)
+        for note in result.notes
+    ]
+    record["seconds"] = result.seconds
+    text = json.dumps(record, indent=1, default=str, ensure_ascii=False) + "\n"
+    return {**make_files(tables, page, result, formats), STUDY_RECORD: text.encode()}
+
+
+#: Name of the overview, in place of the name of a study.
+_ALL: Final = "all"
+
+
+def rerun(output: StudyOutput, *, quick: bool) -> None:
+    """Run all studies, print the first sentence of each conclusion, and write all files."""
+    from abstain_bench.pages import study_terminal
+
+    start = perf_counter()
+    target = check_folder(output.out, [*RESULTS, REPORT], [])
+    rows = []
+    for entry in STUDIES.values():
+        rows.append(_row(entry, output, quick=quick))
+        overview = _overview(rows, perf_counter() - start, quick=quick)
+        if target is not None:
+            # After each study, so that an interrupted command leaves an overview.
+            written = target.write(study_files(overview, output.figures))
+    console().print(study_terminal(overview))
+    if target is not None:
+        print_written_files(
+            [*written, *(target.folder / row["study"] for row in rows if row["status"] == "done")]
+        )
+    if any(row["status"] != "done" for row in rows):
+        raise SystemExit(1)
+
+
+def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, Any]:
+    """Run a study unless it is complete; return its row of the overview."""
+    out = None if output.out is None else output.out / entry.name
+    completed = _completed_record(out)
+    seconds: float | None = None
+    try:
+        if completed is not None:
+            status, seconds, verdict = "done", completed["seconds"], completed["verdict"]
+        else:
+            target = check_folder(out, [*RESULTS, REPORT], [])
+            result = run_study(entry, out, entry.quick if quick else {})
+            if target is not None:
+                target.write(study_files(result, output.figures))
+            status = "incomplete" if has_missing_jobs(result) else "done"
+            seconds, verdict = result.seconds, result.verdict
+    except (AbstainError, OSError) as error:
+        status, verdict = "failed", [str(error)]
+    first_sentence = next(iter(verdict), "")
+    return {"study": entry.name, "status": status, "seconds": seconds, "found": first_sentence}
+
+
+def _completed_record(out: Path | None) -> dict[str, Any] | None:
+    """Return the record of a study that the same command completed earlier, or None."""
+    if out is None or not {MANIFEST, STUDY_RECORD} <= published_hashes(out).keys():
+        return None
+    try:
+        manifest, record = (
+            json.loads((out / name).read_bytes()) for name in (MANIFEST, STUDY_RECORD)
+        )
+    except (OSError, ValueError):
+        return None
+    is_current = (
+        manifest.get("command") == current_command() and manifest.get("abstain") == ab.__version__
+    )
+    return record if is_current else None
+
+
+def _overview(rows: list[dict[str, Any]], seconds: float, *, quick: bool) -> StudyResult:
+    done = sum(row["status"] == "done" for row in rows)
+    verdict = [f"{done} of {len(STUDIES)} studies are complete."]
+    verdict += [f"{row['study']}: {row['found']}" for row in rows if row["status"] != "done"]
+    return StudyResult(
+        _ALL,
+        "All studies",
+        "What are the conclusions of all studies?",
+        parameters={"quick": quick},
+        tables={"results": rows},
+        captions={"results": "The page of a study is report.html in its folder."},
+        verdict=tuple(verdict),
+        seconds=seconds,
+    )
+
+
+study = App(
+    name="study",
+    help="Reproduce studies from the literature.",
+    usage="Usage: abstain study COMMAND",
+)
+for _entry in STUDIES.values():
+    study.command(command_of(_entry), name=_entry.name)
+
+
+@study.default
+def studies(
+    name: Annotated[str, Parameter(show=False)] = "",
+    /,
+    *,
+    run_all: Annotated[bool, Parameter("--all", help="Run all studies", negative=())] = False,
+    quick: Quick = False,
+    output: Annotated[StudyOutput, Parameter(name="*")] = NO_OUTPUT,
+) -> None:
+    """Reproduce studies from the literature.
+
+    With --all, all studies run one after the other, and each writes a folder with its name to
+    --out. If one fails, the others still run. After an interruption, the same command continues.
+    The exit status is 1 if a study failed.
+    """
+    if name:
+        # Subcommands handle existing names; other names raise an error with a suggestion.
+        STUDIES[name]
+    elif run_all:
+        rerun(output, quick=quick)
+    else:
+        study.help_print([])

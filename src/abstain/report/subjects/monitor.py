@@ -1,0 +1,281 @@
+"""The document of a monitor of a decision rule in production."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from abstain.monitoring import Monitor
+from abstain.plots import Series, SeriesDisplay
+from abstain.plots.formatting import check_result_type, format_percent
+from abstain.report import document as doc
+from abstain.report.formatting import format_count
+
+DEFAULT_TITLE: Final = "Monitoring of a decision rule"
+_TITLE_BY_TEST: Final = {"coverage": "Coverage", "confidence": "Confidences", "risk": "Risk"}
+_SPAN_KIND_BY_STATE: Final[dict[str, Any]] = {"quiet": "good", "alarm": "bad", "off": "muted"}
+_REASON_BY_UNUSED_TEST: Final = {
+    "coverage": "the rule contains no calibration samples, and no limits were specified",
+    "confidence": "no calibration data were specified",
+    "risk": "the rule guarantees no risk, and no maximum risk was specified",
+}
+_DESCRIPTION_BY_FIGURE: Final = {
+    "coverage": (
+        "Coverage since the start of monitoring, with a confidence band that is valid at all times "
+        "simultaneously. The dashed lines are the limits from the calibration data."
+    ),
+    "risk": (
+        "Mean loss of the answers with labels, with a confidence band that is valid at all times "
+        "simultaneously. The dotted line is the guaranteed maximum."
+    ),
+    "evidence": (
+        "Logarithm of the wealth of the betting process of each test, scaled so that it is 0 at "
+        "the start and 1 at an alarm. If nothing has changed, the probability that it ever "
+        "reaches 1 is at most the probability of a false alarm."
+    ),
+}
+
+
+def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Document:
+    """Return the document of a monitor."""
+    check_result_type(monitor, Monitor, "result", "monitoring.start")
+    first_sentence, *further_sentences = _alarm_sentences(monitor)
+    return doc.Document(
+        options.title or DEFAULT_TITLE,
+        "Monitoring",
+        partial(_blocks, monitor, options.command),
+        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        facts=tuple(_facts(monitor, options.source)),
+        findings=tuple(doc.Remark("note", text) for text in (*_notes(monitor), *options.notes)),
+        is_alarm=bool(monitor.active_alarms),
+    )
+
+
+def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
+    standing = monitor.active_alarms
+    if not standing:
+        yield (
+            f"No alarm after {_format_predictions(monitor.predictions)}: there is no significant "
+            "evidence that the rule violates its guarantee."
+        )
+    for alarm in standing:
+        yield f"Alarm after {_format_predictions(alarm.n_predictions)}: {alarm.reason}."
+
+
+def _format_predictions(number: int) -> str:
+    return f"{format_count(number)} prediction{'s' if number != 1 else ''}"
+
+
+def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
+    plan, observations = monitor.plan, monitor.state
+    yield "Rule", f"answer if the confidence is at least {plan.rule.threshold:.6g}"
+    yield "Stream", source
+    yield "Predictions", format_count(monitor.predictions)
+    yield "Tests", ", ".join(plan.watched)
+    yield (
+        "False alarms",
+        f"at most {format_percent(plan.delta)} of all streams without changes have one",
+    )
+    yield (
+        "Calibration",
+        "" if plan.reference is None else f"{format_count(plan.reference.n)} samples",
+    )
+    if plan.label_share is not None:
+        yield "Requested labels", f"{format_percent(plan.label_share)} of the answers"
+        yield "Pending labels", format_count(observations.requests.n_waiting)
+
+
+def _notes(monitor: Monitor) -> Iterator[str]:
+    """Yield notes on unused tests and on ignored predictions and labels."""
+    counts, plan = monitor.state.counts, monitor.plan
+    for name, reason in _REASON_BY_UNUSED_TEST.items():
+        if name not in plan.watched:
+            yield f"The {_TITLE_BY_TEST[name].lower()} test is off: {reason}."
+    count_by_text = {
+        "repeated predictions were ignored": counts.replayed,
+        "labels of predictions that already had a label were ignored": counts.repeated,
+        "labels that were not requested were ignored": counts.unasked,
+        "labels of rejected samples were ignored": counts.abstained,
+        "labels have no prediction: they arrived too early, or it was removed": len(
+            monitor.state.early
+        ),
+        "requested labels are missing: the test counts these answers as correct, and the estimates "
+        "use only the received labels": monitor.state.requests.missing,
+    }
+    yield from (f"{format_count(n)} {text}." for text, n in count_by_text.items() if n)
+    if plan.label_share is None and monitor.watches[2].tally.n:
+        yield (
+            "No labels were requested. The estimated risk and the false alarm rate of its test are "
+            "valid only if the availability of a label does not depend on the correctness of the "
+            "answer or on its confidence."
+        )
+
+
+# ---------------------------------------------------------------------------------- the tables
+def _tests_table(monitor: Monitor) -> doc.Table:
+    rows = []
+    for row in monitor.rows():
+        evidence = math.nan
+        if row["capital"] > 0:
+            evidence = math.log(row["capital"]) / math.log(row["alarm_capital"])
+        cells = (
+            _TITLE_BY_TEST[row["watch"]],
+            doc.Number(row["n"], number_format="count"),
+            _optional_number(row["value"], row["low"], row["high"]),
+            _optional_number(row["recent"]),
+            _limits_text(row["allowed_low"], row["allowed_high"]),
+            None if math.isnan(evidence) else doc.Number(evidence, number_format="two_decimals"),
+            doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]]),
+        )
+        rows.append(cells)
+    return doc.Table(
+        (
+            doc.Column("Test", "name"),
+            doc.number_column(doc.Label("Samples", short_text="n")),
+            *map(doc.number_column, ("Overall", "Recent", "Limit", "Evidence")),
+            doc.Column("State"),
+        ),
+        doc.single_group(rows),
+        title="Tests",
+        caption=(
+            "Small print: confidence intervals that are valid at all times simultaneously. Recent: "
+            "mean over about the last 200 values. For the confidences, the value is the mean rank "
+            "among the calibration confidences. Evidence: 0 at the start, 1 at an alarm. Values "
+            "are fractions."
+        ),
+        layout="leads",
+        role="key",
+    )
+
+
+def _limits_text(lower: float, upper: float) -> str:
+    if math.isnan(upper):
+        return ""
+    if math.isnan(lower):
+        return f"\u2264 {upper:.4g}"
+    return f"{upper:.4g}" if lower == upper else f"{lower:.4g} to {upper:.4g}"
+
+
+def _optional_number(
+    value: float, low: float = doc.NAN, high: float = doc.NAN
+) -> doc.Number | None:
+    if math.isnan(value):
+        return None
+    return doc.Number(value, low, high, number_format="four_decimals")
+
+
+def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
+    estimates = monitor.estimate()
+    if estimates is None:
+        return
+    rows = (
+        ("labels and confidences", estimates.value, estimates.interval),
+        ("labels only", estimates.labels_only, estimates.labels_only_interval),
+    )
+    yield doc.Table(
+        (doc.Column("Estimated from", "name"), doc.number_column("Estimate")),
+        doc.single_group((name, _optional_number(x, i.low, i.high)) for name, x, i in rows),
+        title="Risk estimated from requested labels",
+        caption=(
+            f"{format_count(estimates.n_labeled)} labels of {format_count(estimates.n_samples)} "
+            "answers. Small print: 95% confidence intervals (normal approximation) that are valid "
+            "at one time only, in contrast to the intervals of the tests."
+        ),
+        layout="leads",
+        role="key",
+    )
+
+
+def _alarms_block(monitor: Monitor) -> doc.Block:
+    if not monitor.alarms:
+        return doc.Prose("There was no alarm.")
+    rows = [
+        (
+            doc.Number(alarm.n_predictions, number_format="count"),
+            _TITLE_BY_TEST[alarm.watch],
+            doc.Span("reset", "muted") if alarm.acknowledged else doc.Span("active", "bad"),
+            alarm.reason,
+        )
+        for alarm in monitor.alarms
+    ]
+    columns = (doc.number_column("Predictions"), *map(doc.Column, ("Test", "State", "Reason")))
+    return doc.Table(columns, doc.single_group(rows), title="Alarms", layout="leads")
+
+
+# ---------------------------------------------------------------------------------- the figures
+def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
+    """Return the names and displays of the figures for which there are data."""
+    check_result_type(monitor, Monitor, "result", "monitoring.start")
+    points, plan = monitor.points(), monitor.plan
+    if len(points) < 2:
+        return []
+    times = tuple(point["events"] for point in points)
+
+    def values(name: str) -> tuple[float, ...]:
+        return tuple(point[name] for point in points)
+
+    def series_with_band(name: str) -> Series:
+        return Series("overall", times, values(name), values(f"{name}_low"), values(f"{name}_high"))
+
+    display = partial(SeriesDisplay, x_title="Predictions and labels", log_x=False)
+    limits = [Series("limits", (times[0], times[-1]), (x, x)) for x in plan.coverage or ()]
+    coverage_series = (series_with_band("coverage"), *limits)
+    figures = [("coverage", display(coverage_series, "Coverage over time", y_title="Coverage"))]
+    if monitor.watches[2].tally.n:
+        risk_display = display(
+            (series_with_band("risk"),),
+            "Risk over time",
+            y_title="Risk",
+            level={} if plan.max_risk is None else {"": plan.max_risk},
+            level_name="guaranteed",
+        )
+        figures.append(("risk", risk_display))
+    evidence_display = display(
+        tuple(
+            Series(_TITLE_BY_TEST[name].lower(), times, values(f"{name}_evidence"))
+            for name in plan.watched
+        ),
+        "Evidence of each test",
+        y_title="Evidence",
+        level={"": 1.0},
+        level_name="alarm",
+    )
+    return [*figures, ("evidence", evidence_display)]
+
+
+# ---------------------------------------------------------------------------------- the page
+def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
+    figures = [
+        doc.Figure(
+            key, display.title, display, _DESCRIPTION_BY_FIGURE[key], role="" if i else "key"
+        )
+        for i, (key, display) in enumerate(monitor_figures(monitor))
+    ]
+    risk = "the mean loss of the answers"
+    if monitor.plan.risk_kind == "generalized risk":
+        risk = "the total loss of the answers, divided by the number of all predictions"
+    terms = doc.define_terms(_GLOSSARY, risk=f"{monitor.plan.risk_kind}: {risk}")
+    return [
+        *doc.summary_paragraphs(_alarm_sentences(monitor), is_alarm=bool(monitor.active_alarms)),
+        doc.Section("tests", "Tests", (_tests_table(monitor), *_risk_estimates_table(monitor))),
+        doc.Section("alarms", "Alarms", (_alarms_block(monitor),)),
+        *doc.figures_section("Over time", figures, nav_title="Figures"),
+        doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
+        doc.glossary_section(terms),
+        doc.reproduce_section(command),
+    ]
+
+
+_GLOSSARY: Final = {
+    "Coverage": "The share of the predictions that the rule accepts.",
+    "Risk": "The {risk}.",
+    "Evidence": (
+        "The logarithm of the wealth of a betting process against the guarantee, scaled so "
+        "that an alarm is at 1. If nothing has changed, the probability that it ever reaches "
+        "1 is at most the probability of a false alarm, however often the monitor is checked."
+    ),
+    "Prediction-powered": (
+        "An estimate from the confidences of all answers, corrected with the answers whose "
+        "labels were requested with known probabilities."
+    ),
+}
