@@ -132,7 +132,7 @@ class StudyEntry:
         Publication.
     run : callable
         Function that returns a `StudyResult`. All parameters have defaults. Its annotations and its
-        docstring define the options of the command. The sections "Captions" and "Glossary" of the
+        docstring define the options of the command. The rubrics "Captions" and "Glossary" of the
         docstring define the captions of tables and figures and the terms of the page. A positional
         parameter `data` receives the files of predictions.
     job_folders : tuple of str
@@ -205,8 +205,8 @@ class StudyEntry:
 
 
 def _read_definitions(docstring: str | None, title: str) -> dict[str, str]:
-    """Return the definitions of a section of a docstring: terms, with indented texts below."""
-    _, _, section = cleandoc(docstring or "").partition(f"\n{title}\n{'-' * len(title)}\n")
+    """Return the definitions below a rubric of a docstring: terms, with indented texts below."""
+    _, _, section = cleandoc(docstring or "").partition(f"\n.. rubric:: {title}\n\n")
     definitions: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in section.partition("\n\n")[0].splitlines():

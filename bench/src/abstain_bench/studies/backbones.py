@@ -66,8 +66,8 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     ----------
     .. [1] Jaeger et al. (2023), fig. 8 and tables 1 and 8 to 10, https://arxiv.org/abs/2211.15259
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     summary
         Medians over all scores and studies of a data set. A pair is a score in a study that both
         networks have.
@@ -76,8 +76,8 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     results
         Fractions; for folders of runs, means over the seeds.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Pairs
         A score in a study that both networks have. Better: for the second network.
 

@@ -83,8 +83,8 @@ def study_configurations(
     ----------
     .. [1] Jaeger et al. (2023), fig. 10 and 11, tables 14 to 16, https://arxiv.org/abs/2211.15259
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     risks
         Selective risk on i.i.d. data as a fraction, mean over the runs.
     auroc
@@ -95,8 +95,8 @@ def study_configurations(
     results
         Every number; for the published tables, the printed numbers.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Configuration
         Arm and setting of a folder of runs, or a row or column of the published tables.
     SD

@@ -150,8 +150,8 @@ def study_convergence(
     ----------
     .. [1] Zhou et al. (2025), proposition 3.6, eq. 25-26, https://arxiv.org/abs/2410.15361
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         Each number with its Monte-Carlo standard error.
     rates

@@ -103,8 +103,8 @@ def study_label_noise(
     .. [2] Northcutt et al. (2021), Pervasive label errors in test sets,
        https://arxiv.org/abs/2103.14749
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         Label error share: contribution of label errors to the area by the original labels. Ranks
         are among the scores; ties have the lowest rank.
@@ -114,8 +114,8 @@ def study_label_noise(
     curves
         The most confident samples are at the left, where few failures cause a high selective risk.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Silent failure
         An accepted failure: a failure with high confidence.
 

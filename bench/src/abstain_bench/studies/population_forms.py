@@ -81,8 +81,8 @@ def study_population_forms(
     ----------
     .. [1] Zhou et al. (2025), eq. 3 and 8, appendix A.5, fig. S7, https://arxiv.org/abs/2410.15361
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         One row for each data set, loss and score.
     differences
@@ -90,8 +90,8 @@ def study_population_forms(
     agreement
         On the dotted line, both forms give the same number.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     AURC_a
         Mean of loss x -ln(1 - r/(n + 1)): the log form, as in the code of the paper.
     AURC_p

@@ -99,8 +99,8 @@ def study_posterior(
     ----------
     .. [1] Zhou et al. (2025), eq. 37-38, https://arxiv.org/abs/2410.15361
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     expectations
         ± is the standard error for independent draws.
     results
@@ -108,8 +108,8 @@ def study_posterior(
     draws
         Bands: one standard deviation over subsets of this number of draws.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Expectation
         Mean, over models drawn from the posterior, of the metric of each model with its own
         confidence and loss.

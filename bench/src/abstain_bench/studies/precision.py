@@ -80,8 +80,8 @@ def study_precision(
     ----------
     .. [1] Jaeger et al. (2023), table 2, https://arxiv.org/abs/2211.15259
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         Shares, AURC and failure AUROC are fractions. Tied: share of confidences that equal another
         one.
@@ -90,8 +90,8 @@ def study_precision(
     loss
         One line for each data set. The share of ties at 1 increases from left to right.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Rounded to 1
         The largest probability is exactly 1 in this precision.
     Log-odds

@@ -89,8 +89,8 @@ def study_weights(
     .. [1] Zhou et al. (2025), eq. 15-17, 21, 22 and 28 (bias), 23, 24 and 29-31
        (error), 27 (consistency), https://arxiv.org/abs/2410.15361
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     summary
         MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.
     bias

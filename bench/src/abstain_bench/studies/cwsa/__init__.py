@@ -1,6 +1,6 @@
 """Test CWSA, CWSA+ and the AUC-MCC on models with known populations and on predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_seed
 from abstain.errors import InputError, suggest
 from abstain.metrics import CwsaSweep, cwsa_area, cwsa_plus_area
-from abstain.simulate import Population as Population
+from abstain.simulate import Population
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
@@ -125,8 +125,8 @@ def study_cwsa(
     ----------
     .. [1] Shahnazari et al. (2025), sections 3 to 5, appendix A.2, https://arxiv.org/abs/2505.18622
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         One row for each number. Expected: exact value of the population. SD: over repeated samples.
     claims
@@ -156,8 +156,8 @@ def study_cwsa(
     sweep
         Lines of simulated models are exact.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     CWSA
         Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct predictions
         minus that of accepted wrong predictions, divided by the number of all samples.
@@ -185,25 +185,9 @@ def study_cwsa(
     n_repeats = check_repeats(repeats)
     datasets = load_predictions(data, as_names(scores))
     reference = DIGITS if data is None else reference
-    names = list(dict.fromkeys(predictions.data for predictions in datasets))
-    if reference and reference not in names:
-        raise InputError(
-            f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
-            f"{suggest(reference, names)}"
-        )
-    unshifted = [p for p in datasets if not reference or p.data == reference]
+    unshifted = _select_unshifted(datasets, reference)
     populations = models()
-    simulated = [
-        SimulatedModel.simulate(
-            name,
-            population,
-            grid,
-            n_samples=conditions.n_samples,
-            repeats=n_repeats,
-            seed=conditions.seed + i,
-        )
-        for i, (name, population) in enumerate(populations.items())
-    ]
+    simulated = _simulate_models(populations, grid, conditions, n_repeats)
     experiment_rows = experiments.run_experiments(datasets, unshifted, grid, conditions)
     printed = compare_printed_numbers(simulated, _check_thresholds(()))
     checked_claims = [
@@ -245,6 +229,38 @@ def study_cwsa(
             name for name in tables if name not in {"results", SHARPENING, "printed"}
         ),
     )
+
+
+def _select_unshifted(
+    datasets: Sequence[ProbabilisticPredictions], reference: str
+) -> list[ProbabilisticPredictions]:
+    """Return the predictions of the reference; without a reference, those of all data sets."""
+    names = list(dict.fromkeys(predictions.data for predictions in datasets))
+    if reference and reference not in names:
+        raise InputError(
+            f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
+            f"{suggest(reference, names)}"
+        )
+    return [p for p in datasets if not reference or p.data == reference]
+
+
+def _simulate_models(
+    populations: Mapping[str, Population],
+    grid: FloatArray,
+    conditions: Conditions,
+    n_repeats: int,
+) -> list[SimulatedModel]:
+    return [
+        SimulatedModel.simulate(
+            name,
+            population,
+            grid,
+            n_samples=conditions.n_samples,
+            repeats=n_repeats,
+            seed=conditions.seed + i,
+        )
+        for i, (name, population) in enumerate(populations.items())
+    ]
 
 
 def _check_thresholds(thresholds: Sequence[float]) -> FloatArray:

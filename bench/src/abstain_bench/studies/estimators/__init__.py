@@ -163,8 +163,8 @@ def study_estimators(
     ----------
     .. [1] Zhou et al. (2025), section 4, https://arxiv.org/abs/2410.15361
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         Each number with its Monte-Carlo standard error.
     summary

@@ -79,8 +79,8 @@ def finetune(
     ----------
     .. [1] Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     objectives
         Test data, with the softmax response as confidence: mean ± standard deviation over the
         seeds. Areas are multiplied by 1000, as in the literature.
@@ -101,8 +101,8 @@ def finetune(
     results
         One metric of one model per row.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Classifier term, ranking term
         AUGRC is the sum of two terms: its value for a perfect ranking, which depends on the error
         rate alone, and the increase due to the actual ranking.

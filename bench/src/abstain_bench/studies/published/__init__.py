@@ -46,8 +46,8 @@ def study_published() -> StudyResult:
     .. [1] Jaeger et al. (2023), tables 1, 9, 11 and 13, https://arxiv.org/abs/2211.15259
     .. [2] Traub et al. (2024), eq. 7, tables 3 and 4, https://arxiv.org/abs/2407.01032
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     ranks
         Printed: numbers in the first table. Equal as printed: number of their ranks that equal the
         ranks in the second table. Ranks, equal, possible: after the common methods of both tables
@@ -69,8 +69,8 @@ def study_published() -> StudyResult:
         Numbers for corruptions are means over severities, to which the formula does not apply
         exactly.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Rank
         1 is best; tied methods have the lowest rank of the tie.
     Tau

@@ -131,8 +131,8 @@ def study_rankings(
     ----------
     .. [1] Traub et al. (2024), section 4, https://arxiv.org/abs/2407.01032
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         Every method in every study. Mean rank: over the resamples.
     changes
@@ -178,8 +178,8 @@ def study_rankings(
     curves
         The strongest violation: the most confident failures determine the AURC.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     R2
         A metric improves if accuracy or the ranking of failures improves and neither gets worse
         (Traub et al., section 2).

@@ -101,8 +101,8 @@ def study_requirements(
     .. [1] Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2,
        https://arxiv.org/abs/2407.01032
 
-    Captions
-    --------
+    .. rubric:: Captions
+
     results
         Before and after: one letter for each sample, most confident first: o success, x failure,
         capitals for the second class, ? failure of an unknown class. Both have the same test set.
@@ -135,8 +135,8 @@ def study_requirements(
     f1-auc
         Where a line decreases, a better classifier with a perfect ranking has a worse F1-AUC.
 
-    Glossary
-    --------
+    .. rubric:: Glossary
+
     Failure AUROC
         Share of pairs of a failure and a success that are in the right order.
     Counterexample
