@@ -137,10 +137,13 @@ def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     block_sums, count = np.zeros(4), 0
     for start in range(0, s.n_rows, _BLOCK):
         rows = slice(start, start + _BLOCK)
-        weight = np.float64(1.0) if s.weight is None else s.weight[rows]
-        is_accepted = (p[rows] >= p.dtype.type(threshold)) & (weight > 0)
+        is_accepted = p[rows] >= p.dtype.type(threshold)
         # Rejected samples get weight 0, because copying the accepted ones would be slower.
-        weight = is_accepted * weight
+        if s.weight is None:
+            weight = is_accepted.astype(np.float64)
+        else:
+            is_accepted &= s.weight[rows] > 0
+            weight = is_accepted * s.weight[rows]
         block_sums += _sum_accepted(p[rows], weight, weight * s.loss[rows], threshold, ramp)
         count += int(np.count_nonzero(is_accepted))
     return AcceptedSums(s.total_weight, count, *block_sums.tolist())
