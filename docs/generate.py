@@ -216,7 +216,7 @@ def conversions_table() -> str:
 
 def families_table() -> str:
     """One row for each typeface of the glyphs."""
-    said = {"train": "learned from", "unseen": "unseen", "style": "unseen style"}
+    said = {"train": "training", "unseen": "unseen", "style": "unseen style"}
     rows = [(f.name, f.style, said[f.role], f.license, f"`{f.package}`") for f in glyph_families()]
     return _table(("typeface", "style", "role", "license", "package"), rows)
 

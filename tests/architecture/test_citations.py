@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.papers import FUNCTION_TOPICS, METRIC_TOPICS, PAPERS
 from tests.architecture.source import ROOT
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.metrics import METRICS
 from abstain_bench.studies import STUDIES
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 
 numpydoc_validate = pytest.importorskip("numpydoc.validate")
 

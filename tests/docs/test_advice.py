@@ -18,7 +18,7 @@ from cyclopts.exceptions import MissingArgumentError
 from tests.docs.blocks import PAGES, ROOT, blocks
 
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.cli.app import complete_application
 from abstain.cli.main import run
 from abstain.errors import UnknownNameError

@@ -10,7 +10,7 @@ from abstain.evaluation.comparison import (
     Plan,
     RowWeights,
     ScoredRun,
-    across_data,
+    compare_across_data_sets,
 )
 from abstain.metrics import METRICS
 
@@ -27,7 +27,7 @@ def pairs_of(values, metric: str = "augrc", plan: Plan = PLAN):
             (("data", str(i)),), "", dict.fromkeys(names, nothing), None, None, None, None
         )
         parts.append(MethodValues(METRICS[metric], (unit,), row[None], RowWeights(None, None)))
-    return across_data([Blocks(tuple(parts))], plan).pairs
+    return compare_across_data_sets([Blocks(tuple(parts))], plan).pairs
 
 
 def told_of(gaps, metric: str = "augrc"):

@@ -12,7 +12,7 @@ from abstain.curves.bands import risk_coverage_band
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan, RowWeights, compute_values
 from abstain.evaluation.comparison.pairs import differences_of
-from abstain.evaluation.comparison.runs import SplitRoles, score_runs
+from abstain.evaluation.comparison.runs import score_runs
 from abstain.inference.aggregates import pairwise_improvements, probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
@@ -69,7 +69,7 @@ def only(rows, **wanted):
 def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     """w / sum(w) times the influence among the kept rows, which are computed by themselves."""
     s = score_runs({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
-                 SplitRoles(methods="method"))[0].scored["a"]  # fmt: skip
+                 methods="method")[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
     share = metric_named(metric).measurement.influence(s) / s.n_rows
     if metric == "failure_auroc":
@@ -313,9 +313,7 @@ def test_methods_that_nothing_tells_apart_are_equal_whatever_they_leave_out():
 
 # ------------------------------------------------------------------------------------ studies
 def found_in_one_study(rng, noise, metric="augrc"):
-    units = score_runs(
-        study(rng, noise=noise), SplitRoles(methods="method", per_method_weights=True)
-    )
+    units = score_runs(study(rng, noise=noise), methods="method", per_method_weights=True)
     sampled = compute_values(metric_named(metric), units, RowWeights.from_runs(units))
     return differences_of(sampled, Plan(0.95)).record(0)
 

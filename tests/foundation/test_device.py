@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation import arrays, device, gradients
+from abstain._foundation import arrays, device
 from abstain._foundation.device import validate_on_device
 from abstain._foundation.tie_groups import group_ties
 from abstain.errors import InputError
@@ -134,7 +134,7 @@ def test_bad_shapes_are_refused(xp, confidence, loss, weight):
 @pytest.fixture
 def as_on_device(monkeypatch):
     """Treat tensors of the CPU as if they lay on a device."""
-    for module in (arrays, device, gradients):
+    for module in (arrays, device):
         monkeypatch.setattr(module, "is_on_device", arrays.is_torch)
     return pytest.importorskip("torch")
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from abstain._foundation import blockwise, optional_packages, packed
+from abstain._foundation import blockwise, lazy_imports, packed
 from abstain._foundation.tie_groups import TieGroups, group_ties
 from abstain.metrics.areas.risk_coverage_areas import areas_from_keys
 from abstain.metrics.rank_weights import augrc_weight, trapezoid_area
@@ -285,12 +285,12 @@ def test_compiled_and_numpy_agree_to_the_last_digits(monkeypatch):
 
 def test_without_numba_numpy_does_the_work(monkeypatch):
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    optional_packages._import_kernels.cache_clear()
-    monkeypatch.setattr(optional_packages, "is_installed", lambda _: False)
+    lazy_imports._import_kernels.cache_clear()
+    monkeypatch.setattr(lazy_imports, "is_installed", lambda _: False)
     try:
         assert packed.kernels() is blockwise
     finally:
-        optional_packages._import_kernels.cache_clear()
+        lazy_imports._import_kernels.cache_clear()
 
 
 def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
@@ -298,12 +298,12 @@ def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
         raise ImportError
 
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    optional_packages._import_kernels.cache_clear()
-    monkeypatch.setattr(optional_packages, "import_module", broken)
+    lazy_imports._import_kernels.cache_clear()
+    monkeypatch.setattr(lazy_imports, "import_module", broken)
     try:
         assert packed.kernels() is blockwise
     finally:
-        optional_packages._import_kernels.cache_clear()
+        lazy_imports._import_kernels.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(3))

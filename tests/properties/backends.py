@@ -10,7 +10,6 @@ import pytest
 
 from abstain._foundation import arrays
 from abstain._foundation.arrays import namespace, to_numpy
-from abstain._foundation.input_rows import select_samples
 from abstain._foundation.scored import ClassView, Scored
 
 
@@ -135,7 +134,7 @@ def with_view(s: Scored, data: Data) -> ClassView:
     """Return the class view of the data in the library that computes on `s`."""
 
     def own(x: Any) -> Any:
-        return select_samples(s, to_numpy(x, "x") if s.xp is np else x)
+        return s.select_samples(to_numpy(x, "x") if s.xp is np else x)
 
     p = own(data.probabilities)
     log_p = namespace(p).log(p)

@@ -20,7 +20,7 @@ from tests.properties.backends import (
 from tests.properties.on_host import ON_HOST
 
 from abstain import curves, metrics
-from abstain._foundation.gradients import carries_gradient
+from abstain._foundation.arrays import carries_gradient
 from abstain._foundation.scored import validate_samples
 from abstain.metrics import METRICS
 

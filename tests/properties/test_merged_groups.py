@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.properties.cases import scored_cases
 
 import abstain as ab
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import ClassView, Scored, validate_samples
+from abstain._foundation.scored import ClassView, MetricValue, Scored, validate_samples
 from abstain._foundation.tie_groups import N_SPLIT_AT_ENDS, split_at_ends, with_vertex_at
 from abstain.inference.influence import influence_moments
 from abstain.metrics import METRICS

@@ -26,8 +26,7 @@ from abstain.report import (
     comparison_terminal,
     render,
 )
-from abstain.report.formatting import format_number
-from abstain.report.render.lines import format_narrow_number
+from abstain.report.formatting import format_narrow_number, format_number
 from abstain.report.subjects.comparison.document import _band_rows
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)
@@ -49,8 +48,8 @@ def small():
         for (a, b), p in adjusted.items()
     )  # fmt: skip
     return Comparison(
-        ("augrc",), tuple(values), ((),), ("",), 0.95, estimates, pairs,
-        (), (), (), (), (), (), "influence",
+        ("augrc",), tuple(values), ((),), ("",), 0.95, (), "influence",
+        estimates=estimates, pairs=pairs,
     )  # fmt: skip
 
 

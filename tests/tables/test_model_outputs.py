@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables import read_predictions
 

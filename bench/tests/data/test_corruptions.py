@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import uniform_filter
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain_bench.data import glyphs
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt
@@ -246,7 +246,7 @@ def test_the_same_seed_hits_the_same_pixels_at_every_severity():
 
 
 def test_the_sheet_of_crystals_goes_round_and_cannot_be_written_to():
-    from abstain_bench.data.corruptions.entries import SIDE, sheet
+    from abstain_bench.data.corruptions.catalogue import SIDE, sheet
 
     ice = sheet()
     assert ice.shape == (SIDE, SIDE)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import validate_samples
+from abstain._foundation.scored import MetricValue, validate_samples
 from abstain.errors import InputError, UnknownNameError
 from abstain.metrics import METRICS, Need, augrc, aurc, f1_auc, failure_auroc, metric_named
 from abstain.metrics.catalogue import FAMILIES

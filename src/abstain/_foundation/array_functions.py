@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from abstain._foundation.arrays import move_to_library_of, namespace
-from abstain._foundation.gradients import (
+from abstain._foundation.arrays import (
     as_double,
     carries_gradient,
+    move_to_library_of,
+    namespace,
     value_with_gradient,
     without_gradient,
 )

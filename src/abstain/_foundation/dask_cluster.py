@@ -12,7 +12,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import InputError, MissingInputError
 
 #: Seconds to wait for a scheduler.

@@ -10,6 +10,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import (
+    as_double,
+    carries_gradient,
+    is_computed_by_own_library,
     is_on_device,
     is_traced,
     library_of,
@@ -17,14 +20,9 @@ from abstain._foundation.arrays import (
     namespace,
     primal,
     to_numpy,
-)
-from abstain._foundation.gradients import (
-    as_double,
-    carries_gradient,
-    is_computed_by_own_library,
     without_gradient,
 )
-from abstain._foundation.weights import drop_zero_weights, rescale_weights
+from abstain._foundation.checks import drop_zero_weights, rescale_weights
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from abstain._foundation import blockwise
 from abstain._foundation.array_functions import undo_cumulative_sum
-from abstain._foundation.optional_packages import load_kernels
+from abstain._foundation.lazy_imports import load_kernels
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 #: Minimum number of 16-bit confidences that are counted. The table of counts has a fixed cost, so

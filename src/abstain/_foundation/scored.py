@@ -8,20 +8,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import is_numpy, namespace
+from abstain._foundation.arrays import as_double, is_numpy, namespace, without_gradient
+from abstain._foundation.checks import drop_zero_weights, positive_weight_mask
 from abstain._foundation.device import is_computed_on_device, validate_on_device
-from abstain._foundation.gradients import as_double, without_gradient
-from abstain._foundation.group_rows import (
-    GroupRows,
-    best_order_of_binary_loss,
-    rows_of_classes,
-    rows_of_groups,
-)
+from abstain._foundation.names import validate_codes
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.sorting import SortedValues, sort_descending
 from abstain._foundation.tie_groups import (
     N_SPLIT_AT_ENDS,
+    GroupRows,
     TieGroups,
+    best_order_of_binary_loss,
     group_by_loss,
     group_sorted_values,
     group_ties,
@@ -29,13 +26,14 @@ from abstain._foundation.tie_groups import (
     merged_groups_of_broken_ties,
     one_group_per_sample,
     raise_uncounted,
+    rows_of_classes,
+    rows_of_groups,
     split_at_ends,
     split_merged_groups,
     tie_group_index,
     untied_order,
 )
-from abstain._foundation.weights import drop_zero_weights, positive_weight_mask
-from abstain.typing import AnyArray, Array, FloatArray, IntArray
+from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
 T = TypeVar("T")
 
@@ -208,7 +206,7 @@ class Scored:
         """
         if not self._has_group_rows:
             return self
-        rows = self._from_rows(rows_of_groups(self.groups))
+        rows = _scored_from_rows(rows_of_groups(self.groups))
         return rows if self.probability is None else replace(rows, probability=rows.confidence)
 
     @cached_property
@@ -223,18 +221,9 @@ class Scored:
         group_index = tie_group_index(self.groups, self.confidence, None)
         rows = rows_of_classes(self.groups, group_index, self.loss, self.class_view.labels)
         return replace(
-            self._from_rows(rows),
+            _scored_from_rows(rows),
             class_view=ClassView(rows.label, rows.label, self.class_view.classes),
             precomputed_group_index=rows.group_index,
-        )
-
-    def _from_rows(self, rows: GroupRows) -> "Scored":
-        return Scored(
-            rows.confidence,
-            rows.loss,
-            rows.row_counts,
-            precomputed_groups=rows.groups,
-            row_counts=rows.row_counts,
         )
 
     @cached_property
@@ -244,14 +233,14 @@ class Scored:
         is_available = self.precomputed_groups is not None or self.row_counts is not None
         if all_are_split or is_available or self.merged_groups.is_merged is None:
             return self.group_rows
-        return self._from_rows(rows_of_groups(split_at_ends(self.merged_groups)))
+        return _scored_from_rows(rows_of_groups(split_at_ends(self.merged_groups)))
 
     @cached_property
     def merged_rows(self) -> "Scored":
         """`group_rows` of merged groups, for influences that are equal within each of them."""
         if self.precomputed_groups is not None or self.merged_groups.is_merged is None:
             return self.group_rows
-        return self._from_rows(rows_of_groups(self.merged_groups))
+        return _scored_from_rows(rows_of_groups(self.merged_groups))
 
     def influence_rows(self, cluster: IntArray | None) -> "Scored":
         """Return `split_rows` if all samples are independent, else `self`."""
@@ -262,7 +251,7 @@ class Scored:
         if self.groups.is_merged is None:
             return self
         groups = split_merged_groups(self.groups, np.arange(first, last + 1))
-        return self._from_rows(rows_of_groups(groups))
+        return _scored_from_rows(rows_of_groups(groups))
 
     # -------------------------------------------------------------------------------- other orders
     def with_ties_broken(self, *, best: bool) -> "Scored":
@@ -326,6 +315,32 @@ class Scored:
             return (self.loss > 0) * failure_group
         return tie_group_index(self.best_order, self._negative_loss, self.weight)
 
+    # -------------------------------------------------------------------------------- input rows
+    def select_samples(self, column: Any) -> Any:
+        """Select the entries of the samples from a column of the caller."""
+        return column if self.input_row_mask is None else column[self.input_row_mask]
+
+    def expand_to_input_rows(self, values: Any) -> Any:
+        """Expand values of the samples to the rows of the caller, with 0 for rows of weight 0."""
+        if self.input_row_mask is None:
+            return values
+        xp = namespace(values)
+        position = xp.cumulative_sum(xp.astype(self.input_row_mask, xp.int64)) - 1
+        expanded = xp.take(values, xp.clip(position, 0, None))
+        return xp.where(self.input_row_mask, expanded, xp.zeros_like(expanded))
+
+    def cluster_codes(self, group: AnyArray | None) -> IntArray | None:
+        """Return the cluster of each sample as a code from 0; None if `group` is None.
+
+        `group` has the name of the cluster of each row of the caller.
+        """
+        if group is None:
+            return None
+        codes = validate_codes(group, "group", self.n_input_rows)
+        if self.input_row_mask is None:
+            return codes
+        return np.unique(codes[self.input_row_mask], return_inverse=True)[1].astype(np.int64)
+
     def cached(self, compute: Callable[..., T], *options: Hashable) -> T:
         """Return ``compute(self, *options)``, which is computed on the first call only."""
         cache = self.__dict__.setdefault("_cache", {})
@@ -339,6 +354,11 @@ class Scored:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.confidence.shape[0])
+
+    @property
+    def n_input_rows(self) -> int:
+        """Number of rows of the caller, including those with weight 0."""
+        return self.n_rows if self.input_row_mask is None else int(self.input_row_mask.shape[0])
 
     @property
     def n_samples(self) -> int:
@@ -464,3 +484,49 @@ def validate_samples_on_host(
         checks.finite_weighted_sum(loss, weight)
     checks.reject_swapped_arguments(confidence, loss)
     return Scored(confidence, loss, weight, probability=confidence, input_row_mask=row_mask)
+
+
+# ------------------------------------------------------------------------------------ group rows
+def _scored_from_rows(rows: GroupRows) -> Scored:
+    return Scored(
+        rows.confidence,
+        rows.loss,
+        rows.row_counts,
+        precomputed_groups=rows.groups,
+        row_counts=rows.row_counts,
+    )
+
+
+def scored_from_groups(groups: TieGroups) -> Scored:
+    """Return the samples of these tie groups, with one row for each group and loss."""
+    scored = _scored_from_rows(rows_of_groups(groups))
+    return replace(scored, probability=scored.confidence)
+
+
+def scored_from_merged_groups(groups: TieGroups) -> Scored:
+    """Return the samples of these merged groups; the confidence of a row is the rank of its group.
+
+    If the groups have unknown ties, metrics that depend on the confidence of each success raise an
+    UncountedError.
+    """
+    scored = _scored_from_rows(rows_of_groups(groups))
+    return replace(scored, precomputed_groups=None, precomputed_merged_groups=groups)
+
+
+# ------------------------------------------------------------------------------------ values
+@dataclass(frozen=True)
+class MetricValue:
+    """The value of a metric with its number of samples, and the reason if it is NaN."""
+
+    #: NaN if the metric is undefined for these data. A zero-dimensional array if the loss has a
+    #: gradient.
+    value: Scalar
+    #: Number of accepted samples from which the value is computed; None for all samples.
+    n_accepted: int | None = None
+    #: The reason why the value is NaN, as a sentence; empty for a defined value.
+    reason: str = ""
+
+
+def undefined(reason: str) -> MetricValue:
+    """Return the NaN of a metric that is undefined for valid data, with the reason."""
+    return MetricValue(float("nan"), None, reason)

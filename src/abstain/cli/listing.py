@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.cli.catalogues import ListedCatalogue, all_catalogues
 from abstain.cli.console import console
 from abstain.errors import InputError, MissingInputError

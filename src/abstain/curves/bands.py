@@ -6,7 +6,6 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
-from abstain._foundation.input_rows import cluster_codes
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.random import as_generator
 from abstain._foundation.scored import Scored, validate_samples_on_host
@@ -144,8 +143,13 @@ def risk_coverage_band(
     """
     s = validate_samples_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
-    cluster = cluster_codes(s, group)
-    coverage = None if grid is None else _check_grid(grid)
+    cluster = s.cluster_codes(group)
+    coverage = None
+    if grid is not None:
+        coverage = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
+        is_outside = (coverage <= 0) | (coverage > 1)
+        checks.reject_entries("grid", "must lie in (0, 1]", coverage, is_outside)
+        coverage = np.unique(coverage)
     return compute_band(
         s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng
     )
@@ -189,17 +193,17 @@ def compute_band(
         bounds = scale * _interval_bounds(risk / scale, effective_sizes, level, deviation)
     low, high, low_all, high_all = bounds
     band = RiskCoverageBand(
-        "selective",
-        coverage,
-        risk,
-        error,
-        low,
-        high,
-        low_all,
-        high_all,
-        level,
-        simultaneous_from,
-        note,
+        kind="selective",
+        coverage=coverage,
+        risk=risk,
+        standard_error=error,
+        low=low,
+        high=high,
+        low_all=low_all,
+        high_all=high_all,
+        level=level,
+        simultaneous_from=simultaneous_from,
+        note=note,
     )
     return band if kind == "selective" else as_generalized(band)
 
@@ -276,9 +280,3 @@ def _interval_bounds(
             max(pointwise.high, simultaneous.high),
         )
     return bounds
-
-
-def _check_grid(grid: AnyArray) -> FloatArray:
-    values = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
-    checks.reject_entries("grid", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
-    return np.unique(values)

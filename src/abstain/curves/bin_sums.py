@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation.array_functions import sum_by_index
-from abstain._foundation.arrays import is_numpy
-from abstain._foundation.gradients import as_double, without_gradient
+from abstain._foundation.arrays import as_double, is_numpy, without_gradient
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups, equal_mass_bins
 from abstain.typing import AnyArray, Array, FloatArray, IntArray

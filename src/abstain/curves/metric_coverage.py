@@ -9,8 +9,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import prepend_zero, sorted_unique
-from abstain._foundation.arrays import namespace
-from abstain._foundation.gradients import as_double, as_double_like, stack_scalars
+from abstain._foundation.arrays import as_double, as_double_like, namespace, stack_scalars
 from abstain._foundation.scored import Scored, output_reference, validate_samples
 from abstain._foundation.tie_groups import TieGroups, n_accepted_groups
 from abstain.curves._vertices import CurveArrays

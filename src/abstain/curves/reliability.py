@@ -6,9 +6,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import namespace
+from abstain._foundation.arrays import as_double_like, namespace, without_gradient
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
-from abstain._foundation.gradients import as_double_like, without_gradient
 from abstain._foundation.scored import Scored, output_reference, validate_samples
 from abstain.curves._vertices import CurveArrays
 from abstain.curves.bin_sums import BinSums, bin_sums, equal_mass_edges

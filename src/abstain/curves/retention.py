@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import prepend_zero
-from abstain._foundation.arrays import namespace
-from abstain._foundation.gradients import value_with_gradient, without_gradient
+from abstain._foundation.arrays import namespace, value_with_gradient, without_gradient
 from abstain._foundation.scored import validate_samples
 from abstain._foundation.tie_groups import thresholds_from_infinity
 from abstain.curves._vertices import CurveArrays

@@ -7,8 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.array_functions import reverse_cumulative_min, undo_cumulative_sum
-from abstain._foundation.arrays import move_to_library_of, to_numpy
-from abstain._foundation.gradients import without_gradient
+from abstain._foundation.arrays import move_to_library_of, to_numpy, without_gradient
 from abstain._foundation.isotonic_blocks import isotonic_block_ends
 from abstain._foundation.scored import validate_samples
 from abstain._foundation.tie_groups import TieGroups

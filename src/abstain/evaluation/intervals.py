@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.measurement import MetricValue
 from abstain._foundation.random import as_seed
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored
 from abstain.errors import InputError
 from abstain.inference.bootstrap_intervals import bca, has_variation, with_notes
 from abstain.inference.influence import unit_contributions

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.optional_packages import load_kernels
+from abstain._foundation.lazy_imports import load_kernels
 from abstain.inference.draws import BLOCK_SIZE, Draws
 from abstain.inference.resampling import numpy_kernels
 from abstain.inference.resampling.sorted_samples import (

@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored
 from abstain._foundation.tie_groups import TieGroups
 from abstain.typing import BoolArray, FloatArray, IntArray
 

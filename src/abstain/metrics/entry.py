@@ -11,10 +11,9 @@ from enum import StrEnum
 from itertools import product
 from typing import Any, Self, TypeAlias, cast
 
+from abstain._foundation.arrays import as_scalar
 from abstain._foundation.catalogue import Catalogue
-from abstain._foundation.gradients import as_scalar
-from abstain._foundation.measurement import MetricValue
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import MetricValue, Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
 from abstain.inference.influence import max_shifts_by_step
@@ -282,8 +281,7 @@ class Measurement:
         is_confidence = scored.probability is None or scored.probability is scored.confidence
         if not required_rows or not is_confidence:
             return scored
-        rows: Scored = getattr(scored, required_rows)
-        return rows
+        return cast("Scored", getattr(scored, required_rows))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.array_functions import prepend_zero
 from abstain._foundation.arrays import inner
-from abstain._foundation.measurement import MetricValue, undefined
-from abstain._foundation.scored import Scored, validate_samples
+from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain._foundation.tie_groups import TieGroups
 from abstain.inference.influence import Gradient, tail_sums

@@ -8,9 +8,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
+from abstain._foundation.checks import positive_weight_mask
 from abstain._foundation.frames import AnyFrame, Backend, convert_frame
 from abstain._foundation.names import distinct_names, sort_names
-from abstain._foundation.weights import positive_weight_mask
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions.classes import check_class_names, encode_classes, validate_names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
@@ -156,12 +156,8 @@ def selective_confusion_matrix(
     w = checks.weight(weight, length=true_names.size)
     rows = positive_weight_mask(w)
     if w is not None and rows is not None:
-        w, true_names, predicted_names, is_accepted = (
-            w[rows],
-            true_names[rows],
-            predicted_names[rows],
-            is_accepted[rows],
-        )
+        w, is_accepted = w[rows], is_accepted[rows]
+        true_names, predicted_names = true_names[rows], predicted_names[rows]
     class_list = (
         _observed_classes(true_names, predicted_names[is_accepted])
         if classes is None

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import is_torch, namespace, to_numpy
-from abstain._foundation.gradients import is_computed_by_own_library
+from abstain._foundation.arrays import is_computed_by_own_library, is_torch, namespace, to_numpy
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest_float_dtype

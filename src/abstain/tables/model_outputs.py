@@ -23,9 +23,8 @@ from abstain._foundation.input_files import (
     read_bytes,
 )
 from abstain._foundation.json_records import parse_value
-from abstain._foundation.lazy_imports import LazyModule
+from abstain._foundation.lazy_imports import LazyModule, is_installed
 from abstain._foundation.notes import READING, Note
-from abstain._foundation.optional_packages import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables.logs import inspect_ai
 from abstain.tables.table import DataTable, from_arrays, from_polars

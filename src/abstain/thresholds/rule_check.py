@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.weights import drop_zero_weights
+from abstain._foundation.checks import drop_zero_weights
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.inference.influence import standard_error

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain_bench.networks.backbone import Backbone, Tensor, dropout_layer
 

@@ -9,19 +9,19 @@ from abstain._foundation import checks
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.comparison.across_data_sets import (
-    Blocks,
-    ComparisonTables,
-    DataSetComparison,
-    across_data,
-)
 from abstain.evaluation.comparison.estimates import estimates, method_bands, non_inferiorities
 from abstain.evaluation.comparison.notes import comparison_notes
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
-from abstain.evaluation.comparison.record import Comparison
-from abstain.evaluation.comparison.runs import ScoredRun, SplitRoles, score_runs
-from abstain.evaluation.comparison.standings import agreements, stabilities, standings
+from abstain.evaluation.comparison.rankings import (
+    Blocks,
+    agreements,
+    compare_across_data_sets,
+    stabilities,
+    standings,
+)
+from abstain.evaluation.comparison.record import Comparison, ComparisonTables, DataSetComparison
+from abstain.evaluation.comparison.runs import ScoredRun, score_runs
 from abstain.evaluation.comparison.values import RowWeights, compute_values, resample_values
 from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
 from abstain.evaluation.notes import reading_notes
@@ -156,7 +156,7 @@ def compare(
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
-    predictions, notes = read_source(predictions, None, notes)
+    predictions, notes_of_reader = read_source(predictions)
     plan = Plan.from_options(
         level=level,
         test=test,
@@ -170,10 +170,16 @@ def compare(
         ties=ties,
     )
     scored_runs = score_runs(
-        predictions, SplitRoles(runs, methods, clustered, per_method_weights, scores, loss)
+        predictions,
+        runs=runs,
+        methods=methods,
+        clustered=clustered,
+        per_method_weights=per_method_weights,
+        scores=scores,
+        loss=loss,
     )
     comparison = _compare_runs(scored_runs, parse_metrics(metrics) or [], plan)
-    notes_of_data = reading_notes(notes, check_splits(predictions).values())
+    notes_of_data = reading_notes(notes, check_splits(predictions).values(), reader=notes_of_reader)
     return replace(comparison, notes=warnings_first((*comparison.notes, *notes_of_data)))
 
 
@@ -185,7 +191,7 @@ def _compare_runs(runs: Sequence[ScoredRun], metrics: Sequence[Metric], plan: Pl
         for data in dict.fromkeys(run.data for run in runs)
     ]
     values_by_metric = zip(*(comparison.sampled for comparison in comparisons), strict=True)
-    across = across_data([Blocks(values) for values in values_by_metric], plan)
+    across = compare_across_data_sets([Blocks(values) for values in values_by_metric], plan)
     notes = comparison_notes(runs, comparisons, across, plan)
     return join_tables(
         comparisons, across, plan, metrics=metrics, methods=runs[0].scored, notes=notes

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from abstain._foundation.measurement import MetricValue
+from abstain._foundation.scored import MetricValue
 from abstain.curves.bands import compute_band
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.runs import ScoredRun

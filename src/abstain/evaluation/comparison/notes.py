@@ -6,194 +6,189 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from abstain._foundation.notes import Note
-from abstain.evaluation.comparison.across_data_sets import ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
+from abstain.evaluation.comparison.record import ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
+from abstain.evaluation.comparison.values import MethodValues
 from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.records import warnings_first
 from abstain.inference.paired import REPLICATES_WARNING
 from abstain.inference.small_samples import MIN_CLUSTERS, MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
 from abstain.metrics import Metric
-from abstain.typing import IntArray
 
 #: Of more methods than this a finding gives the number instead of the names.
 _NAMED = 5
 
 
 def comparison_notes(
-    units: Sequence[ScoredRun],
-    parts: Sequence[DataSetComparison],
-    together: ComparisonTables,
+    runs: Sequence[ScoredRun],
+    comparisons: Sequence[DataSetComparison],
+    across: ComparisonTables,
     plan: Plan,
 ) -> tuple[Note, ...]:
     """Return all notes about a comparison, warnings first."""
+    values = [v for comparison in comparisons for v in comparison.sampled]
     return warnings_first(
         [
-            *_directions(units),
-            *_few_failures(parts),
-            *_undefined(parts),
-            *_unreliable(parts),
-            *_few_draws(parts, plan),
-            *_resampled(parts, plan),
-            *_matched(units),
-            *_per_method_weights(units),
-            *_clusters(units),
-            *_runs(units, parts),
-            *block_notes(together),
+            *_wrong_directions(runs),
+            *_few_failures(values),
+            *_undefined_values(values),
+            *_missing_intervals(values),
+            *_few_draws(comparisons, plan),
+            *_deciding_tests(comparisons[0].sampled, plan),
+            *_matched_samples(runs),
+            *_weights_of_methods(runs),
+            *_clusters(runs),
+            *_several_runs(comparisons),
+            *block_notes(across),
         ]
     )
 
 
-def data_set_notes(units: Sequence[ScoredRun], part: DataSetComparison) -> tuple[Note, ...]:
+def data_set_notes(runs: Sequence[ScoredRun], comparison: DataSetComparison) -> tuple[Note, ...]:
     """Return the notes about one data set."""
     return warnings_first(
         [
-            *_few_failures([part]),
-            *_undefined([part]),
-            *_unreliable([part]),
-            *_per_method_weights(units),
-            *_clusters(units),
+            *_few_failures(comparison.sampled),
+            *_undefined_values(comparison.sampled),
+            *_missing_intervals(comparison.sampled),
+            *_weights_of_methods(runs),
+            *_clusters(runs),
         ]
     )
 
 
-def block_notes(together: ComparisonTables) -> Iterator[Note]:
+def block_notes(across: ComparisonTables) -> Iterator[Note]:
     """Yield the notes about tests over all data sets or runs."""
-    noted = [(pair.test, pair.note) for pair in together.pairs]
-    noted += [("Friedman's test", across.note) for across in together.mean_ranks]
-    for test, note in noted:
+    notes = [(pair.test, pair.note) for pair in across.pairs]
+    notes += [("Friedman's test", mean_ranks.note) for mean_ranks in across.mean_ranks]
+    for test, note in notes:
         if note:
             yield Note("few_blocks", f"{test}: {note}.")
 
 
-def _named(metric: Metric) -> str:
-    """Write a metric at the start of a sentence."""
+def _capitalized_title(metric: Metric) -> str:
     return metric.title[:1].upper() + metric.title[1:]
 
 
-def _directions(units: Sequence[ScoredRun]) -> Iterator[Note]:
-    told = set()
-    for unit in units:
-        for name, s in unit.scored.items():
-            if (unit.data, name) not in told and (
-                said := direction_warning(s, is_column=name in unit.column_methods)
-            ):
-                told.add((unit.data, name))
-                yield Note.warning("direction", said, unit.data, name)
+def _wrong_directions(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    """Warn once for each method and data set whose failures have higher confidences."""
+    reported = set()
+    for run in runs:
+        for method, s in run.scored.items():
+            if (run.data, method) in reported:
+                continue
+            warning = direction_warning(s, is_column=method in run.column_methods)
+            if warning:
+                reported.add((run.data, method))
+                yield Note.warning("direction", warning, run.data, method)
 
 
-def _few_failures(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
-    for part in parts:
-        for sampled in part.sampled:
-            failures = sampled.n_failures()
-            needed = (
-                MIN_FAILURES_HEAVY_TAILED
-                if sampled.metric.measurement.heavy_tailed
-                else MIN_FAILURES
+def _few_failures(values: Sequence[MethodValues]) -> Iterator[Note]:
+    for v in values:
+        is_heavy_tailed = v.metric.measurement.heavy_tailed
+        n_required = MIN_FAILURES_HEAVY_TAILED if is_heavy_tailed else MIN_FAILURES
+        n_failures = v.n_failures()
+        if n_failures is not None and n_failures < n_required:
+            plural = "" if n_failures == 1 else "s"
+            message = (
+                f"{_capitalized_title(v.metric)} is estimated from {n_failures:,} failure{plural}; "
+                f"its intervals and tests are reliable with about {n_required} or more."
             )
-            if failures is not None and failures < needed:
-                counted = "1 failure" if failures == 1 else f"{failures:,} failures"
-                message = (
-                    f"{_named(sampled.metric)} is estimated from {counted}; its intervals and "
-                    f"tests are reliable with about {needed} or more."
-                )
-                yield Note.warning("few_failures", message, part.data)
+            yield Note.warning("few_failures", message, v.data)
 
 
-def _undefined(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
-    for part in parts:
-        for sampled in part.sampled:
-            if not sampled.is_defined:
-                why = "; ".join(sampled.reasons) or "it is infinite"
-                message = (
-                    f"{_named(sampled.metric)} is undefined for some method here, so nothing is "
-                    f"compared by it: {why}."
-                )
-                yield Note.warning("undefined", message, part.data)
+def _undefined_values(values: Sequence[MethodValues]) -> Iterator[Note]:
+    for v in values:
+        if not v.is_defined:
+            reason = "; ".join(v.reasons) or "it is infinite"
+            message = (
+                f"{_capitalized_title(v.metric)} is undefined for some method here, so nothing is "
+                f"compared by it: {reason}."
+            )
+            yield Note.warning("undefined", message, v.data)
 
 
-def _unreliable(parts: Sequence[DataSetComparison]) -> Iterator[Note]:
-    for part in parts:
-        for sampled in part.sampled:
-            rejected = [
-                name
-                for name, why in zip(sampled.methods, sampled.unreliable_reasons, strict=False)
-                if why
-            ]
-            if rejected:
-                names = (
-                    ", ".join(rejected) if len(rejected) <= _NAMED else f"{len(rejected)} methods"
-                )
-                message = (
-                    f"{_named(sampled.metric)} has no interval and no p-value for {names}: "
-                    f"{next(filter(None, sampled.unreliable_reasons))}."
-                )
-                yield Note.warning("no_interval", message, part.data)
+def _missing_intervals(values: Sequence[MethodValues]) -> Iterator[Note]:
+    for v in values:
+        reasons = dict(zip(v.methods, v.unreliable_reasons, strict=False))
+        methods = [method for method, reason in reasons.items() if reason]
+        if methods:
+            names = ", ".join(methods) if len(methods) <= _NAMED else f"{len(methods)} methods"
+            message = (
+                f"{_capitalized_title(v.metric)} has no interval and no p-value for {names}: "
+                f"{reasons[methods[0]]}."
+            )
+            yield Note.warning("no_interval", message, v.data)
 
 
-def _few_draws(parts: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
+def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
     """Warn if no p-value can be significant with so few draws, however large the difference."""
-    methods = len(parts[0].sampled[0].methods)
-    tests = plan.n_tests(methods)
-    for part in parts:
-        # A swap test counts both sides at once, a bootstrap each by itself.
-        least = {
-            "bootstrap": 2 * tests / (part.resamples + 1),
-            "permutation": tests / (plan.n_draws("permutation", methods) + 1),
+    n_methods = len(comparisons[0].sampled[0].methods)
+    n_tests = plan.n_tests(n_methods)
+    n_resamples = math.ceil(4 * n_tests / plan.alpha / 100) * 100
+    remedies = {
+        "bootstrap": f"Draw at least {n_resamples:,} resamples.",
+        "permutation": "Compare fewer methods, or decide by another test.",
+    }
+    for comparison in comparisons:
+        # A permutation test counts both tails at once, the bootstrap each tail separately.
+        min_p_values = {
+            "bootstrap": 2 * n_tests / (comparison.resamples + 1),
+            "permutation": n_tests / (plan.n_draws("permutation", n_methods) + 1),
         }
-        for test in dict.fromkeys(s.deciding_test(plan.test) for s in part.sampled if s.is_defined):
-            if least.get(test, 0.0) >= plan.alpha:
+        tests = (v.deciding_test(plan.test) for v in comparison.sampled if v.is_defined)
+        for test in dict.fromkeys(tests):
+            if min_p_values.get(test, 0.0) >= plan.alpha:
                 message = (
                     f"No pair can be found different by the {TEST_NAMES[test]} here: with so few "
-                    f"draws no adjusted p-value is below {min(1.0, least[test]):.2g}. "
-                    f"{_remedy(test, tests, plan)}"
+                    f"draws no adjusted p-value is below {min(1.0, min_p_values[test]):.2g}. "
+                    f"{remedies[test]}"
                 )
-                yield Note.warning("few_draws", message, part.data)
+                yield Note.warning("few_draws", message, comparison.data)
 
 
-def _remedy(test: str, tests: int, plan: Plan) -> str:
-    if test == "permutation":
-        return "Compare fewer methods, or decide by another test."
-    needed = math.ceil(4 * tests / plan.alpha / 100) * 100
-    return f"Draw at least {needed:,} resamples."
-
-
-def _resampled(parts: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
-    for sampled in parts[0].sampled:
-        if sampled.deciding_test(plan.test) != plan.test:
-            message = f"{sampled.metric.reason_without_interval}; so the paired bootstrap decides."
+def _deciding_tests(values: Sequence[MethodValues], plan: Plan) -> Iterator[Note]:
+    for v in values:
+        if v.deciding_test(plan.test) != plan.test:
+            message = f"{v.metric.reason_without_interval}; so the paired bootstrap decides."
             yield Note("no_influence", message[:1].upper() + message[1:])
     if plan.published_test:
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {REPLICATES_WARNING}"
         yield Note("replicates", message)
 
 
-def _matched(units: Sequence[ScoredRun]) -> Iterator[Note]:
-    if any(unit.matched_by == "order" for unit in units):
+def _matched_samples(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    criteria = {run.matched_by for run in runs}
+    if "order" in criteria:
         message = (
             "The samples of the methods were matched by their order, since they have no names in "
             "common. Name them (id) where the order may differ."
         )
         yield Note("matched", message)
-    elif any(unit.matched_by == "name" for unit in units):
+    elif "name" in criteria:
         yield Note("matched", "The samples were matched by name.")
 
 
-def _per_method_weights(units: Sequence[ScoredRun]) -> Iterator[Note]:
-    for data in dict.fromkeys(unit.data for unit in units):
-        own = [unit for unit in units if unit.data == data]
-        if all(unit.weight is None or unit.weight.ndim == 1 for unit in own):
-            continue
-        n = [unit.count_samples_and_failures(method)[0] for unit in own for method in unit.scored]
-        message = (
-            f"Each method is judged by its own samples, {min(n):,} to {max(n):,} of "
-            f"{max(unit.n for unit in own):,}: what it is better at may be another set of samples."
-        )
-        yield Note("per_method_weights", message, data)
+def _weights_of_methods(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    for data in dict.fromkeys(run.data for run in runs):
+        runs_of_data = [run for run in runs if run.data == data]
+        if any(run.has_weights_by_method for run in runs_of_data):
+            counts = [
+                run.count_samples_and_failures(method)[0]
+                for run in runs_of_data
+                for method in run.scored
+            ]
+            message = (
+                f"Each method is judged by its own samples, {min(counts):,} to {max(counts):,} of "
+                f"{max(run.n for run in runs_of_data):,}: what it is better at may be another set "
+                "of samples."
+            )
+            yield Note("per_method_weights", message, data)
 
 
-def _clusters(units: Sequence[ScoredRun]) -> Iterator[Note]:
-    counts = [_fewest_clusters(unit, unit.cluster) for unit in units if unit.cluster is not None]
+def _clusters(runs: Sequence[ScoredRun]) -> Iterator[Note]:
+    counts = [n for run in runs if (n := run.min_clusters) is not None]
     if not counts:
         return
     message = f"Independent of each other are the {min(counts):,} groups, not the samples."
@@ -204,42 +199,36 @@ def _clusters(units: Sequence[ScoredRun]) -> Iterator[Note]:
     yield Note.warning("clusters", f"{message} {few}")
 
 
-def _fewest_clusters(unit: ScoredRun, cluster: IntArray) -> int:
-    """Return the number of clusters, of the method with the fewest."""
-    if unit.weight is None or unit.weight.ndim == 1:
-        return int(np.unique(cluster).size)
-    return min(np.unique(cluster[own > 0]).size for own in unit.weight.T)
-
-
-def _runs(units: Sequence[ScoredRun], parts: Sequence[DataSetComparison]) -> Iterator[Note]:
-    runs = len({unit.run for unit in units})
-    if runs == 1:
+def _several_runs(comparisons: Sequence[DataSetComparison]) -> Iterator[Note]:
+    runs_by_data = [comparison.sampled[0].runs for comparison in comparisons]
+    n_runs = len({run.run for runs in runs_by_data for run in runs})
+    if n_runs == 1:
         return
-    shared = all(have_same_samples(part.sampled[0].runs) for part in parts)
-    how = (
-        "on the same samples, so their means are compared sample by sample"
-        if shared
-        else "on different samples, so each run counts as samples of its own, but for samples of "
-        "the same name or cluster"
-    )
+    if all(map(have_same_samples, runs_by_data)):
+        samples = "on the same samples, so their means are compared sample by sample"
+    else:
+        samples = (
+            "on different samples, so each run counts as samples of its own, but for samples of "
+            "the same name or cluster"
+        )
     message = (
-        f"The {runs} runs are {how}. Intervals speak of these trained models on new samples, not "
-        "of training again; the tests across runs speak of that."
+        f"The {n_runs} runs are {samples}. Intervals speak of these trained models on new samples, "
+        "not of training again; the tests across runs speak of that."
     )
     yield Note("runs", message)
-    for part in parts:
-        if part.resamples and _overlap(part.sampled[0].runs):
+    for comparison, runs in zip(comparisons, runs_by_data, strict=True):
+        if comparison.resamples and _share_some_samples(runs):
             message = (
                 "Some samples or clusters are in several runs, but not in all. Influence functions "
                 "count them once; the bootstrap takes the runs for independent and is too sure."
             )
-            yield Note.warning("overlap", message, part.data)
+            yield Note.warning("overlap", message, comparison.data)
 
 
-def _overlap(units: Sequence[ScoredRun]) -> bool:
+def _share_some_samples(runs: Sequence[ScoredRun]) -> bool:
     """Return whether runs on different samples share some samples or clusters."""
-    codes = independence_codes(units)
-    if codes is None or have_same_samples(units):
+    codes = independence_codes(runs)
+    if codes is None or have_same_samples(runs):
         return False
-    apart = [unit.n if unit.cluster is None else np.unique(unit.cluster).size for unit in units]
-    return np.unique(codes).size < sum(apart)
+    n_units = [run.n if run.cluster is None else np.unique(run.cluster).size for run in runs]
+    return np.unique(codes).size < sum(n_units)

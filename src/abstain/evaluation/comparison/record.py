@@ -26,6 +26,7 @@ from abstain.evaluation.comparison.tables import (
     Standing,
     compute_relations_to_best,
 )
+from abstain.evaluation.comparison.values import MethodValues
 from abstain.evaluation.records import format_counts
 from abstain.typing import Split
 
@@ -36,8 +37,34 @@ _ALL = "(all)"
 _CURVES = 8
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComparisonTables:
+    """Rows of all tables, of one data set or of all data sets together."""
+
+    estimates: tuple[Estimate, ...] = ()
+    pairs: tuple[PairedDifference, ...] = ()
+    standings: tuple[Standing, ...] = ()
+    mean_ranks: tuple[MeanRanks, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    bands: tuple[MethodBand, ...] = ()
+    non_inferiority: tuple[NonInferiorityRow, ...] = ()
+    aggregates: tuple[AggregateRow, ...] = ()
+    improvements: tuple[Improvement, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataSetComparison(ComparisonTables):
+    """The rows of one data set, and the values of each metric."""
+
+    data: Split
+    sampled: tuple[MethodValues, ...]
+    resamples: int = 0
+
+
 @dataclass(frozen=True, eq=False)
-class Comparison(NotebookDisplay):
+class Comparison(ComparisonTables, NotebookDisplay):
     """The result of `compare`.
 
     Attributes
@@ -85,21 +112,10 @@ class Comparison(NotebookDisplay):
     data: tuple[Split, ...]
     runs: tuple[str, ...]
     level: float
-    estimates: tuple[Estimate, ...]
-    pairs: tuple[PairedDifference, ...]
-    standings: tuple[Standing, ...]
-    mean_ranks: tuple[MeanRanks, ...]
-    agreements: tuple[Agreement, ...]
-    stability: tuple[Stability, ...]
-    bands: tuple[MethodBand, ...]
     notes: tuple[Note, ...]
     test: str
     bootstrap: int = 0
     seed: int | None = None
-    non_inferiority: tuple[NonInferiorityRow, ...] = ()
-    aggregates: tuple[AggregateRow, ...] = ()
-    improvements: tuple[Improvement, ...] = ()
-    profiles: tuple[Profile, ...] = ()
 
     #: The tables of `frame`, each a field of this record.
     TABLES: ClassVar[tuple[str, ...]] = (

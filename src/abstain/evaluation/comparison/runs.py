@@ -1,6 +1,6 @@
 """Runs of a comparison: methods scored on the same samples, by data set and run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,8 +9,13 @@ import numpy as np
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation.inputs import RequestedScores, check_splits, compute_scores, join
-from abstain.evaluation.positive_weights import positive_weight_runs
+from abstain.evaluation.inputs import (
+    RequestedScores,
+    check_splits,
+    compute_scores,
+    join,
+    positive_weight_runs,
+)
 from abstain.evaluation.scored_split import cluster_codes
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
@@ -35,8 +40,6 @@ class ScoredRun:
     #: How the samples of several classifiers were matched: by "name" or by "order"; empty for one
     #: classifier.
     matched_by: str = ""
-    #: Whether sample weights may differ between methods.
-    per_method_weights: bool = False
     #: The methods whose scores are columns of the data.
     column_methods: frozenset[str] = frozenset()
 
@@ -53,6 +56,20 @@ class ScoredRun:
         if all(np.array_equal(columns[0], weight) for weight in columns[1:]):
             return weights[0]
         return np.column_stack(columns)
+
+    @property
+    def has_weights_by_method(self) -> bool:
+        """Whether the weights differ between methods."""
+        return self.weight is not None and self.weight.ndim > 1
+
+    @property
+    def min_clusters(self) -> int | None:
+        """Number of clusters with weight, of the method with the fewest; None without clusters."""
+        if self.cluster is None:
+            return None
+        if self.weight is None or not self.has_weights_by_method:
+            return int(np.unique(self.cluster).size)
+        return min(np.unique(self.cluster[weight > 0]).size for weight in self.weight.T)
 
     def count_samples_and_failures(self, method: str) -> tuple[int, int]:
         """Return the numbers of samples and failures with positive weight of a method."""
@@ -105,85 +122,66 @@ def _encode_names(names: Sequence[Array | None]) -> IntArray:
     return np.unique(all_names, return_inverse=True)[1].astype(np.int64)
 
 
-@dataclass(frozen=True)
-class SplitRoles:
-    """Meaning of the split columns, and the options of the scores."""
-
-    #: The column whose values are runs, and the one whose values are methods (classifiers).
-    runs: str | None = None
-    methods: str | None = None
-    #: Whether the groups of the predictions are clusters.
-    clustered: bool = False
-    #: Whether sample weights may differ between methods.
-    per_method_weights: bool = False
-    #: Scores of each split, as for `evaluate`.
-    scores: RequestedScores = None
-    loss: "str | CostMatrix | AnyArray | None" = None
-
-
 def score_runs(
-    predictions: Predictions | Mapping[Split, Predictions], roles: SplitRoles
+    predictions: Predictions | Mapping[Split, Predictions],
+    *,
+    runs: str | None = None,
+    methods: str | None = None,
+    clustered: bool = False,
+    per_method_weights: bool = False,
+    scores: RequestedScores = None,
+    loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> tuple[ScoredRun, ...]:
-    """Group the splits by data set and run, and score every method on the same samples."""
+    """Group the splits by data set and run, and score every method on the same samples.
+
+    `runs` and `methods` are the columns whose values are runs and methods (classifiers). The other
+    arguments are those of `compare`.
+    """
     models_by_run: dict[tuple[Split, str], dict[str, Predictions]] = {}
-    for split, split_predictions in check_splits(predictions).items():
-        data, run, model = _parse_split(split, roles)
-        run_models = models_by_run.setdefault((data, run), {})
-        if model in run_models:
+    splits = check_splits(predictions)
+    for split, split_predictions in splits.items():
+        data, run, model = _parse_split(split, runs, methods)
+        models = models_by_run.setdefault((data, run), {})
+        if model in models:
             raise InputError(
                 f"two parts of the data are {_describe_run(data, run, model)}; split them further"
             )
-        run_models[model] = split_predictions
-    _check_loss(roles.loss, models_by_run.values())
-    first: dict[Split, Predictions] = {}
-    aligned: dict[tuple[Split, str], dict[str, Predictions]] = {}
-    for (data, run), models in models_by_run.items():
-        data_reference = first.setdefault(data, next(iter(models.values())))
-        ordered = {model: _sort_like(data_reference, p) for model, p in models.items()}
-        reference = next(iter(ordered.values()))
-        aligned[data, run] = {
-            model: _align(
-                reference,
-                p,
-                _describe_run(data, run, model),
-                per_method_weights=roles.per_method_weights,
-            )
-            for model, p in ordered.items()
-        }
-    weighted, loss = positive_weight_runs(aligned, roles.loss)
-    units = [
-        _score_run(data, run, models, replace(roles, loss=loss))
-        for (data, run), models in weighted.items()
-    ]
-    return _check_complete(units)
-
-
-def _check_loss(
-    loss: "str | CostMatrix | AnyArray | None", models_by_run: Iterable[Mapping[str, Predictions]]
-) -> None:
-    """Raise InputError if one array of losses is passed for several splits."""
-    has_several = sum(map(len, models_by_run)) > 1
-    if has_several and loss is not None and not isinstance(loss, (str, CostMatrix)):
+        models[model] = split_predictions
+    if len(splits) > 1 and loss is not None and not isinstance(loss, str | CostMatrix):
         raise InputError(
             "`loss` is one array, but there are several runs, methods or data sets; give each "
             "`Predictions` its own `loss`"
         )
+    first_of_data: dict[Split, Predictions] = {}
+    for (data, run), models in models_by_run.items():
+        first = first_of_data.setdefault(data, next(iter(models.values())))
+        models_by_run[data, run] = _align(
+            {model: _sort_like(first, p) for model, p in models.items()},
+            data,
+            run,
+            per_method_weights=per_method_weights,
+        )
+    weighted, loss = positive_weight_runs(models_by_run, loss)
+    scored_runs = [
+        _score_run(data, run, models, scores, loss, clustered=clustered)
+        for (data, run), models in weighted.items()
+    ]
+    return _check_complete(scored_runs)
 
 
-def _parse_split(split: Split, roles: SplitRoles) -> tuple[Split, str, str]:
+def _parse_split(split: Split, runs: str | None, methods: str | None) -> tuple[Split, str, str]:
     """Split a key into data set, run and model."""
     values = dict(split)
-    for role, column in (("runs", roles.runs), ("methods", roles.methods)):
+    for role, column in (("runs", runs), ("methods", methods)):
         if column is not None and column not in values:
             columns = ", ".join(map(repr, values)) or "none"
             raise InputError(
                 f"`{role}` must be a column that splits the data (those are: {columns}); "
                 f"got {column!r}"
             )
-    special = {roles.runs, roles.methods} - {None}
-    data = tuple((column, value) for column, value in split if column not in special)
-    run = values[roles.runs] if roles.runs is not None else ""
-    return data, run, values[roles.methods] if roles.methods is not None else ""
+    data = tuple((column, value) for column, value in split if column not in {runs, methods})
+    run = "" if runs is None else values[runs]
+    return data, run, "" if methods is None else values[methods]
 
 
 def _describe_run(data: Split, run: str, model: str = "") -> str:
@@ -194,44 +192,49 @@ def _describe_run(data: Split, run: str, model: str = "") -> str:
 
 
 def _score_run(
-    data: Split, run: str, models: Mapping[str, Predictions], roles: SplitRoles
+    data: Split,
+    run: str,
+    models: Mapping[str, Predictions],
+    scores: RequestedScores,
+    loss: "str | CostMatrix | AnyArray | None",
+    *,
+    clustered: bool,
 ) -> ScoredRun:
     """Score the methods of one run on the same samples."""
     first = next(iter(models.values()))
     scored: dict[str, Scored] = {}
-    column_methods = []
+    column_methods = set()
     for model, p in models.items():
-        losses = per_sample_loss(p, roles.loss)
-        model_scores = [(s.name, join(p, s, losses)) for s in compute_scores(p, roles.scores)]
-        has_one_score = len(model_scores) == 1
-        for name, s in model_scores:
-            method = (model if has_one_score else f"{model} / {name}") if model else name
-            scored[method] = s
-            column_methods += [method] if name in (p.confidence or {}) else []
-    is_matched_by_name = all(_have_same_names(first, p) for p in models.values())
+        losses = per_sample_loss(p, loss)
+        model_scores = list(compute_scores(p, scores))
+        for score in model_scores:
+            name = score.name
+            if model:
+                name = model if len(model_scores) == 1 else f"{model} / {score.name}"
+            scored[name] = join(p, score, losses)
+            if score.name in (p.confidence or {}):
+                column_methods.add(name)
+    names = _sample_names(first)
+    have_same_names = names is not None and not any(
+        _sample_names(p) is None or _are_different(names, _sample_names(p)) for p in models.values()
+    )
+    cluster = cluster_codes(first) if clustered else None
+    for model, p in models.items():
+        if clustered and p is not first and not np.array_equal(p.group, first.group):
+            raise InputError(
+                f"method {model!r} must put the samples into the same groups as the others do"
+            )
     return ScoredRun(
         data=data,
         run=run,
         scored=scored,
-        sample_names=_sample_names(first),
+        sample_names=names,
         labels=None if first.labels is None else np.asarray(first.labels),
-        cluster=_check_clusters(first, models) if roles.clustered else None,
-        group=np.asarray(first.group).astype(str) if roles.clustered else None,
-        matched_by="" if len(models) == 1 else "name" if is_matched_by_name else "order",
-        per_method_weights=roles.per_method_weights,
+        cluster=cluster,
+        group=np.asarray(first.group).astype(str) if clustered else None,
+        matched_by="" if len(models) == 1 else "name" if have_same_names else "order",
         column_methods=frozenset(column_methods),
     )
-
-
-def _check_clusters(first: Predictions, models: Mapping[str, Predictions]) -> IntArray:
-    """Return the clusters, which must be the same for all methods."""
-    codes = cluster_codes(first)
-    for model, p in models.items():
-        if p is not first and not np.array_equal(p.group, first.group):
-            raise InputError(
-                f"method {model!r} must put the samples into the same groups as the others do"
-            )
-    return codes
 
 
 def _check_complete(units: Sequence[ScoredRun]) -> tuple[ScoredRun, ...]:
@@ -280,56 +283,52 @@ def _sample_names(predictions: Predictions) -> Array | None:
     return None if predictions.ids is None else np.asarray(predictions.ids).astype(str)
 
 
-def _sort_like(first: Predictions, predictions: Predictions) -> Predictions:
+def _sort_like(reference: Predictions, predictions: Predictions) -> Predictions:
     """Sort samples into the order of a reference if both have the same names."""
-    first_names, names = _sample_names(first), _sample_names(predictions)
-    if (
-        predictions is first
-        or first_names is None
-        or names is None
-        or first_names.size != names.size
-    ):
+    reference_names, names = _sample_names(reference), _sample_names(predictions)
+    if predictions is reference or reference_names is None or names is None:
         return predictions
-    if np.array_equal(first_names, names):
+    are_permuted = np.array_equal(np.sort(reference_names), np.sort(names))
+    if np.array_equal(reference_names, names) or not are_permuted:
         return predictions
-    if np.unique(first_names).size < first_names.size or not np.array_equal(
-        np.sort(first_names), np.sort(names)
-    ):
+    if np.unique(names).size < names.size:
         return predictions
-    rows = np.empty(first_names.size, np.int64)
-    rows[np.argsort(first_names)] = np.argsort(names)
+    rows = np.empty(names.size, np.int64)
+    rows[np.argsort(reference_names)] = np.argsort(names)
     ordered = predictions.subset(rows)
     # Row numbers of two files may be equal although the samples differ.
-    return predictions if _are_different(first.labels, ordered.labels) else ordered
+    return predictions if _are_different(reference.labels, ordered.labels) else ordered
 
 
 def _align(
-    first: Predictions, predictions: Predictions, name: str, *, per_method_weights: bool = False
-) -> Predictions:
-    """Return samples in the order of the reference; raise InputError if they are different samples.
+    models: Mapping[str, Predictions], data: Split, run: str, *, per_method_weights: bool
+) -> dict[str, Predictions]:
+    """Return samples in the order of the first model; raise InputError if the samples differ.
 
     The weights must also be the same, unless `per_method_weights` is true.
     """
-    if predictions is first:
-        return predictions
-    predictions = _sort_like(first, predictions)
-    difference = _describe_difference(first, predictions)
-    if difference:
-        raise InputError(
-            f"{name} must hold the same samples as the other methods, so that they can be "
-            f"compared in pairs; {difference}. Name the samples by an id column, or compare "
-            "data sets apart."
-        )
-    first_weights, weights = (
-        np.ones(p.n) if p.weight is None else p.weight for p in (first, predictions)
-    )
-    if not per_method_weights and not np.array_equal(first_weights, weights):
-        raise InputError(
-            f"{name} must give the samples the same weights as the other methods do; they differ, "
-            f"first in row {int(np.argmax(first_weights != weights))}. Where each method "
-            "leaves out samples of its own (weight 0), pass `per_method_weights=True`."
-        )
-    return predictions
+    first = next(iter(models.values()))
+    aligned = {model: _sort_like(first, p) for model, p in models.items()}
+    first_weights = np.ones(first.n) if first.weight is None else first.weight
+    for model, p in aligned.items():
+        if p is first:
+            continue
+        subject = _describe_run(data, run, model)
+        difference = _describe_difference(first, p)
+        if difference:
+            raise InputError(
+                f"{subject} must hold the same samples as the other methods, so that they can be "
+                f"compared in pairs; {difference}. Name the samples by an id column, or compare "
+                "data sets apart."
+            )
+        weights = np.ones(p.n) if p.weight is None else p.weight
+        if not per_method_weights and not np.array_equal(first_weights, weights):
+            raise InputError(
+                f"{subject} must give the samples the same weights as the other methods do; they "
+                f"differ, first in row {int(np.argmax(first_weights != weights))}. Where each "
+                "method leaves out samples of its own (weight 0), pass `per_method_weights=True`."
+            )
+    return aligned
 
 
 def _describe_difference(first: Predictions, predictions: Predictions) -> str:
@@ -346,9 +345,3 @@ def _describe_difference(first: Predictions, predictions: Predictions) -> str:
         row = int(np.argmax(np.asarray(first.labels) != np.asarray(predictions.labels)))
         return f"the labels differ, first in row {row}"
     return ""
-
-
-def _have_same_names(first: Predictions, predictions: Predictions) -> bool:
-    """Return whether aligned samples have the same names."""
-    first_names, names = _sample_names(first), _sample_names(predictions)
-    return first_names is not None and names is not None and np.array_equal(first_names, names)

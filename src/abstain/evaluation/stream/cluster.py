@@ -12,7 +12,7 @@ from abstain._foundation.dask_cluster import (
     import_distributed,
     start_local_cluster,
 )
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import InputError
 from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan

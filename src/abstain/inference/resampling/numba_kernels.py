@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.compiled import njit
+from abstain._foundation.tie_groups import augrc_from_rank_sum
 from abstain.inference.resampling import numpy_kernels
 from abstain.inference.resampling.sorted_samples import (
     CountMoments,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from abstain._foundation.augrc import augrc_from_rank_sum
+from abstain._foundation.tie_groups import augrc_from_rank_sum
 from abstain.inference.resampling.sorted_samples import (
     MAX_CELL_SIZE,
     CountMoments,

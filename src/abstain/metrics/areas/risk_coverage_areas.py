@@ -6,7 +6,6 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import bfloat16_bits
-from abstain._foundation.augrc import augrc_from_rank_sum
 from abstain._foundation.device import is_computed_on_device, validate_on_device
 from abstain._foundation.packed import (
     BRAIN_INFINITY,
@@ -18,7 +17,7 @@ from abstain._foundation.packed import (
     pack_and_sort,
 )
 from abstain._foundation.scored import validate_samples
-from abstain._foundation.tie_groups import TieGroups, group_ties
+from abstain._foundation.tie_groups import TieGroups, augrc_from_rank_sum, group_ties
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, trapezoid_area
 from abstain.typing import AnyArray
 

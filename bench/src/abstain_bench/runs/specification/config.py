@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from abstain._foundation.catalogue import match_spelling
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.records import (
     DISTINCT,
     DISTINCT_NONEMPTY,
@@ -25,8 +25,6 @@ from abstain_bench.runs.methods import METHODS, Method, methods_of
 from abstain_bench.runs.recipe import Precision, Recipe
 from abstain_bench.runs.specification.arms import INITIAL_OBJECTIVES, LATER_PHASES, Arm, check_arm
 from abstain_bench.runs.tasks import TASKS, Sizes, Task
-
-__all__ = ["Config"]
 
 #: Number of forward passes with dropout.
 SampleCount = Annotated[int, between(0, 1000)]

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from abstain._foundation.files import make_folder
-from abstain._foundation.optional_packages import is_installed
+from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
 from abstain_bench.networks import MODELS

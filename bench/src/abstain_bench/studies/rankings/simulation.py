@@ -17,7 +17,7 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.random import as_generator
 from abstain.evaluation import compare
 from abstain.evaluation.comparison import ScoredRun
-from abstain.evaluation.comparison.runs import SplitRoles, score_runs
+from abstain.evaluation.comparison.runs import score_runs
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, Split
 from abstain_bench.studies.rankings.ranked_studies import METRIC_NAMES, RankedStudies
@@ -150,4 +150,4 @@ def _simulate_predictions(risk: float, n: int, rng: np.random.Generator) -> Pred
 
 
 def _score_runs(split: Split, predictions: Predictions) -> Sequence[ScoredRun]:
-    return score_runs({split: predictions}, SplitRoles(None, None))
+    return score_runs({split: predictions})

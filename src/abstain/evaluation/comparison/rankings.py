@@ -1,0 +1,389 @@
+"""Ranks of the methods, on one data set and over several, with tests over several data sets."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from abstain.evaluation.comparison.plan import Plan
+from abstain.evaluation.comparison.record import ComparisonTables
+from abstain.evaluation.comparison.tables import (
+    AggregateRow,
+    Agreement,
+    Improvement,
+    MeanRanks,
+    PairedDifference,
+    Profile,
+    Stability,
+    Standing,
+)
+from abstain.evaluation.comparison.values import MethodValues
+from abstain.inference.aggregates import (
+    interquartile_means,
+    pairwise_improvements,
+    performance_profiles,
+)
+from abstain.inference.influence import covariance_from_contributions
+from abstain.inference.multiplicity import adjust, cliques, critical_difference
+from abstain.inference.rank_tests import friedman, wilcoxon
+from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks
+from abstain.inference.resampled_ranks import (
+    aggregate_then_rank,
+    agreement,
+    kendall,
+    rank_probabilities_of_replicates,
+    rank_summary,
+    rank_then_aggregate,
+    stability,
+)
+from abstain.metrics import Metric
+from abstain.typing import FloatArray, IntArray
+
+_NAN = float("nan")
+_INFLUENCE, _BOOTSTRAP = "influence functions", "bootstrap"
+
+#: Number of draws from the joint normal distribution of several metrics.
+_DRAWS = 4000
+
+#: Numbers with a smaller relative difference only differ by rounding.
+_ROUNDING = 1e-12
+
+
+def standings(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
+    """Yield the rank of each method on one data set, from influences and from resamples."""
+    lower = method_values.metric.lower_is_better
+    mean = method_values.mean
+    if (plan.skip_slow and method_values.has_values_only) or any(method_values.unreliable_reasons):
+        yield from _standings_without_variation(method_values, plan)
+    if not method_values.is_defined:
+        return
+    if method_values.shares is not None:
+        covariance = covariance_from_contributions(method_values.shares)
+        if np.isfinite(covariance).all():
+            probabilities = rank_probabilities(
+                mean, covariance, lower_is_better=lower, rng=plan.seed
+            )
+            mean_ranks = expected_ranks(mean, covariance, lower_is_better=lower)
+            yield from _standings(method_values, plan, probabilities, mean_ranks, _INFLUENCE)
+    if method_values.has_varying_replicates:
+        probabilities = rank_probabilities_of_replicates(
+            method_values.mean_replicates, lower_is_better=lower
+        )
+        mean_ranks = rank_summary(probabilities, level=plan.level).mean
+        source = f"{_BOOTSTRAP}, rank then aggregate"
+        yield from _standings(method_values, plan, probabilities, mean_ranks, source)
+
+
+def _standings(
+    method_values: MethodValues,
+    plan: Plan,
+    probabilities: FloatArray,
+    mean_ranks: FloatArray,
+    source: str,
+) -> Iterator[Standing]:
+    lower = method_values.metric.lower_is_better
+    displayed_ranks = ranks(method_values.mean, lower_is_better=lower, ties=plan.ties)
+    summary = rank_summary(probabilities, level=plan.level)
+    for i, method in enumerate(method_values.methods):
+        yield Standing(
+            metric=method_values.metric.name,
+            data=method_values.data,
+            method=method,
+            value=float(method_values.mean[i]),
+            rank=float(displayed_ranks[i]),
+            mean_rank=float(mean_ranks[i]),
+            rank_low=float(summary.low[i]),
+            rank_high=float(summary.high[i]),
+            rank_probabilities=tuple(map(float, probabilities[i])),
+            source=source,
+        )
+
+
+def _standings_without_variation(method_values: MethodValues, plan: Plan) -> Iterator[Standing]:
+    indices = method_values.evaluated_indices
+    if not indices:
+        return
+    metric, mean = method_values.metric, method_values.mean
+    displayed_ranks = ranks(
+        mean[indices], lower_is_better=metric.lower_is_better, ties=plan.ties
+    ).tolist()
+    for i, rank in zip(indices, displayed_ranks, strict=True):
+        method, value = method_values.methods[i], float(mean[i])
+        yield Standing(
+            metric.name, method_values.data, method, value, rank, mean_rank=rank, source="values"
+        )
+
+
+def draw_values(values: Sequence[MethodValues], plan: Plan) -> list[FloatArray] | None:
+    """Return draws from the sampling distribution of each metric, shape (k, draws).
+
+    These are the resamples, if there are any, else draws from the joint normal distribution of all
+    metrics; None if there is neither. Draws with the same index belong all_shares.
+    """
+    if all(v.has_varying_replicates for v in values):
+        return [v.mean_replicates for v in values]
+    tables = [v.shares for v in values]
+    if any(table is None for table in tables):
+        return None
+    all_shares = np.hstack([table for table in tables if table is not None])
+    covariance = covariance_from_contributions(all_shares)
+    if not np.isfinite(covariance).all():
+        return None
+    mean = np.concatenate([v.mean for v in values])
+    rng = np.random.default_rng(plan.seed)
+    draws = rng.multivariate_normal(mean, covariance, _DRAWS, method="eigh", check_valid="ignore")
+    # A method that is listed twice must tie in every draw, without the rounding of the square root.
+    return list(draws[:, _first_equal_indices(mean, covariance)].T.reshape(len(values), -1, _DRAWS))
+
+
+def _first_equal_indices(mean: FloatArray, covariance: FloatArray) -> IntArray:
+    """Return for each number the index of the first number that equals it in every draw."""
+    variance, size = np.diag(covariance), np.abs(mean)
+    variance_sum = variance[:, None] + variance
+    is_equal = variance_sum - 2 * covariance <= _ROUNDING * variance_sum
+    is_equal &= np.abs(mean[:, None] - mean) <= _ROUNDING * np.maximum(size[:, None], size)
+    return np.asarray(np.argmax(is_equal, axis=1))
+
+
+def agreements(values: Sequence[MethodValues], plan: Plan) -> Iterator[Agreement]:
+    """Yield the agreement of each pair of metrics on one data set."""
+    defined = [v for v in values if v.is_defined]
+    if len(defined) < 2:
+        return
+    reliable = [v for v in defined if not any(v.unreliable_reasons)]
+    draws = draw_values(reliable, plan) if reliable else None
+    draws_by_metric = dict(zip((v.metric.name for v in reliable), draws or (), strict=False))
+    for first, second in combinations(defined, 2):
+        same = first.metric.lower_is_better == second.metric.lower_is_better
+        names = first.metric.name, second.metric.name
+        tau = kendall(first.mean, second.mean if same else -second.mean)
+        low = high = _NAN
+        if all(name in draws_by_metric for name in names):
+            pair = (draws_by_metric[name] for name in names)
+            interval = agreement(*pair, same_direction=same, level=plan.level)
+            low, high = interval.low, interval.high
+        yield Agreement(first.data, *names, tau, low, high)
+
+
+def stabilities(values: Sequence[MethodValues], plan: Plan) -> Iterator[Stability]:
+    """Yield the agreement of the rankings of pairs of resamples."""
+    for v in values:
+        if v.has_varying_replicates and v.is_defined:
+            interval = stability(v.mean_replicates, level=plan.level)
+            yield Stability(v.metric.name, v.data, interval.mean, interval.low, interval.high)
+
+
+# ------------------------------------------------------------------------- several data sets
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """One metric on all data sets. Each block, a data set or a run, ranks the methods once."""
+
+    sampled: tuple[MethodValues, ...]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric."""
+        return self.sampled[0].metric
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, the same on every data set."""
+        return self.sampled[0].methods
+
+    @property
+    def is_rankable(self) -> bool:
+        """Whether all values are defined and methods are ranked more than once."""
+        defined = all(values.is_defined for values in self.sampled)
+        return defined and len(self.methods) > 1 and self.table.shape[0] > 1
+
+    @property
+    def kind(self) -> str:
+        """The kind of the blocks."""
+        return "data sets" if len(self.sampled) > 1 else "runs"
+
+    @property
+    def table(self) -> FloatArray:
+        """The values, shape (blocks, k): the mean over the runs of each data set, or the runs."""
+        if len(self.sampled) > 1:
+            return np.array([values.mean for values in self.sampled])
+        return self.sampled[0].values
+
+    @property
+    def runs(self) -> FloatArray:
+        """The values of all runs, shape (k, data sets, runs)."""
+        return np.moveaxis(np.array([values.values for values in self.sampled]), 2, 0)
+
+
+def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> ComparisonTables:
+    """Compute the tables over all data sets; empty for one run of one data set."""
+    rankable = [blocks for blocks in blocks_by_metric if blocks.is_rankable]
+    return ComparisonTables(
+        pairs=tuple(p for b in rankable for p in _wilcoxon_pairs(b, plan)),
+        standings=tuple(s for b in rankable for s in _standings_of_blocks(b, plan)),
+        mean_ranks=tuple(_friedman(b, plan) for b in rankable),
+        agreements=tuple(_agreements(rankable)),
+        aggregates=tuple(a for b in rankable for a in _aggregates(b, plan)),
+        improvements=tuple(i for b in rankable for i in _improvements(b, plan)),
+        profiles=tuple(p for b in rankable for p in _profiles(b, plan)),
+    )
+
+
+def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
+    """Yield the pairs by Wilcoxon's test over the blocks, which are independent."""
+    table = blocks.table
+    index_pairs = list(combinations(range(len(blocks.methods)), 2))
+    tests = [wilcoxon(table[:, i], table[:, j]) for i, j in index_pairs]
+    adjusted = adjust([w.p_value for w in tests], method=plan.adjustment)
+    sign = 1 if blocks.metric.lower_is_better else -1
+    low_power_note = _note_low_power(blocks, plan, len(index_pairs))
+    for (i, j), test, p in zip(index_pairs, tests, adjusted, strict=True):
+        differences = table[:, i] - table[:, j]
+        first, second = blocks.methods[i], blocks.methods[j]
+        wins = float(np.mean(sign * differences < 0) + np.mean(differences == 0) / 2)
+        # The test compares ranks. One large difference may change the sign of the mean.
+        rank_difference = test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
+        is_opposite = p < plan.alpha and rank_difference * differences.mean() < 0
+        yield PairedDifference(
+            metric=blocks.metric.name,
+            data=None,
+            first=first,
+            second=second,
+            difference=float(differences.mean()),
+            standard_error=float(differences.std(ddof=1) / np.sqrt(differences.size)),
+            p_value=test.p_value,
+            adjusted=float(p),
+            adjustment=plan.adjustment,
+            test=f"Wilcoxon across {blocks.kind}",
+            superiority=wins,
+            better=(first if sign * rank_difference < 0 else second) if p < plan.alpha else "",
+            note=_OPPOSITE_SIGNS if is_opposite else low_power_note,
+        )
+
+
+#: Note on a pair whose mean difference and rank difference have opposite signs.
+_OPPOSITE_SIGNS = (
+    "a few large differences turn the mean; the test goes by the ranks of the differences"
+)
+
+
+def _note_low_power(blocks: Blocks, plan: Plan, n_tests: int) -> str:
+    """Return a note if no result can be significant: the smallest p-value is 2 / 2^n_blocks."""
+    n_blocks = blocks.table.shape[0]
+    is_adjusted = n_tests > 1 and plan.adjustment != "none"
+    min_p_value = min(1.0, 2.0 ** (1 - n_blocks) * (n_tests if is_adjusted else 1))
+    if min_p_value < plan.alpha:
+        return ""
+    label = f"p-value, adjusted for {n_tests} pairs," if is_adjusted else "p-value"
+    return (
+        f"with {n_blocks} {blocks.kind} this test finds nothing: its {label} is at least "
+        f"{min_p_value:g}"
+    )
+
+
+def _standings_of_blocks(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
+    """Yield the rank of each method over all data sets, by two orders of the aggregation."""
+    if len(blocks.sampled) == 1:
+        # The standings of one data set already average over its runs.
+        return
+    draws = [draw_values([values], plan) for values in blocks.sampled]
+    if any(values is None for values in draws):
+        return
+    # All data sets use the same seed, so their draws are shuffled.
+    rng = np.random.default_rng(plan.seed)
+    shuffled = np.stack([v[0][:, rng.permutation(v[0].shape[1])] for v in draws if v is not None])
+    are_resamples = all(values.has_varying_replicates for values in blocks.sampled)
+    source = _BOOTSTRAP if are_resamples else _INFLUENCE
+    for order, aggregate in (
+        ("rank then aggregate", rank_then_aggregate),
+        ("aggregate then rank", aggregate_then_rank),
+    ):
+        ranking = aggregate(
+            shuffled,
+            lower_is_better=blocks.metric.lower_is_better,
+            level=plan.level,
+            ties=plan.ties,
+        )
+        for i, method in enumerate(blocks.methods):
+            yield Standing(
+                metric=blocks.metric.name,
+                data=None,
+                method=method,
+                value=_NAN,
+                rank=float(ranking.ranks[i]),
+                mean_rank=float(ranking.mean_ranks[i]),
+                rank_low=float(ranking.low[i]),
+                rank_high=float(ranking.high[i]),
+                rank_probabilities=tuple(map(float, ranking.rank_probabilities[i])),
+                source=f"{source}, {order}",
+            )
+
+
+def _friedman(blocks: Blocks, plan: Plan) -> MeanRanks:
+    result = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
+    k = len(blocks.methods)
+    distance = critical_difference(k, result.n_blocks, alpha=plan.alpha)
+    order = np.argsort(result.mean_ranks, kind="stable")
+    groups = cliques(result.mean_ranks, distance)
+    return MeanRanks(
+        metric=blocks.metric.name,
+        blocks=result.n_blocks,
+        methods=tuple(blocks.methods[i] for i in order),
+        mean_ranks=tuple(float(result.mean_ranks[i]) for i in order),
+        statistic=result.statistic,
+        p_value=result.p_value,
+        critical_difference=distance,
+        cliques=tuple(tuple(blocks.methods[i] for i in group) for group in groups),
+        level=plan.level,
+        note=result.note,
+    )
+
+
+def _agreements(rankable: Sequence[Blocks]) -> Iterator[Agreement]:
+    """Yield the agreement of each pair of metrics on the mean ranks."""
+    for first, second in combinations(rankable, 2):
+        ranks = [
+            friedman(b.table, lower_is_better=b.metric.lower_is_better).mean_ranks
+            for b in (first, second)
+        ]
+        yield Agreement(None, first.metric.name, second.metric.name, kendall(*ranks), _NAN, _NAN)
+
+
+def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
+    runs = blocks.runs
+    results = interquartile_means(runs, level=plan.level, rng=plan.seed)
+    for method, result in zip(blocks.methods, results, strict=True):
+        yield AggregateRow(
+            metric=blocks.metric.name,
+            method=method,
+            interquartile_mean=result.value,
+            low=result.low,
+            high=result.high,
+            scores=runs[0].size,
+            note=result.note,
+        )
+
+
+def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
+    lower = blocks.metric.lower_is_better
+    results = pairwise_improvements(
+        blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed
+    )
+    for names, result in zip(combinations(blocks.methods, 2), results, strict=True):
+        yield Improvement(
+            blocks.metric.name, *names, result.value, result.low, result.high, result.note
+        )
+
+
+def _profiles(blocks: Blocks, plan: Plan) -> Iterator[Profile]:
+    runs = blocks.runs
+    profiles = performance_profiles(
+        runs,
+        np.linspace(runs.min(), runs.max(), 101),
+        lower_is_better=blocks.metric.lower_is_better,
+        level=plan.level,
+        rng=plan.seed,
+    )
+    for method, profile in zip(blocks.methods, profiles, strict=True):
+        columns = (profile.threshold, profile.share, profile.low, profile.high)
+        yield Profile(blocks.metric.name, method, *(tuple(map(float, c)) for c in columns))
