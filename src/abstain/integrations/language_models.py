@@ -4,11 +4,10 @@ Alternatively, `abstain evaluate` reads the logs of both tools.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from abstain.errors import MissingInputError
-from abstain.integrations._inspect_scores import with_confidence
 from abstain.integrations.trackers import metric_values, tracker_name
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
@@ -18,6 +17,7 @@ from abstain.tables.logs.answers import (
     is_refusal,
     is_ungraded,
     reason_of,
+    token_confidences,
 )
 
 
@@ -179,6 +179,21 @@ def inspect_scorer(
         return with_confidence(inner, confidence)
 
     return registered(metrics=list(metrics), name=name)(make)()
+
+
+def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
+    """Return a scorer with the grades of another one, and a confidence from token probabilities."""
+
+    async def score(state: Any, target: Any) -> Any:
+        result = await inner(state, target)
+        logprobs = state.output.choices[0].logprobs if state.output.choices else None
+        tokens = [token.logprob for token in logprobs.content] if logprobs else []
+        confidences = token_confidences(tokens)
+        if confidences:
+            result.metadata = {**(result.metadata or {}), CONFIDENCE: confidences[confidence]}
+        return result
+
+    return score
 
 
 def _is_refusal(score: Any) -> bool:

@@ -11,14 +11,13 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
-from abstain.inference.differences import magnitude
 from abstain.inference.draws import Draws
 from abstain.inference.influence import (
     covariance_from_contributions,
     unit_contributions,
     unit_has_weight,
 )
-from abstain.inference.pairs import pair_indices
+from abstain.inference.pairs import magnitude, pair_indices
 from abstain.inference.small_samples import FailureCount, rounding_error
 from abstain.metrics import Metric
 from abstain.metrics.intervals import difference_range, fixed_threshold_influences, min_failures
