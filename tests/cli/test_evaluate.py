@@ -19,7 +19,7 @@ import abstain as ab
 from abstain.cli.catalogues import all_catalogues
 from abstain.cli.main import run
 from abstain.errors import InputError
-from abstain.evaluation import collector
+from abstain.evaluation import results
 from abstain.tables import read_predictions
 
 
@@ -64,8 +64,8 @@ def test_curves_are_made_for_a_page_alone(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    compute_curves = collector.compute_curves
-    made_by = import_module("abstain.evaluation.collector")
+    compute_curves = results.compute_curves
+    made_by = import_module("abstain.evaluation.results")
     monkeypatch.setattr(
         made_by, "compute_curves", lambda part: made.append(part) or compute_curves(part)
     )

@@ -108,6 +108,12 @@ def test_ties_are_a_warning_where_their_order_decides_much(decimals, level) -> N
     assert said.level == level
 
 
+def test_notes_that_are_no_list_are_rejected() -> None:
+    p = ab.Predictions(confidence=[0.9, 0.8], loss=[0, 1])
+    with pytest.raises(ab.errors.InputError, match="`notes` must be a list"):
+        ab.evaluate(p, notes=False)
+
+
 def test_few_failures_are_said_once_for_all_scores() -> None:
     p = tossed(20)
     said = [f for f in ab.evaluate(p).notes if f.kind == "few_failures"]

@@ -8,7 +8,7 @@ import abstain as ab
 from abstain._foundation.scored import validate_samples
 from abstain.curves.bands import compute_band
 from abstain.curves.risk_coverage import thin
-from abstain.evaluation import collector, notes
+from abstain.evaluation import notes, results
 from abstain.evaluation.scored_split import MAX_SAMPLES
 
 
@@ -60,7 +60,7 @@ def test_clusters_are_those_of_the_evaluation():
 def test_many_clustered_samples_take_fewer_coverages(monkeypatch):
     p = made_up(300, groups=30)
     fine = band(p, clustered=True).coverage
-    monkeypatch.setattr(collector, "_STEPS", 1000)
+    monkeypatch.setattr(results, "_MAX_VISITS", 1000)
     coarse = band(p, clustered=True).coverage
     assert set(coarse) < set(fine)
     assert coarse[-1] == 1

@@ -7,11 +7,11 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from abstain.inference.differences import PairedNumbers, compare_pairs, warnings_by_pair
+from abstain.inference.differences import compare_pairs, warnings_by_pair
 from abstain.inference.influence import DISTANCE_STEPS
 from abstain.inference.intervals import difference_from_influences
 from abstain.inference.paired import bootstrap_difference, bootstrap_differences
-from abstain.inference.pairs import PairPowerSums, ratio_intervals
+from abstain.inference.pairs import PairedNumbers, PairPowerSums, ratio_intervals
 from abstain.inference.small_samples import (
     FailureCount,
     correct_skewness,

@@ -38,14 +38,6 @@ def test_it_is_the_mean_over_a_hundred_coverages(function, ties, weighted):
     assert found == pytest.approx(np.mean(values), abs=1e-12)
 
 
-def test_scores_of_many_samples_are_added_up_in_parts(monkeypatch):
-    c, y, score = drawn(90, seed=5)
-    whole = [function(c, y, np.round(score)) for function in PEERS]
-    monkeypatch.setitem(auroc_retention.__globals__, "_ROWS", 7)
-    parts = [function(c, y, np.round(score)) for function in PEERS]
-    assert parts == pytest.approx(whole, abs=1e-12)
-
-
 def test_it_is_the_mean_of_the_accepted_auroc():
     c, y, score = drawn(300, seed=2, ties=False)
     each = [accepted_auroc(c, y, score, coverage=k / 100) for k in range(4, 101)]

@@ -38,6 +38,11 @@ def defined(s, threshold, ramp):
     return out
 
 
+def _sums(sums):
+    difference = sums.weighted_successes - sums.weighted_failures
+    return difference, sums.weighted_successes, sums.successes, sums.weight
+
+
 @pytest.mark.parametrize("ramp", list(RAMPS))
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -56,10 +61,10 @@ def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, 
         swept, accepted_sums_at_thresholds(s, swept, RAMPS[ramp]), strict=True
     ):
         expected = defined(s, float(threshold), ramp)
-        given = (found.weighted_difference, found.weighted_successes, found.successes, found.weight)
+        given = _sums(found)
         np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12 * expected[3])
         alone = accepted_sums(s, float(threshold), RAMPS[ramp])
-        given = (alone.weighted_difference, alone.weighted_successes, alone.successes, alone.weight)
+        given = _sums(alone)
         np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12 * expected[3])
         assert found.count == alone.count
 

@@ -23,7 +23,7 @@ def test_a_threshold_parts_the_samples_as_its_vertex_does(seed):
     for threshold in (*confidence[:5].astype(float), 0.05, -9.0, 9.0, 1e300):
         s = validate_samples(confidence, loss, weight)
         index = vertex_at_threshold(s.groups, threshold)
-        expected = _working_point_at_vertex(s.groups, index, bounded=s.is_loss_bounded)
+        expected = _working_point_at_vertex(s.groups, index, is_loss_bounded=s.is_loss_bounded)
         found = ab.working_point(confidence, loss, threshold=threshold, weight=weight)
         for name, value in vars(expected).items():
             if name == "reasons":

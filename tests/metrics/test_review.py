@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from abstain._foundation.scored import ClassView, Scored
 from abstain.errors import DomainError, ShapeError, UndefinedMetricWarning
-from abstain.metrics.review import ENTRIES, accepted_auroc, oc_ap, oc_auc
+from abstain.metrics.binary_tasks import ENTRIES, accepted_auroc, oc_ap, oc_auc
 
 REVIEWS = (oc_auc, oc_ap)
 PEERS = {oc_auc: roc_auc_score, oc_ap: average_precision_score}

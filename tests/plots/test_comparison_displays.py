@@ -290,9 +290,9 @@ def test_ranking_change_keeps_the_ranks(plain):
 def test_tied_ranks_stand_apart():
     ranks = {"a": (1.5, 2.0), "b": (1.5, 1.0), "c": (3.0, 3.0), "d": (math.nan, math.nan)}
     display = RankingChangeDisplay("augrc", "aurc", ranks, (), None).plot()
-    left, right = display._positions()
-    assert left == {"b": 0, "a": 1, "c": 2}
-    assert right == {"b": 0, "a": 1, "c": 2}
+    y = {text.get_text(): text.get_position()[1] for text in display.ax_.texts}
+    assert [y[text] for text in ("b  1.5", "a  1.5", "c  3")] == [0, 1, 2]
+    assert [y[text] for text in ("1  b", "2  a", "3  c")] == [0, 1, 2]
 
 
 # -------------------------------------------------------------------------- over all data sets

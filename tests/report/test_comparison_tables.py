@@ -26,8 +26,7 @@ from abstain.report import (
     comparison_terminal,
     render,
 )
-from abstain.report.formatting import format_number
-from abstain.report.render.lines import format_narrow_number
+from abstain.report.formatting import format_narrow_number, format_number
 from abstain.report.subjects.comparison.document import _band_rows
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)

@@ -7,7 +7,7 @@ import abstain as ab
 from abstain import streaming
 from abstain.errors import DomainError, FileFormatError, InputError, UncountedError
 from abstain.metrics.working_points.quantities import split_at_threshold
-from abstain.streaming import files, value_counts
+from abstain.streaming import files, groups
 
 C = np.array([0.9, 0.8, 0.8, 0.6, 0.5, 0.5, 0.2], np.float32)
 X = np.array([0, 1, 0, 0, 1, 1, 0], np.uint8)
@@ -40,9 +40,9 @@ def test_what_reaches_a_cut():
 
 @pytest.mark.parametrize("waiting", [1, 300, 10**6])
 def test_when_batches_are_sorted_in_does_not_matter(monkeypatch, waiting):
-    for module in (value_counts, streaming.passes):
+    for module in (groups, streaming.passes):
         monkeypatch.setattr(module, "MIN_PENDING_BYTES", waiting)
-    monkeypatch.setattr(value_counts, "_MIN_COMPILED", 100)
+    monkeypatch.setattr(groups, "_MIN_COMPILED", 100)
     rng = np.random.default_rng(1)
     c = np.round(rng.random(500), 2)
     x = rng.random(500) < 0.2

@@ -16,7 +16,7 @@ from abstain.errors import FileFormatError, InputError, UncountedError, Undefine
 from abstain.metrics import METRICS
 from abstain.metrics.entry import Need
 from abstain.metrics.intervals import interval_of_metric
-from abstain.streaming import run_files, runs
+from abstain.streaming import runs
 
 OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
 IN_BLOCKS = ("augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele")
@@ -43,7 +43,7 @@ def filled(folder, c, x, w=None, *, parts=5, memory=1 << 16):
 def test_all_numbers_and_intervals_are_those_of_the_batch(
     monkeypatch, tmp_path, block, losses, weighted
 ):
-    monkeypatch.setattr(run_files, "BLOCK", block)
+    monkeypatch.setattr(runs, "BLOCK", block)
     c, x, w = samples(300, 1, losses, weighted)
     # In an interval of the batch a sample of weight 0 counts as one that was seen.
     w = None if w is None else w + 1
@@ -69,7 +69,7 @@ def test_all_numbers_and_intervals_are_those_of_the_batch(
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("block", [3, 1 << 16])
 def test_areas_are_added_up_where_memory_is_short(monkeypatch, tmp_path, losses, weighted, block):
-    monkeypatch.setattr(run_files, "BLOCK", block)
+    monkeypatch.setattr(runs, "BLOCK", block)
     c, x, w = samples(3000, 2, losses, weighted, np.float64)
     c = c + np.random.default_rng(3).choice([0, 1e-9, 2e-9, 3e-9], c.size)
     state = filled(tmp_path, c, x, w, memory=1 << 16)
@@ -133,18 +133,18 @@ def test_the_areas_of_blocks_have_the_same_bits_whatever_the_files_are(monkeypat
 
 def test_few_rows_are_held_and_no_file_stays_open(monkeypatch, tmp_path):
     # Files one below the other, as of predictions that were sorted: the lower ones must wait.
-    monkeypatch.setattr(run_files, "BLOCK", 32)
+    monkeypatch.setattr(runs, "BLOCK", 32)
     c, (_, x, _) = np.sort(np.random.default_rng(0).random(8000))[::-1], samples(8000, 2, "graded")
     state = filled(tmp_path, c, x, parts=40)
     held, opened = [], []
-    read = run_files.SortedRun.read
+    read = runs.SortedRun.read
 
     def counted(run, kind, start, count):
         held.append(count)
         opened.append(len(list(pathlib.Path("/proc/self/fd").glob("*"))))
         return read(run, kind, start, count)
 
-    monkeypatch.setattr(run_files.SortedRun, "read", counted)
+    monkeypatch.setattr(runs.SortedRun, "read", counted)
     value = streaming.compute(state, "augrc").value
     assert value == pytest.approx(METRICS["augrc"].compute(validate_samples(c, x)).value, rel=1e-12)
     assert max(held) == 32

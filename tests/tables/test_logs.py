@@ -18,8 +18,8 @@ from abstain.errors import (
     UnknownNameError,
 )
 from abstain.tables import read_predictions
-from abstain.tables.logs.log_probabilities import choice_confidences, token_confidences
-from abstain.tables.logs.zstandard import decompress_text, max_decompressed_bytes
+from abstain.tables.logs.answers import choice_confidences, token_confidences
+from abstain.tables.logs.inspect_ai import decompress_text, max_decompressed_bytes
 
 LOGS = Path(__file__).parent / "logs"
 EVAL, JSON = LOGS / "arithmetic.eval", LOGS / "arithmetic.json"

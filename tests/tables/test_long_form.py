@@ -95,5 +95,7 @@ def test_options_that_go_together():
         ab.read_predictions(LONG, long="class", probabilities="p", label="truth")
     with pytest.raises(InputError, match="`probabilities` or `logits`"):
         ab.read_predictions(LONG, **ASKED)
-    with pytest.raises(UnknownNameError, match=r"no column 'clas'\. Did you mean 'class'"):
+    with pytest.raises(
+        UnknownNameError, match=r"no column 'clas' .*`long`\)\. Did you mean 'class'"
+    ):
         ab.read_predictions(LONG, **{**ASKED, "long": "clas"}, probabilities="p")

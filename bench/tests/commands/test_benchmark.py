@@ -104,12 +104,13 @@ def test_no_jobs_at_a_time_are_refused_and_a_folder_is_quoted(folder, faked, cap
 
 
 def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monkeypatch):
-    def stale(_):
+    def stale(*_, **__):
         msg = "the run 'x' has changed"
         raise InputError(msg)
 
     faked()
-    monkeypatch.setattr(COMMAND, "_print_summary", stale)
+    monkeypatch.setattr(Store, "tested_runs", ("x",))
+    monkeypatch.setattr("abstain_bench.results.results_of", stale)
     assert run(["benchmark", "run", "glyphs"]) == 0
     printed = capsys.readouterr()
     assert "The summary is not available: the run 'x' has changed" in printed.err

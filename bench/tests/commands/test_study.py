@@ -18,7 +18,7 @@ from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.simulate import POPULATIONS
 from abstain.typing import Rng
-from abstain_bench.commands.study import command_of, overview
+from abstain_bench.commands.study import command_of
 from abstain_bench.data.corruptions import CORRUPTIONS
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.tasks import TASKS
@@ -273,7 +273,9 @@ class Squares:
 @pytest.fixture
 def squares(monkeypatch):
     made = {name: Squares(name, quick={"n": n}) for name, n in (("first", 2), ("second", 3))}
-    monkeypatch.setattr(overview, "STUDIES", {name: one.entry for name, one in made.items()})
+    monkeypatch.setattr(
+        "abstain_bench.commands.study.STUDIES", {name: one.entry for name, one in made.items()}
+    )
     return made
 
 

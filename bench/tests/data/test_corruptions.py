@@ -246,7 +246,7 @@ def test_the_same_seed_hits_the_same_pixels_at_every_severity():
 
 
 def test_the_sheet_of_crystals_goes_round_and_cannot_be_written_to():
-    from abstain_bench.data.corruptions.entries import SIDE, sheet
+    from abstain_bench.data.corruptions.catalogue import SIDE, sheet
 
     ice = sheet()
     assert ice.shape == (SIDE, SIDE)

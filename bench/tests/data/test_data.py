@@ -148,12 +148,12 @@ def test_folders_without_cifar_say_what_is_there(tmp_path):
 
 
 def test_unequal_classes_are_not_the_official_files(tmp_path):
-    from abstain_bench.data.published.cifar import CIFAR10, _refuse_unequal
+    from abstain_bench.data.published.cifar import _check_equal_class_sizes
 
     train, _ = read_cifar10(write_cifar10(tmp_path), records=20)
-    _refuse_unequal(train, CIFAR10, ("x",))
+    _check_equal_class_sizes(train, "CIFAR-10", ("x",))
     with pytest.raises(FileFormatError, match="class 9 has 9"):
-        _refuse_unequal(train.subset(np.arange(99)), CIFAR10, ("x",))
+        _check_equal_class_sizes(train.subset(np.arange(99)), "CIFAR-10", ("x",))
 
 
 def test_data_sets_say_what_they_need(tmp_path):

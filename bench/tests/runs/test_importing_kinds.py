@@ -10,9 +10,8 @@ from bench.tests.runs.shifts_folder import CLASSES, EXPOSURES, SHORT, make_folde
 from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import InputError
 from abstain_bench.runs.importing import import_fd_shifts
-from abstain_bench.runs.importing.configuration import configured_model
-from abstain_bench.runs.importing.fd_shifts import logits_of_probabilities
-from abstain_bench.runs.importing.imported_network import LEVEL_SCORES
+from abstain_bench.runs.importing.fd_shifts import configured_model, logits_of_probabilities
+from abstain_bench.runs.importing.imported_run import LEVEL_SCORES
 from abstain_bench.runs.methods import METHODS, score_all
 from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
 from abstain_bench.runs.store import Store

@@ -11,7 +11,7 @@ from bench.tests.runs.job_work import work
 
 from abstain.errors import InputError, MissingInputError
 from abstain_bench.runs.jobs import Job, run_jobs
-from abstain_bench.runs.jobs.cluster import assign_worker_indices
+from abstain_bench.runs.jobs.engine import assign_worker_indices
 
 distributed = pytest.importorskip("distributed")
 
@@ -117,7 +117,7 @@ def test_a_running_cluster_is_used_and_left_as_it_was(tmp_path):
 
 def with_other_folder(tmp_path, address):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("abstain_bench.runs.jobs.cluster.write_atomically", lambda *_: None)
+        patch.setattr("abstain_bench.runs.jobs.engine.write_atomically", lambda *_: None)
         run_jobs([Job("x", {})], note, tmp_path, engine="dask", address=address)
 
 

@@ -35,7 +35,7 @@ from abstain_bench.runs.methods import (
     fit_all,
     score_all,
 )
-from abstain_bench.runs.methods.fits import fitted_on_train
+from abstain_bench.runs.methods.entry import fitted_on_train
 from abstain_bench.runs.outputs import network_outputs
 
 

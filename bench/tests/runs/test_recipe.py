@@ -12,7 +12,7 @@ from abstain.training import Phase  # noqa: E402
 from abstain_bench.data import digits8  # noqa: E402
 from abstain_bench.networks import MODELS  # noqa: E402
 from abstain_bench.runs.training import Checkpointing, Recipe, train  # noqa: E402
-from abstain_bench.runs.training.rates import LearningRates  # noqa: E402
+from abstain_bench.runs.training.loop import LearningRates  # noqa: E402
 
 PLAIN = Phase("train", ("backbone", "classifier"))
 

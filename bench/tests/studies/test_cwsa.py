@@ -17,8 +17,13 @@ from abstain_bench.studies.cwsa.claims import (
     check_values_on_data,
 )
 from abstain_bench.studies.cwsa.experiments import add_label_noise, sharpening_rows
-from abstain_bench.studies.cwsa.models import models, population_ece, population_sweep
-from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions, digits
+from abstain_bench.studies.cwsa.models import (
+    ProbabilisticPredictions,
+    digits,
+    models,
+    population_ece,
+    population_sweep,
+)
 from abstain_bench.studies.cwsa.printed_numbers import check_printed_numbers
 
 GRID = np.linspace(0.5, 0.99, 20)
@@ -222,7 +227,7 @@ def test_the_models_are_ranked_by_their_law(result):
     good, bold = (
         population_sweep(laws[n], GRID) for n in ("calibrated", "overconfident, 90% accuracy")
     )
-    assert (bold["cwsa"] > good["cwsa"]).all()
+    assert (bold.cwsa > good.cwsa).all()
     assert ab.cwsa_sweep(np.ones(9), np.zeros(9)).auc_mcc() == 0.0
     assert claims(result, "AUC-MCC ranks")[0]["verdict"] == FAILS
 

@@ -10,8 +10,7 @@ from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.metrics import population_aurc, weight_bias
 from abstain.simulate import beta_scores, make
 from abstain_bench.studies import SoftmaxNorm, study_estimators
-from abstain_bench.studies._area_estimators import AREA_ESTIMATORS
-from abstain_bench.studies._estimates import error_summary, estimate_areas
+from abstain_bench.studies._area_estimators import AREA_ESTIMATORS, error_summary, estimate_areas
 from abstain_bench.studies._inputs import StudyRequest
 
 CLOSED = ("plugin", "log", "trapezoid", "sele", "2sele", "augrc")

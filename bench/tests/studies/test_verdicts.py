@@ -12,7 +12,7 @@ from abstain_bench.studies import (
     study_posterior,
     study_weights,
 )
-from abstain_bench.studies._estimates import error_summary
+from abstain_bench.studies._area_estimators import error_summary
 
 SIZES = (8, 32, 128)
 

@@ -18,7 +18,7 @@ _BACKENDS = ("polars", "pandas", "pyarrow")
 # `abstain.tables` also reads files, so it is imported only for libraries other than Polars.
 _to_frame = lazy_function("abstain.tables.table:to_frame")
 # The renderers import the records, so they are imported when a notebook displays a result.
-_notebook_html = lazy_function("abstain.report.notebook:notebook_html")
+_notebook_html = lazy_function("abstain.report.output:notebook_html")
 
 
 class NotebookDisplay:

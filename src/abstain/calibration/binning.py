@@ -184,18 +184,14 @@ def fit_binning(
         bin_index, edges = equal_mass_bins(groups, bins)
     values, bin_weight = _accuracy_of_bins(groups, bin_index, edges.size + 1)
     n_empty = int((bin_weight == 0).sum())
-    note = (
-        ""
-        if not n_empty
-        else f"{n_empty} of {bin_weight.size} bins hold no sample; neighbors fill them"
-    )
+    note = f"{n_empty} of {bin_weight.size} bins hold no sample; neighbors fill them"
     return Binning(
         binning=binning,
         edges=tuple(edges.tolist()),
         values=tuple(values.tolist()),
         weight=tuple(bin_weight.tolist()),
         n=groups.n_samples,
-        note=note,
+        note=note if n_empty else "",
     )
 
 

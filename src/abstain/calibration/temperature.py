@@ -266,7 +266,14 @@ def fit_temperature_of_scores(
 ) -> Temperature:
     """Fit the temperature of validated class scores, which may be probabilities."""
     model = _make_likelihood(scores, codes, weight)
-    _reject_impossible(model)
+    if not model.scores.are_logits:
+        of_label = np.take_along_axis(model.scores.values, model.codes[:, None], axis=1)
+        if n_impossible := int((of_label == 0).sum()):
+            raise DomainError(
+                f"`probabilities` must not be 0 for the true class; got {n_impossible} such "
+                "samples, whose likelihood is 0 at any temperature. Pass logits, or raise the "
+                "probabilities to the smallest positive number of their dtype (6e-8 for float16)."
+            )
     inverse_before = 1.0 * model.scale
     inverse, note = _best_inverse_temperature(model, model.summarize(), inverse_before)
     nll = {at: model.nll(at) for at in (inverse_before, inverse)}
@@ -280,19 +287,6 @@ def fit_temperature_of_scores(
         n=int(model.codes.size),
         note=note,
     )
-
-
-def _reject_impossible(model: _Likelihood) -> None:
-    if model.scores.are_logits:
-        return
-    rows = np.arange(model.codes.size)
-    n_impossible = int((model.scores.values[rows, model.codes] == 0).sum())
-    if n_impossible:
-        raise DomainError(
-            f"`probabilities` must not be 0 for the true class; got {n_impossible} such samples, "
-            "whose likelihood is 0 at any temperature. Pass logits, or raise the probabilities to "
-            "the smallest positive number of their dtype (6e-8 for float16)."
-        )
 
 
 def _best_inverse_temperature(

@@ -16,7 +16,7 @@ from abstain.cli.standard_input import original_name
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
-    from abstain.tables.proposals.columns import ColumnProposal
+    from abstain.tables.proposal import ColumnProposal
     from abstain.tables.table import DataTable
 
 #: Maximum number of columns that are listed.
@@ -64,13 +64,13 @@ def inspect(
 
 def _open_representative_table(files: Sequence[Path]) -> "DataTable":
     """Open several arrays as one table, or the first of other files; check that columns agree."""
-    from abstain.tables import array_files, hugging_face
-    from abstain.tables.files import open_table
+    from abstain.tables import hugging_face
+    from abstain.tables.files import are_arrays, open_arrays, open_table
 
     if not files:
         raise InputError("name at least one file of predictions")
-    if len(files) > 1 and array_files.are_arrays(files):
-        return array_files.open_arrays(files)
+    if len(files) > 1 and are_arrays(files):
+        return open_arrays(files)
     tables: list[DataTable] = []
     for file in files:
         if not file.is_dir():
@@ -94,11 +94,10 @@ def _open_representative_table(files: Sequence[Path]) -> "DataTable":
 
 def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
     """Convert texts such as "90%" and "0,9" to numbers; propose the option that this requires."""
-    from abstain.tables.decimal_comma import with_numbers
-    from abstain.tables.proposals.columns import ColumnProposal
+    from abstain.tables.proposal import ColumnProposal
 
-    with_points = with_numbers(table, ".")
-    with_commas = with_numbers(with_points, ",")
+    with_points = table.with_numbers(".")
+    with_commas = with_points.with_numbers(",")
     columns_with_commas = [
         name
         for name, kind in with_commas.kind_by_column.items()

@@ -30,6 +30,7 @@ from abstain.confidence.monte_carlo import (
     negative_expected_entropy,
     negative_mutual_information,
     negative_softmax_deviation,
+    penalized_softmax_response,
 )
 from abstain.confidence.neighbors import NeighborDistance
 from abstain.confidence.patterns import StoredPatterns
@@ -42,7 +43,6 @@ from abstain.confidence.softmax_scores import (
     probability_margin,
 )
 from abstain.confidence.tuned import ScoreCriterion, TunedNorm, TunedTemperature
-from abstain.confidence.waic import penalized_softmax_response
 
 __all__ = [
     "FITTED",

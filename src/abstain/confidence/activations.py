@@ -75,17 +75,14 @@ class ShapedActivations(FittedScore):
         for rows, x in feature_blocks(predictions, d, self.name, n_extra=k + d):
             with np.errstate(over="ignore", invalid="ignore"):
                 shaped = self.reshape(x)
-            values[rows] = self._score_logits(compute_logits(shaped, self.weight, self.bias))
+            logits = compute_logits(shaped, self.weight, self.bias)
+            if self.base == "mls":
+                values[rows] = max_logit(logits)
+            else:
+                score = negative_energy if self.base == "energy" else max_softmax_response
+                values[rows] = score(logits, temperature=self.temperature)
         # No probability, because the new logits may have another top class than the prediction.
         return as_confidence_score(self.name, values)
-
-    def _score_logits(self, logits: FloatArray) -> FloatArray:
-        score = negative_energy if self.base == "energy" else max_softmax_response
-        is_max_logit = self.base == "mls"
-        out: FloatArray = (
-            max_logit(logits) if is_max_logit else score(logits, temperature=self.temperature)
-        )
-        return out
 
 
 # ---------------------------------------------------------------------------------------- ReAct
@@ -111,26 +108,14 @@ class RectifiedActivations(ShapedActivations):
 
 
 def fit_rectified(
-    predictions: Predictions,
-    *,
-    last_layer: AnyArray,
-    percentile: Any,
-    base: Base,
-    temperature: Any,
+    predictions: Predictions, *, percentile: Any, **options: Any
 ) -> RectifiedActivations:
-    """Fit the threshold on the training features."""
+    """Fit the threshold on the training features; options as in `_fit_shared_fields`."""
     share = checks.fraction(percentile, "percentile", high=100.0)
-    checked_temperature = _check_base_and_temperature(base, temperature)
-    weight, bias = check_last_layer(last_layer, predictions, RectifiedActivations.kind)
-    return RectifiedActivations(
-        name=_score_name("react", base, (share, REACT_PERCENTILE), checked_temperature),
-        classes=_class_names(predictions, bias),
-        threshold=float(np.percentile(features_as_double(predictions), share)),
-        base=base,
-        temperature=checked_temperature,
-        weight=weight,
-        bias=bias,
-    )
+    fields = _fit_shared_fields(predictions, "react", **options)
+    name = _score_name("react", fields, (share, REACT_PERCENTILE))
+    threshold = float(np.percentile(features_as_double(predictions), share))
+    return RectifiedActivations(name=name, threshold=threshold, **fields)
 
 
 # ----------------------------------------------------------------------------------- ASH, SCALE
@@ -212,91 +197,58 @@ def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
 
 
 def fit_pruned(
-    predictions: Predictions,
-    *,
-    last_layer: AnyArray,
-    percentile: Any,
-    variant: Variant,
-    base: Base,
-    temperature: Any,
+    predictions: Predictions, *, percentile: Any, variant: Variant, **options: Any
 ) -> PrunedActivations:
     """Validate the options. Nothing is estimated from the training features."""
     checks.one_of(variant, "variant", VARIANTS)
-    checked_temperature = _check_base_and_temperature(base, temperature)
-    weight, bias = check_last_layer(last_layer, predictions, PrunedActivations.kind)
-    share = _check_percentile(percentile, weight.shape[1])
-    return PrunedActivations(
-        name=_score_name(
-            "ash", base, (share, ASH_PERCENTILE), checked_temperature, variant=(variant, "sharpen")
-        ),
-        classes=_class_names(predictions, bias),
-        percentile=share,
-        variant=variant,
-        base=base,
-        temperature=checked_temperature,
-        weight=weight,
-        bias=bias,
-    )
+    fields = _fit_shared_fields(predictions, "ash", **options)
+    share = _check_percentile(percentile, fields)
+    name = _score_name("ash", fields, (share, ASH_PERCENTILE), variant=(variant, "sharpen"))
+    return PrunedActivations(name=name, percentile=share, variant=variant, **fields)
 
 
-def fit_scaled(
-    predictions: Predictions,
-    *,
-    last_layer: AnyArray,
-    percentile: Any,
-    base: Base,
-    temperature: Any,
-) -> ScaledActivations:
+def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> ScaledActivations:
     """Validate the options. Nothing is estimated from the training features."""
-    checked_temperature = _check_base_and_temperature(base, temperature)
-    weight, bias = check_last_layer(last_layer, predictions, ScaledActivations.kind)
-    share = _check_percentile(percentile, weight.shape[1])
-    return ScaledActivations(
-        name=_score_name("scale", base, (share, SCALE_PERCENTILE), checked_temperature),
-        classes=_class_names(predictions, bias),
-        percentile=share,
-        base=base,
-        temperature=checked_temperature,
-        weight=weight,
-        bias=bias,
-    )
+    fields = _fit_shared_fields(predictions, "scale", **options)
+    share = _check_percentile(percentile, fields)
+    name = _score_name("scale", fields, (share, SCALE_PERCENTILE))
+    return ScaledActivations(name=name, percentile=share, **fields)
 
 
-def _check_percentile(percentile: Any, d: int) -> float:
-    share = checks.fraction(percentile, "percentile", high=100.0)
-    if _number_of_largest(d, share) < 1:
-        raise DomainError(f"`percentile` must keep at least one of the {d} features; got {share:g}")
-    return share
-
-
-def _check_base_and_temperature(base: str, temperature: Any) -> float:
+def _fit_shared_fields(
+    predictions: Predictions, kind: str, *, last_layer: AnyArray, base: Base, temperature: Any
+) -> dict[str, Any]:
+    """Validate the options of all three scores; return the fields of `ShapedActivations`."""
     checks.one_of(base, "base", BASES)
     value = check_temperature(temperature)
     if base == "mls" and value != 1:
         raise InputError(
             "a temperature does not change the order of the largest logit; drop `temperature`"
         )
-    return value
+    weight, bias = check_last_layer(last_layer, predictions, kind)
+    classes = predictions.class_names or tuple(range(len(bias)))
+    layer = {"weight": weight, "bias": bias}
+    return {"classes": classes, "base": base, "temperature": value, **layer}
+
+
+def _check_percentile(percentile: Any, fields: dict[str, Any]) -> float:
+    share = checks.fraction(percentile, "percentile", high=100.0)
+    d = fields["weight"].shape[1]
+    if _number_of_largest(d, share) < 1:
+        raise DomainError(f"`percentile` must keep at least one of the {d} features; got {share:g}")
+    return share
 
 
 def _score_name(
-    kind: str,
-    base: str,
-    percentile: tuple[float, float],
-    temperature: float,
-    **options: tuple[Any, Any],
+    kind: str, fields: dict[str, Any], percentile: tuple[float, float], **options: tuple[Any, Any]
 ) -> str:
-    return name_with_options(
-        kind, **options, base=(base, "energy"), percentile=percentile, T=(temperature, 1.0)
-    )
-
-
-def _class_names(predictions: Predictions, bias: FloatArray) -> tuple[Any, ...]:
-    return predictions.class_names or tuple(range(len(bias)))
+    options |= {"base": (fields["base"], "energy"), "percentile": percentile}
+    return name_with_options(kind, **options, T=(fields["temperature"], 1.0))
 
 
 _FEATURES = frozenset({FitNeed.FEATURES})
 _FEATURES_AND_LAYER = _FEATURES | {FitNeed.LAST_LAYER}
+_DEFAULTS = {"base": "energy", "temperature": 1.0}
 
 ENTRIES = (
     FittedKind(
@@ -308,7 +260,7 @@ ENTRIES = (
         "Sun et al. (2021), https://arxiv.org/abs/2111.12797",
         _FEATURES_AND_LAYER,
         _FEATURES,
-        {"percentile": REACT_PERCENTILE, "base": "energy", "temperature": 1.0},
+        {"percentile": REACT_PERCENTILE, **_DEFAULTS},
         required=("last_layer",),
     ),
     FittedKind(
@@ -321,7 +273,7 @@ ENTRIES = (
         "Djurisic et al. (2023), https://arxiv.org/abs/2209.09858",
         _FEATURES_AND_LAYER,
         _FEATURES,
-        {"percentile": ASH_PERCENTILE, "variant": "sharpen", "base": "energy", "temperature": 1.0},
+        {"percentile": ASH_PERCENTILE, "variant": "sharpen", **_DEFAULTS},
         required=("last_layer",),
     ),
     FittedKind(
@@ -334,7 +286,7 @@ ENTRIES = (
         "Xu et al. (2024), https://arxiv.org/abs/2310.00227",
         _FEATURES_AND_LAYER,
         _FEATURES,
-        {"percentile": SCALE_PERCENTILE, "base": "energy", "temperature": 1.0},
+        {"percentile": SCALE_PERCENTILE, **_DEFAULTS},
         required=("last_layer",),
     ),
 )

@@ -59,12 +59,8 @@ class Ranked(CompositeScore):
 
     def rank(self, x: FloatArray) -> FloatArray:
         """Return the relative ranks of values, shape (n,)."""
-        low, high, min_rank, max_rank = (
-            self.fitted_values[0],
-            self.fitted_values[-1],
-            self.ranks[0],
-            self.ranks[-1],
-        )
+        low, high = self.fitted_values[0], self.fitted_values[-1]
+        min_rank, max_rank = self.ranks[0], self.ranks[-1]
         ranks: FloatArray = np.interp(x, self.fitted_values, self.ranks)
         # Outside the range of the fitting data, the rank approaches 0 or 1 like a hyperbola.
         width = high - low if high > low else 1.0
@@ -188,12 +184,16 @@ def fit_combined(
         return _fit_learned(
             name, parts, predictions, checks.positive(regularization, "regularization")
         )
-    common_scale, reason = _select_scale(scale, parts, predictions)
-    is_ranked = common_scale == "rank"
+    reason = _REASONS.get(scale, "")
+    if scale == "auto":
+        has_probabilities = all(score_of(p, predictions).probability is not None for p in parts)
+        scale = "probability" if has_probabilities else "rank"
+        reason = _REASONS[f"auto {scale}"]
+    is_ranked = scale == "rank"
     return Combined(
         name=name,
         how=how,
-        scale=common_scale,
+        scale=scale,
         reason=reason,
         parts=tuple(fit_rank(predictions, score=p) for p in parts) if is_ranked else parts,
         shift=np.zeros(len(parts)),
@@ -212,16 +212,6 @@ def _check_scores(scores: Any) -> tuple[str | FittedScore, ...]:
             f"['msr', 'energy']; got {list(scores)!r}"
         )
     return tuple(scores)
-
-
-def _select_scale(
-    scale: ScaleName, parts: tuple[str | FittedScore, ...], predictions: Predictions
-) -> tuple[Literal["rank", "probability"], str]:
-    if scale != "auto":
-        return scale, _REASONS[scale]
-    if all(score_of(p, predictions).probability is not None for p in parts):
-        return "probability", _REASONS["auto probability"]
-    return "rank", _REASONS["auto rank"]
 
 
 def _part_columns(
@@ -244,7 +234,16 @@ def _fit_learned(
     """Fit the log-odds of a correct prediction as a weighted sum of the scores."""
     from sklearn.linear_model import LogisticRegression
 
-    is_correct, weight = _check_outcomes(predictions), predictions.weight
+    loss, weight = per_sample_loss(predictions), predictions.weight
+    checks.binary_loss(loss, required_by="a learned combination")
+    is_correct: Array = loss == 0
+    outcomes = is_correct if weight is None else is_correct[weight > 0]
+    if outcomes.all() or not outcomes.any():
+        missing_kind = "failures" if is_correct.any() else "successes"
+        raise DomainError(
+            "a learned combination needs failures and successes to learn from; got no "
+            f"{missing_kind}"
+        )
     x = _part_columns(parts, predictions, probabilities=False)
     largest = np.abs(x).max(axis=0)
     checks.reject_entries("scores", "must be below 1e+150 in size", largest, largest > _MAX_SCORE)
@@ -267,21 +266,6 @@ def _fit_learned(
         slope=model.coef_[0],
         intercept=float(model.intercept_[0]),
     )
-
-
-def _check_outcomes(predictions: Predictions) -> Array:
-    """Return whether each prediction is correct; a DomainError unless both outcomes occur."""
-    loss = per_sample_loss(predictions)
-    is_correct: Array = loss == 0
-    checks.binary_loss(loss, required_by="a learned combination")
-    has_weight = predictions.weight is None or predictions.weight > 0
-    if not (is_correct & has_weight).any() or not (~is_correct & has_weight).any():
-        missing_kind = "failures" if is_correct.any() else "successes"
-        raise DomainError(
-            "a learned combination needs failures and successes to learn from; got no "
-            f"{missing_kind}"
-        )
-    return is_correct
 
 
 _NO_NEEDS: frozenset[FitNeed] = frozenset()

@@ -18,6 +18,7 @@ from abstain.confidence.fitted_score import (
     feature_blocks,
     features_as_double,
     name_with_options,
+    predicted_class_index,
 )
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
@@ -71,7 +72,14 @@ class Mahalanobis(FittedScore):
         """Compute the confidences of other samples, shape (n,), without their labels."""
         check_same_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
-        predicted = self._predicted(predictions) if self.to == "predicted" else None
+        predicted = None
+        if self.to == "predicted":
+            if not predictions.has_prediction:
+                raise MissingInputError(
+                    f"the score {self.name!r} needs the predicted class; pass `logits`, "
+                    "`probabilities` or `prediction` in addition to the features"
+                )
+            predicted = predicted_class_index(predictions, self.classes)
         values = np.empty(predictions.n)
         k, d = self.means.shape
         with np.errstate(over="ignore", invalid="ignore"):
@@ -85,16 +93,6 @@ class Mahalanobis(FittedScore):
                 else:
                     values[rows] = self._background_distance(x) - nearest_distance(z, centers)
         return as_confidence_score(self.name, values)
-
-    def _predicted(self, predictions: Predictions) -> IntArray:
-        """Return the index in `means` of the predicted class of each sample."""
-        if not predictions.has_prediction:
-            raise MissingInputError(
-                f"the score {self.name!r} needs the predicted class; pass `logits`, "
-                "`probabilities` or `prediction` in addition to the features"
-            )
-        class_index = [self.classes.index(name) for name in predictions.class_names]
-        return np.array(class_index)[predictions.prediction_codes]
 
     def _background_distance(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
@@ -268,10 +266,9 @@ def _pseudo_inverse_whitener(matrix: FloatArray, scale: FloatArray, x: FloatArra
         raise DomainError(f"no feature varies, so no distance is defined. {_VARY}")
     values, vectors = np.linalg.eigh(matrix)
     is_positive = values > values[-1] * max(x.shape) * np.finfo(np.float64).eps
-    out: FloatArray = vectors * np.where(
-        is_positive, 1.0 / np.sqrt(np.where(is_positive, values, 1.0)), 0.0
-    )
-    return out
+    inverse_roots = np.zeros_like(values)
+    inverse_roots[is_positive] = 1.0 / np.sqrt(values[is_positive])
+    return np.asarray(vectors * inverse_roots)
 
 
 #: Relative tolerance for a constant feature, whose deviation from its rounded mean may not be 0.

@@ -75,15 +75,13 @@ class VirtualLogit(FittedScore):
         d, r = self.complement.shape
         values = np.empty(predictions.n)
         for rows, x in feature_blocks(predictions, d, self.name, n_extra=r + len(self.classes)):
-            energy = negative_energy(self._logits(x, predictions, rows))
+            if self.weight is None or self.bias is None:
+                logits = predictions.logits[rows]
+            else:
+                logits = compute_logits(x, self.weight, self.bias)
+            energy = negative_energy(logits)
             values[rows] = energy - self.alpha * residual_length(x - self.origin, self.complement)
         return as_confidence_score(self.name, values)
-
-    def _logits(self, x: FloatArray, predictions: Predictions, rows: slice) -> Array:
-        if self.weight is None or self.bias is None:
-            logits: Array = predictions.logits[rows]
-            return logits
-        return compute_logits(x, self.weight, self.bias)
 
 
 def residual_length(x: FloatArray, complement: FloatArray) -> FloatArray:
@@ -106,7 +104,10 @@ def fit_virtual_logit(
     centered_features = x - origin
     # If the weights of the last layer are tiny, the origin is far from the features.
     check_feature_range(centered_features)
-    complement = _minor_directions(x - x.mean(axis=0) if centered else centered_features, dim_used)
+    moment_features = x - x.mean(axis=0) if centered else centered_features
+    eigenvectors = np.linalg.eigh(moment_features.T @ moment_features / x.shape[0])[1]
+    # Eigenvectors are in ascending order of their second moments.
+    complement = eigenvectors[:, : x.shape[1] - dim_used]
     mean_residual = float(residual_length(centered_features, complement).mean())
     if mean_residual <= 1e-12 * float(np.abs(x).max()):
         raise DomainError(
@@ -153,12 +154,6 @@ def _subspace_dimension(dim: Any, d: int) -> int:
     if checks.positive_int(dim, "dim") >= d:
         raise DomainError(f"`dim` must be below the {d} columns of `features`; got {dim}")
     return int(dim)
-
-
-def _minor_directions(x: FloatArray, dim: int) -> FloatArray:
-    """Return the directions with the smallest second moments: all except `dim` directions."""
-    vectors: FloatArray = np.linalg.eigh(x.T @ x / x.shape[0])[1]
-    return vectors[:, : x.shape[1] - dim]
 
 
 # ------------------------------------------------------------------------------------ last layer

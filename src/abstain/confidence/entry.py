@@ -100,6 +100,15 @@ class Score:
         """Return the reason why the score does not apply to the predictions, or an empty string."""
         return "; ".join(sorted(unmet_needs(self.needs, predictions)))
 
+    def evaluate(self, predictions: Predictions) -> "ConfidenceScore":
+        """Return the confidences of predictions that meet the needs."""
+        return self.result(self.compute(predictions))
+
+    def result(self, values: FloatArray) -> "ConfidenceScore":
+        """Return values of this score as confidences, with probabilities if they have them."""
+        probability = None if self.to_probability is None else self.to_probability(values)
+        return ConfidenceScore(self.name, values, probability)
+
     def with_temperature(self, temperature: float) -> "Score":
         """Return the score computed from logits divided by a temperature.
 
@@ -144,6 +153,47 @@ def compute_from_samples(kernel: kernels.SampleKernel, predictions: Predictions)
     """Compute a score from the Monte Carlo samples of predictions."""
     samples = cast("ClassScores", predictions.samples)
     return cast("FloatArray", kernels.apply_to_samples_by_rows(kernel, samples))
+
+
+def class_score_entry(
+    name: str,
+    title: str,
+    kernel: kernels.Kernel,
+    meaning: str,
+    source: str,
+    *,
+    function: str,
+    needs_logits: bool = False,
+    has_temperature: bool = True,
+) -> Score:
+    """Return the entry of a score that a kernel computes from logits or probabilities."""
+    compute = partial(compute_from_class_scores, kernel)
+    need = ScoreNeed.LOGITS if needs_logits else ScoreNeed.CLASS_SCORES
+    return Score(
+        name,
+        title,
+        compute,
+        frozenset({need}),
+        meaning,
+        source,
+        compute_at_temperature=compute if has_temperature else None,
+        function=function,
+        kernel=kernel,
+    )
+
+
+def sample_score_entry(
+    name: str, title: str, kernel: kernels.SampleKernel, meaning: str, source: str, *, function: str
+) -> Score:
+    """Return the entry of a score that a kernel computes from Monte Carlo samples."""
+    compute = partial(compute_from_samples, kernel)
+    needs = frozenset({ScoreNeed.SAMPLES})
+    return Score(name, title, compute, needs, meaning, source, function=function)
+
+
+def as_log_odds(entry: Score) -> Score:
+    """Return the entry of a score whose values are log-odds of a correct prediction."""
+    return replace(entry, unit="log-odds", to_probability=to_probability)
 
 
 def to_probability(log_odds: FloatArray) -> FloatArray:

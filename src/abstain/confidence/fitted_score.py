@@ -270,6 +270,15 @@ def check_same_classes(predictions: Predictions, fitted: tuple[Any, ...], name: 
     )
 
 
+def predicted_class_index(predictions: Predictions, fitted: tuple[Any, ...]) -> IntArray:
+    """Return the index among the fitted classes of the predicted class of each sample.
+
+    Without class scores, some classes may be absent, and codes refer to the classes present.
+    """
+    class_index = np.array([fitted.index(name) for name in predictions.class_names])
+    return np.asarray(class_index[predictions.prediction_codes])
+
+
 def as_confidence_score(name: str, values: FloatArray) -> ConfidenceScore:
     """Return the confidences; raise a DomainError for a value that overflowed."""
     hint = "Its features are too large; rescale them, for fitting too."

@@ -9,6 +9,7 @@ Every kernel takes an array-API namespace and a block of rows, which NumPy overw
 are replaced before the operation that would create them, so that gradients are never NaN.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +17,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain._foundation.arrays import as_array_like, is_on_device
-from abstain.predictions.outputs import ClassScores
+from abstain.predictions.outputs import ClassScores, validate_class_scores
 from abstain.predictions.softmax import (
     fill_where,
     log_mean_probabilities,
@@ -176,15 +178,36 @@ def normalized_max(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
     return xp.max(scaled, axis=1) / fill_where(xp, is_constant[:, 0], 1.0, powers) ** (1.0 / p)
 
 
+def _concatenate_blocks(scores: ClassScores, compute: Callable[[slice], AnyArray]) -> AnyArray:
+    """Compute one number per row, block by block; returns shape (n,)."""
+    n, *sizes = scores.values.shape
+    blocks = row_blocks(n, math.prod(sizes), on_device=is_on_device(scores.values))
+    results = [compute(rows) for rows in blocks]
+    values = results[0] if len(results) == 1 else scores.namespace.concat(results)
+    return as_array_like(values, scores.origin)
+
+
 def apply_by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
     """Apply a kernel to the float64 log-scores, block by block; returns shape (n,)."""
-    xp = scores.namespace
-    n, n_classes = scores.values.shape
-    results = []
-    for rows in row_blocks(n, n_classes, on_device=is_on_device(scores.values)):
+
+    def compute(rows: slice) -> AnyArray:
         z = scores.log_scores(rows)
-        results.append(kernel(xp, z if temperature == 1.0 else z / temperature))
-    return as_array_like(results[0] if len(results) == 1 else xp.concat(results), scores.origin)
+        return kernel(scores.namespace, z if temperature == 1.0 else z / temperature)
+
+    return _concatenate_blocks(scores, compute)
+
+
+def apply_to_arrays(
+    kernel: Kernel,
+    logits: AnyArray | None,
+    probabilities: AnyArray | None = None,
+    *,
+    temperature: float = 1.0,
+) -> AnyArray:
+    """Validate logits or probabilities of the caller, and apply a kernel to them."""
+    scores = validate_class_scores(logits, probabilities, keep_library=True)
+    temperature = checks.positive(temperature, "temperature")
+    return apply_by_rows(kernel, scores, temperature=temperature)
 
 
 def apply_in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
@@ -304,20 +327,24 @@ def _standard_deviation(xp: Any, x: AnyArray) -> AnyArray:
 
 def apply_to_samples_by_rows(kernel: SampleKernel, samples: ClassScores) -> AnyArray:
     """Apply a kernel to the log-probabilities of the samples, block by block, shape (n,)."""
-    xp = samples.namespace
-    results = [kernel(xp, samples.log_probabilities(rows)) for rows in _blocks(samples)]
-    return as_array_like(results[0] if len(results) == 1 else xp.concat(results), samples.origin)
+    return _concatenate_blocks(
+        samples, lambda rows: kernel(samples.namespace, samples.log_probabilities(rows))
+    )
+
+
+def apply_to_sample_arrays(
+    kernel: SampleKernel, logit_samples: AnyArray | None, probability_samples: AnyArray | None
+) -> AnyArray:
+    """Validate Monte Carlo samples of the caller, and apply a kernel to them."""
+    samples = validate_class_scores(
+        logit_samples, probability_samples, samples=True, keep_library=True
+    )
+    return apply_to_samples_by_rows(kernel, samples)
 
 
 def largest_mean_logit(samples: ClassScores) -> AnyArray:
     """Return the largest entry of the mean logits, shape (n,)."""
     xp = samples.namespace
-    results = [
-        xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1) for rows in _blocks(samples)
-    ]
-    return as_array_like(results[0] if len(results) == 1 else xp.concat(results), samples.origin)
-
-
-def _blocks(samples: ClassScores) -> list[slice]:
-    n, n_samples, n_classes = samples.values.shape
-    return list(row_blocks(n, n_samples * n_classes, on_device=is_on_device(samples.values)))
+    return _concatenate_blocks(
+        samples, lambda rows: xp.max(xp.mean(samples.log_scores(rows), axis=1), axis=1)
+    )

@@ -7,10 +7,15 @@ from functools import partial
 
 from abstain._foundation import checks
 from abstain.confidence import kernels
-from abstain.confidence.entry import Score, ScoreNeed, check_temperature, compute_from_class_scores
+from abstain.confidence.entry import (
+    Score,
+    ScoreNeed,
+    check_temperature,
+    class_score_entry,
+    compute_from_class_scores,
+)
 from abstain.errors import DomainError
 from abstain.predictions import Predictions
-from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray, FloatArray
 
 #: Default exponent of `normalized_max_logit`. The authors select it on held-out data, and a value
@@ -48,9 +53,7 @@ def max_logit(logits: AnyArray) -> AnyArray:
     >>> max_logit([[2.0, 5.0], [1.0, 0.0]]).tolist()
     [5.0, 1.0]
     """
-    return kernels.apply_by_rows(
-        kernels.max_log_score, validate_class_scores(logits, None, keep_library=True)
-    )
+    return kernels.apply_to_arrays(kernels.max_log_score, logits)
 
 
 def logit_margin(
@@ -92,8 +95,7 @@ def logit_margin(
     >>> logit_margin([[3.0, 1.0, 0.0], [2.0, 1.5, -5.0]]).tolist()
     [2.0, 0.5]
     """
-    scores = validate_class_scores(logits, probabilities, keep_library=True)
-    return kernels.apply_by_rows(kernels.log_gap, scores)
+    return kernels.apply_to_arrays(kernels.log_gap, logits, probabilities)
 
 
 def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
@@ -128,10 +130,10 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     >>> negative_energy([[0.0, 0.0]]).round(4).tolist()
     [0.6931]
     """
-    scores = validate_class_scores(logits, None, keep_library=True)
     temperature = check_temperature(temperature)
-    sums = kernels.apply_by_rows(kernels.log_sum_exp, scores, temperature=temperature)
-    return temperature * sums
+    return temperature * kernels.apply_to_arrays(
+        kernels.log_sum_exp, logits, temperature=temperature
+    )
 
 
 def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
@@ -170,45 +172,40 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
     exponent = checks.number(p, "p")
     if exponent < 1:
         raise DomainError(f"`p` must be at least 1; got {exponent!r}")
-    kernel = partial(kernels.normalized_max, p=exponent)
-    return kernels.apply_by_rows(kernel, validate_class_scores(logits, None, keep_library=True))
+    return kernels.apply_to_arrays(partial(kernels.normalized_max, p=exponent), logits)
 
 
 def _energy(predictions: Predictions, temperature: float = 1.0) -> FloatArray:
     return temperature * compute_from_class_scores(kernels.log_sum_exp, predictions, temperature)
 
 
-_LOGITS = frozenset({ScoreNeed.LOGITS})
-_NORMALIZED_MAX = partial(kernels.normalized_max, p=DEFAULT_P)
-
-MLS = Score(
+MLS = class_score_entry(
     "mls",
     "Maximum logit",
-    partial(compute_from_class_scores, kernels.max_log_score),
-    _LOGITS,
+    kernels.max_log_score,
     "how strong the evidence for the prediction is: the largest logit",
     "Hendrycks et al. (2022), https://arxiv.org/abs/1911.11132, section 3",
     function="max_logit(logits)",
-    kernel=kernels.max_log_score,
+    needs_logits=True,
+    has_temperature=False,
 )
 
-LOGIT_MARGIN = Score(
+LOGIT_MARGIN = class_score_entry(
     "logit_margin",
     "Logit margin",
-    partial(compute_from_class_scores, kernels.log_gap),
-    frozenset({ScoreNeed.CLASS_SCORES}),
+    kernels.log_gap,
     "how far the prediction is from changing: largest minus second largest logit",
     "Streeter (2018), https://arxiv.org/abs/1802.07697; Cattelan & Silva (2024), "
     "https://arxiv.org/abs/2305.15508 (LogitsMargin)",
     function="logit_margin(logits)",
-    kernel=kernels.log_gap,
+    has_temperature=False,
 )
 
 ENERGY = Score(
     "energy",
     "Energy",
     _energy,
-    _LOGITS,
+    frozenset({ScoreNeed.LOGITS}),
     "how much evidence there is for any class: logsumexp of the logits",
     "Liu et al. (2020), https://arxiv.org/abs/2010.03759, eq. 4",
     compute_at_temperature=_energy,
@@ -217,13 +214,13 @@ ENERGY = Score(
     is_multiplied_by_temperature=True,
 )
 
-PNORM = Score(
+PNORM = class_score_entry(
     "pnorm",
     "MaxLogit-pNorm",
-    partial(compute_from_class_scores, _NORMALIZED_MAX),
-    _LOGITS,
+    partial(kernels.normalized_max, p=DEFAULT_P),
     f"the largest centered logit over the {DEFAULT_P:g}-norm of the centered logits",
     "Cattelan & Silva (2024), https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm)",
     function="normalized_max_logit(logits)",
-    kernel=_NORMALIZED_MAX,
+    needs_logits=True,
+    has_temperature=False,
 )

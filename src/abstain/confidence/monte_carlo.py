@@ -8,11 +8,10 @@ Call to Reflect on Evaluation Practices for Failure Detection in Image Classific
 https://arxiv.org/abs/2211.15259.
 """
 
-from functools import partial
 from typing import cast
 
 from abstain.confidence import kernels
-from abstain.confidence.entry import Score, ScoreNeed, compute_from_samples, to_probability
+from abstain.confidence.entry import Score, ScoreNeed, as_log_odds, sample_score_entry
 from abstain.predictions import Predictions
 from abstain.predictions.outputs import ClassScores, validate_class_scores
 from abstain.typing import AnyArray, FloatArray
@@ -44,9 +43,7 @@ def mean_softmax_response(
     [0.7]
     """
     kernel = kernels.on_mean_probabilities(kernels.log_odds)
-    return kernels.apply_to_samples_by_rows(
-        kernel, _validate_samples(logit_samples, probability_samples)
-    )
+    return kernels.apply_to_sample_arrays(kernel, logit_samples, probability_samples)
 
 
 def negative_entropy_of_mean(
@@ -72,9 +69,7 @@ def negative_entropy_of_mean(
     [-0.6931]
     """
     kernel = kernels.on_mean_probabilities(kernels.negative_entropy)
-    return kernels.apply_to_samples_by_rows(
-        kernel, _validate_samples(logit_samples, probability_samples)
-    )
+    return kernels.apply_to_sample_arrays(kernel, logit_samples, probability_samples)
 
 
 def negative_expected_entropy(
@@ -98,8 +93,8 @@ def negative_expected_entropy(
     >>> negative_expected_entropy(probability_samples=p).round(4).tolist()
     [0.0, -0.6931]
     """
-    return kernels.apply_to_samples_by_rows(
-        kernels.expected_entropy, _validate_samples(logit_samples, probability_samples)
+    return kernels.apply_to_sample_arrays(
+        kernels.expected_entropy, logit_samples, probability_samples
     )
 
 
@@ -131,8 +126,8 @@ def negative_mutual_information(
     >>> negative_mutual_information(probability_samples=p).round(4).tolist()
     [-0.6931, 0.0]
     """
-    return kernels.apply_to_samples_by_rows(
-        kernels.mutual_information, _validate_samples(logit_samples, probability_samples)
+    return kernels.apply_to_sample_arrays(
+        kernels.mutual_information, logit_samples, probability_samples
     )
 
 
@@ -161,8 +156,56 @@ def negative_softmax_deviation(
     >>> negative_softmax_deviation(probability_samples=p).tolist()
     [-0.5, 0.0]
     """
-    return kernels.apply_to_samples_by_rows(
-        kernels.negative_deviation, _validate_samples(logit_samples, probability_samples)
+    return kernels.apply_to_sample_arrays(
+        kernels.negative_deviation, logit_samples, probability_samples
+    )
+
+
+def penalized_softmax_response(
+    logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
+) -> AnyArray:
+    """Mean probability of the top class minus its standard deviation over the samples, minus 1.
+
+    How confident is the average sample, with a penalty for disagreement of the samples?
+
+    Parameters
+    ----------
+    logit_samples, probability_samples : array of shape (n, S, K)
+        One of the two.
+
+    Returns
+    -------
+    array of shape (n,)
+        Minus the mean of 1 - p and minus the standard deviation of p (divided by S, not S - 1), p
+        the probabilities of the top class of the mean softmax, from -3/2 to 0; higher is more
+        confident.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`.
+
+    Notes
+    -----
+    The value is 1 less than in FD-Shifts, so that probabilities near 1 are exact. The code of
+    FD-Shifts uses the standard deviations of the first row for all rows, so its numbers differ in
+    all other rows. Choi et al. subtract the variance of the log-likelihoods from their mean, for
+    models of the density.
+
+    References
+    ----------
+    Choi et al. (2018), WAIC, but why? Generative ensembles for robust anomaly detection,
+    https://arxiv.org/abs/1810.01392; "mcd_waic" in the code of FD-Shifts,
+    https://github.com/IML-DKFZ/fd-shifts.
+
+    Examples
+    --------
+    >>> p = [[[0.9, 0.1], [0.5, 0.5]], [[0.7, 0.3], [0.7, 0.3]]]
+    >>> penalized_softmax_response(probability_samples=p).round(4).tolist()
+    [-0.5, -0.3]
+    """
+    return kernels.apply_to_sample_arrays(
+        kernels.penalized_mean, logit_samples, probability_samples
     )
 
 
@@ -186,11 +229,8 @@ def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
     >>> mean_max_logit([[[4.0, 0.0], [2.0, 2.0]]]).tolist()
     [3.0]
     """
-    return kernels.largest_mean_logit(_validate_samples(logit_samples, None))
-
-
-def _validate_samples(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:
-    return validate_class_scores(logits, probabilities, samples=True, keep_library=True)
+    samples = validate_class_scores(logit_samples, None, samples=True, keep_library=True)
+    return kernels.largest_mean_logit(samples)
 
 
 def _mean_logit(predictions: Predictions) -> FloatArray:
@@ -199,19 +239,17 @@ def _mean_logit(predictions: Predictions) -> FloatArray:
 
 
 _JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
-_SAMPLES = frozenset({ScoreNeed.SAMPLES})
 
 ENTRIES = (
-    Score(
-        "mcd_msr",
-        "Monte-Carlo maximum softmax response",
-        partial(compute_from_samples, kernels.on_mean_probabilities(kernels.log_odds)),
-        _SAMPLES,
-        "log-odds of the top class of the mean softmax",
-        _JAEGER,
-        "log-odds",
-        to_probability,
-        function="mean_softmax_response(logit_samples)",
+    as_log_odds(
+        sample_score_entry(
+            "mcd_msr",
+            "Monte-Carlo maximum softmax response",
+            kernels.on_mean_probabilities(kernels.log_odds),
+            "log-odds of the top class of the mean softmax",
+            _JAEGER,
+            function="mean_softmax_response(logit_samples)",
+        )
     ),
     Score(
         "mcd_mls",
@@ -222,40 +260,45 @@ ENTRIES = (
         _JAEGER,
         function="mean_max_logit(logit_samples)",
     ),
-    Score(
+    sample_score_entry(
         "mcd_pe",
         "Monte-Carlo predictive entropy",
-        partial(compute_from_samples, kernels.on_mean_probabilities(kernels.negative_entropy)),
-        _SAMPLES,
+        kernels.on_mean_probabilities(kernels.negative_entropy),
         "minus the entropy of the mean softmax, in nats",
         _JAEGER,
         function="negative_entropy_of_mean(logit_samples)",
     ),
-    Score(
+    sample_score_entry(
         "mcd_ee",
         "Expected entropy",
-        partial(compute_from_samples, kernels.expected_entropy),
-        _SAMPLES,
+        kernels.expected_entropy,
         "minus the mean entropy of the samples, in nats",
         _JAEGER,
         function="negative_expected_entropy(logit_samples)",
     ),
-    Score(
+    sample_score_entry(
         "mcd_mi",
         "Mutual information",
-        partial(compute_from_samples, kernels.mutual_information),
-        _SAMPLES,
+        kernels.mutual_information,
         "whether the samples agree: minus their mutual information with the class, in nats",
         _JAEGER,
         function="negative_mutual_information(logit_samples)",
     ),
-    Score(
+    sample_score_entry(
         "mcd_sv",
         "Softmax variance",
-        partial(compute_from_samples, kernels.negative_deviation),
-        _SAMPLES,
+        kernels.negative_deviation,
         "minus the standard deviation of the softmax over the samples, averaged over classes",
         _JAEGER,
         function="negative_softmax_deviation(logit_samples)",
+    ),
+    sample_score_entry(
+        "mcd_waic",
+        "Monte-Carlo WAIC",
+        kernels.penalized_mean,
+        "the mean probability of the top class minus its standard deviation over the samples, "
+        "minus 1",
+        "Choi et al. (2018), https://arxiv.org/abs/1810.01392, as in the code of FD-Shifts",
+        function="penalized_softmax_response(logit_samples)",
     ),
 )

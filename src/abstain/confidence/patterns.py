@@ -16,6 +16,7 @@ from abstain.confidence.fitted_score import (
     check_same_classes,
     feature_blocks,
     features_as_double,
+    predicted_class_index,
 )
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray
@@ -44,9 +45,7 @@ class StoredPatterns(FittedScore):
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Compute the confidences of other samples, shape (n,), without their labels."""
         check_same_classes(predictions, self.classes, self.name)
-        # Without class scores, some classes may be absent, and codes refer to the classes present.
-        class_index = np.array([self.classes.index(name) for name in predictions.class_names])
-        predicted = class_index[predictions.prediction_codes]
+        predicted = predicted_class_index(predictions, self.classes)
         values = np.empty(predictions.n)
         for rows, x in feature_blocks(predictions, self.patterns.shape[1], self.name):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -58,16 +57,14 @@ def fit_patterns(predictions: Predictions) -> StoredPatterns:
     """Fit the pattern of each class."""
     codes = check_class_counts(predictions, StoredPatterns.kind, min_count=1)
     is_correct, x = predictions.prediction_codes == codes, features_as_double(predictions)
-    patterns = []
+    patterns = np.empty((predictions.n_classes, x.shape[1]))
     for c in range(predictions.n_classes):
         is_member = codes == c
         # The authors define no pattern for a class without a correct prediction.
-        patterns.append(
-            x[is_member & is_correct if (is_member & is_correct).any() else is_member].mean(axis=0)
-        )
-    return StoredPatterns(
-        name=StoredPatterns.kind, classes=predictions.class_names, patterns=np.stack(patterns)
-    )
+        if (is_member & is_correct).any():
+            is_member &= is_correct
+        patterns[c] = x[is_member].mean(axis=0)
+    return StoredPatterns(name="she", classes=predictions.class_names, patterns=patterns)
 
 
 ENTRIES = (

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
-from abstain.confidence import kernels, logit_scores, monte_carlo, softmax_scores, waic
+from abstain.confidence import kernels, logit_scores, monte_carlo, softmax_scores
 from abstain.confidence.entry import ConfidenceScore, Score
 from abstain.confidence.fitted_score import ScoreState
 from abstain.errors import InputError, MissingInputError
@@ -27,7 +27,6 @@ for _entry in (
     logit_scores.ENERGY,
     logit_scores.PNORM,
     *monte_carlo.ENTRIES,
-    waic.WAIC,
 ):
     SCORES.add(_entry)
 
@@ -121,14 +120,7 @@ def score(
     if missing:
         usable = ", ".join(map(repr, applicable(predictions))) or "none"
         raise MissingInputError(f"the score {name!r} {missing}; these predictions allow {usable}")
-    return _make_confidence_score(entry, entry.compute(predictions))
-
-
-def _make_confidence_score(entry: Score, values: FloatArray) -> ConfidenceScore:
-    to_probability = entry.to_probability
-    return ConfidenceScore(
-        entry.name, values, None if to_probability is None else to_probability(values)
-    )
+    return entry.evaluate(predictions)
 
 
 def score_many(
@@ -139,30 +131,26 @@ def score_many(
         [name for name in names if isinstance(name, str)], predictions
     )
     for name in names:
-        values = shared_values.get(name) if isinstance(name, str) else None
-        yield (
-            score(name, predictions)
-            if values is None
-            else _make_confidence_score(SCORES[str(name)], values)
-        )
+        if isinstance(name, str) and name in shared_values:
+            yield SCORES[name].result(shared_values[name])
+        else:
+            yield score(name, predictions)
 
 
 def _scores_in_one_pass(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
     """Compute scores in one pass over the class scores, if there are many classes."""
-    built_in = [n for n in names if n in SCORES and n not in (predictions.confidence or {})]
-    shared = {
-        name: kernel
-        for name in built_in
-        if (kernel := SCORES[name].kernel) is not None
-        and not (
-            SCORES[name].is_multiplied_by_temperature
-            or SCORES[name].reason_not_applicable(predictions)
-        )
-    }
-    scores = predictions.class_scores if shared else None
-    if scores is None or 4 * len(shared) > scores.values.shape[1]:
+    shared_kernels: dict[str, kernels.Kernel] = {}
+    for name in names:
+        if name not in SCORES or name in (predictions.confidence or {}):
+            continue
+        entry = SCORES[name]
+        is_applicable = not entry.reason_not_applicable(predictions)
+        if entry.kernel and is_applicable and not entry.is_multiplied_by_temperature:
+            shared_kernels[name] = entry.kernel
+    scores = predictions.class_scores if shared_kernels else None
+    if scores is None or 4 * len(shared_kernels) > scores.values.shape[1]:
         return {}
-    return kernels.apply_in_one_pass(shared, scores)
+    return kernels.apply_in_one_pass(shared_kernels, scores)
 
 
 def applicable(predictions: Predictions) -> tuple[str, ...]:

@@ -16,15 +16,8 @@ from functools import partial
 
 from abstain._foundation import checks
 from abstain.confidence import kernels
-from abstain.confidence.entry import (
-    Score,
-    ScoreNeed,
-    check_temperature,
-    compute_from_class_scores,
-    to_probability,
-)
+from abstain.confidence.entry import as_log_odds, class_score_entry
 from abstain.errors import DomainError
-from abstain.predictions.outputs import validate_class_scores
 from abstain.typing import AnyArray
 
 #: The exponent and the number of classes of `negative_generalized_entropy` that its authors
@@ -80,7 +73,7 @@ def max_softmax_response(
     >>> max_softmax_response([[40.0, 0.0], [39.0, 0.0]]).tolist()
     [40.0, 39.0]
     """
-    return _apply_kernel(kernels.log_odds, logits, probabilities, temperature)
+    return kernels.apply_to_arrays(kernels.log_odds, logits, probabilities, temperature=temperature)
 
 
 def negative_predictive_entropy(
@@ -124,7 +117,9 @@ def negative_predictive_entropy(
     >>> negative_predictive_entropy(probabilities=[[0.5, 0.5], [1.0, 0.0]]).round(4).tolist()
     [-0.6931, 0.0]
     """
-    return _apply_kernel(kernels.negative_entropy, logits, probabilities, temperature)
+    return kernels.apply_to_arrays(
+        kernels.negative_entropy, logits, probabilities, temperature=temperature
+    )
 
 
 def probability_margin(
@@ -170,7 +165,7 @@ def probability_margin(
     >>> np.tanh(probability_margin(probabilities=[[0.7, 0.2, 0.1]]) / 2).round(6).tolist()
     [0.5]
     """
-    return _apply_kernel(kernels.margin, logits, probabilities, temperature)
+    return kernels.apply_to_arrays(kernels.margin, logits, probabilities, temperature=temperature)
 
 
 def negative_gini(
@@ -217,7 +212,7 @@ def negative_gini(
     >>> expit(negative_gini(probabilities=[[0.5, 0.5], [0.8, 0.2]])).round(6).tolist()
     [0.5, 0.68]
     """
-    return _apply_kernel(kernels.gini, logits, probabilities, temperature)
+    return kernels.apply_to_arrays(kernels.gini, logits, probabilities, temperature=temperature)
 
 
 def negative_generalized_entropy(
@@ -279,85 +274,55 @@ def negative_generalized_entropy(
         raise DomainError(f"`gamma` must be above 0 and at most 1; got {exponent!r}")
     count = checks.positive_int(top, "top")
     kernel = partial(kernels.generalized_entropy, gamma=exponent, top=count)
-    return _apply_kernel(kernel, logits, probabilities, temperature)
+    return kernels.apply_to_arrays(kernel, logits, probabilities, temperature=temperature)
 
 
-def _apply_kernel(
-    kernel: kernels.Kernel,
-    logits: AnyArray | None,
-    probabilities: AnyArray | None,
-    temperature: float,
-) -> AnyArray:
-    scores = validate_class_scores(logits, probabilities, keep_library=True)
-    return kernels.apply_by_rows(kernel, scores, temperature=check_temperature(temperature))
-
-
-_CLASS_SCORES = frozenset({ScoreNeed.CLASS_SCORES})
-_LOG_ODDS = partial(compute_from_class_scores, kernels.log_odds)
-_ENTROPY = partial(compute_from_class_scores, kernels.negative_entropy)
-_MARGIN = partial(compute_from_class_scores, kernels.margin)
-_GINI = partial(compute_from_class_scores, kernels.gini)
 _GENERALIZED_ENTROPY = partial(kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP)
 
-MSR = Score(
-    "msr",
-    "Maximum softmax response",
-    _LOG_ODDS,
-    _CLASS_SCORES,
-    "how confident the model is in its prediction: log-odds of the most probable class",
-    "Hendrycks & Gimpel (2017), https://arxiv.org/abs/1610.02136, section 2",
-    "log-odds",
-    to_probability,
-    _LOG_ODDS,
-    function="max_softmax_response(logits)",
-    kernel=kernels.log_odds,
+MSR = as_log_odds(
+    class_score_entry(
+        "msr",
+        "Maximum softmax response",
+        kernels.log_odds,
+        "how confident the model is in its prediction: log-odds of the most probable class",
+        "Hendrycks & Gimpel (2017), https://arxiv.org/abs/1610.02136, section 2",
+        function="max_softmax_response(logits)",
+    )
 )
 
-PE = Score(
+PE = class_score_entry(
     "pe",
     "Predictive entropy",
-    _ENTROPY,
-    _CLASS_SCORES,
+    kernels.negative_entropy,
     "how concentrated the whole softmax is: minus its entropy in nats",
     "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259",
-    compute_at_temperature=_ENTROPY,
     function="negative_predictive_entropy(logits)",
-    kernel=kernels.negative_entropy,
 )
 
-MARGIN = Score(
+MARGIN = class_score_entry(
     "margin",
     "Probability margin",
-    _MARGIN,
-    _CLASS_SCORES,
+    kernels.margin,
     "how clear the choice is: log((1 + M) / (1 - M)) with M = p1 - p2",
     "Scheffer et al. (2001), https://doi.org/10.1007/3-540-44816-0_31",
-    compute_at_temperature=_MARGIN,
     function="probability_margin(logits)",
-    kernel=kernels.margin,
 )
 
-GINI = Score(
+GINI = class_score_entry(
     "gini",
     "Gini (DOCTOR)",
-    _GINI,
-    _CLASS_SCORES,
+    kernels.gini,
     "whether two draws from the softmax would agree: log(G / (1 - G)), G = sum of p^2",
     "Granese et al. (2021), https://arxiv.org/abs/2106.02395 (D_alpha)",
-    compute_at_temperature=_GINI,
     function="negative_gini(logits)",
-    kernel=kernels.gini,
 )
 
-GEN = Score(
+GEN = class_score_entry(
     "gen",
     "Generalized entropy (GEN)",
-    partial(compute_from_class_scores, _GENERALIZED_ENTROPY),
-    _CLASS_SCORES,
+    _GENERALIZED_ENTROPY,
     "how concentrated the softmax is down to its tail: minus its generalized entropy",
     "Liu et al. (2023), https://openaccess.thecvf.com/content/CVPR2023/html/Liu_GEN_Pushing_the_"
     "Limits_of_Softmax-Based_Out-of-Distribution_Detection_CVPR_2023_paper.html",
-    compute_at_temperature=partial(compute_from_class_scores, _GENERALIZED_ENTROPY),
     function="negative_generalized_entropy(logits)",
-    kernel=_GENERALIZED_ENTROPY,
 )

@@ -141,9 +141,7 @@ class TunedTemperature(FittedScore):
         entry = self._entry
         if missing := entry.reason_not_applicable(predictions):
             raise MissingInputError(f"the score {self.name!r} {missing}")
-        values = entry.compute(predictions)
-        p = None if entry.to_probability is None else entry.to_probability(values)
-        return ConfidenceScore(self.name, values, p)
+        return replace(entry.evaluate(predictions), name=self.name)
 
 
 def fit_temperature_score(
@@ -286,14 +284,9 @@ def _candidates(
 ) -> Iterator[TunedNorm]:
     for p in exponents:
         state = _fit_exponent(predictions, base, p)
-        yield from (_with_temperature(state, t) for t in temperatures)
-
-
-def _with_temperature(state: TunedNorm, temperature: float) -> TunedNorm:
-    if temperature == 1:
-        return state
-    temperature_text = repr(temperature).removesuffix(".0")
-    return replace(state, name=f"{state.name},T={temperature_text}", temperature=temperature)
+        for temperature in temperatures:
+            suffix = "" if temperature == 1 else f",T={repr(temperature).removesuffix('.0')}"
+            yield replace(state, name=state.name + suffix, temperature=temperature)
 
 
 def _fit_exponent(

@@ -74,7 +74,12 @@ def working_points_on_grid(
         products, effective_size = _independent_products(groups, moments, thresholds)
     else:
         products, effective_size = _clustered_products(s, thresholds, cluster)
-    n_units = _number_of_units(s, cluster)
+    # The independent units are clusters, or samples with a positive weight.
+    if s.has_unit_weights and cluster is None:
+        n_units = s.n_samples
+    else:
+        has_weight = np.ones(s.n_rows, np.bool_) if s.weight is None else s.weight > 0
+        n_units = int(has_weight.sum()) if cluster is None else np.unique(cluster[has_weight]).size
     scale = n_units / (n_units - 1) if n_units > 1 else float("nan")
     return WorkingPoints(
         coverage,
@@ -108,14 +113,6 @@ class _Thresholds:
     threshold_loss: FloatArray
     #: GR(c) - m c in the formula of the module.
     center: FloatArray
-
-
-def _number_of_units(s: Scored, cluster: IntArray | None) -> int:
-    """Return the number of independent units: clusters, or samples with a positive weight."""
-    if s.has_unit_weights and cluster is None:
-        return s.n_samples
-    has_weight = np.ones(s.n_rows, dtype=np.bool_) if s.weight is None else s.weight > 0
-    return int(has_weight.sum()) if cluster is None else int(np.unique(cluster[has_weight]).size)
 
 
 def _loss_near_threshold(

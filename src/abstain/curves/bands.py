@@ -144,7 +144,12 @@ def risk_coverage_band(
     s = validate_samples_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
     cluster = s.cluster_codes(group)
-    coverage = None if grid is None else _check_grid(grid)
+    coverage = None
+    if grid is not None:
+        coverage = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
+        is_outside = (coverage <= 0) | (coverage > 1)
+        checks.reject_entries("grid", "must lie in (0, 1]", coverage, is_outside)
+        coverage = np.unique(coverage)
     return compute_band(
         s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng
     )
@@ -188,17 +193,17 @@ def compute_band(
         bounds = scale * _interval_bounds(risk / scale, effective_sizes, level, deviation)
     low, high, low_all, high_all = bounds
     band = RiskCoverageBand(
-        "selective",
-        coverage,
-        risk,
-        error,
-        low,
-        high,
-        low_all,
-        high_all,
-        level,
-        simultaneous_from,
-        note,
+        kind="selective",
+        coverage=coverage,
+        risk=risk,
+        standard_error=error,
+        low=low,
+        high=high,
+        low_all=low_all,
+        high_all=high_all,
+        level=level,
+        simultaneous_from=simultaneous_from,
+        note=note,
     )
     return band if kind == "selective" else as_generalized(band)
 
@@ -275,9 +280,3 @@ def _interval_bounds(
             max(pointwise.high, simultaneous.high),
         )
     return bounds
-
-
-def _check_grid(grid: AnyArray) -> FloatArray:
-    values = checks.finite(checks.vector(grid, "grid"), "grid").astype(np.float64)
-    checks.reject_entries("grid", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
-    return np.unique(values)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.collector import ResultCollector
 from abstain.evaluation.inputs import (
     check_splits,
     compute_scores,
     join,
     loss_name,
     parse_metrics,
+    positive_weight_splits,
     read_source,
 )
 from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.notes import reading_notes
-from abstain.evaluation.positive_weights import positive_weight_splits
 from abstain.evaluation.records import Evaluation
+from abstain.evaluation.results import EvaluationBuilder
 from abstain.evaluation.scored_split import InMemorySplit
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
@@ -126,7 +126,7 @@ def evaluate(
     >>> ab.evaluate([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 0]).value("augrc")
     0.09375
     """
-    predictions, notes = read_source(predictions, probabilities_or_loss, notes)
+    predictions, notes_of_reader = read_source(predictions, probabilities_or_loss)
     requested_metrics = parse_metrics(metrics)
     intervals = IntervalOptions.from_arguments(
         interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng
@@ -148,14 +148,13 @@ def evaluate(
     if stream is not None:
         raise InputError("`stream` requires scanned files: pass the result of `scan_predictions`")
     splits = check_splits(predictions)
-    collector = ResultCollector(
-        requested_metrics, reading_notes(notes, splits.values()), curves=curves
-    )
+    all_notes = reading_notes(notes, splits.values(), reader=notes_of_reader)
+    builder = EvaluationBuilder(requested_metrics, all_notes, curves=curves)
     splits, loss = positive_weight_splits(splits, loss)
     for split, predictions_of_split in splits.items():
         losses = per_sample_loss(predictions_of_split, loss)
         for score in compute_scores(predictions_of_split, scores):
             s = join(predictions_of_split, score, losses)
-            collector.add(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
+            builder.add(InMemorySplit(split, score.name, s, intervals, predictions_of_split))
     column_scores = frozenset(name for p in splits.values() for name in p.confidence or ())
-    return collector.evaluation(loss_name(loss, splits.values()), column_scores)
+    return builder.build(loss_name(loss, splits.values()), column_scores)

@@ -1,23 +1,24 @@
-"""Check the arguments of `evaluate` and `compare`: data, metrics, scores and losses."""
+"""Check and prepare the arguments of `evaluate` and `compare`: data, metrics, scores, losses."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.checks import rescale_weights
+from abstain._foundation.checks import positive_weight_mask, rescale_weights
 from abstain._foundation.frames import is_arrow_table, is_list_of_rows
 from abstain._foundation.notes import Note
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence.registry import score_many
-from abstain.errors import InputError, ShapeError
+from abstain.errors import DomainError, InputError, ShapeError
 from abstain.evaluation.records import RESULT_COLUMNS
 from abstain.metrics import METRICS, Metric, metrics_named
 from abstain.predictions import CostMatrix, Predictions
-from abstain.typing import AnyArray, Array, Split
+from abstain.typing import AnyArray, Array, BoolArray, Split
 
 #: The argument `scores` of `evaluate` and `compare`.
 RequestedScores: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | None
@@ -156,24 +157,22 @@ _CLASS_NAMES_REQUIRED = (
 
 
 def read_source(
-    source: Any, probabilities_or_loss: "AnyArray | None", notes: Sequence[str | Note]
-) -> tuple[Any, Sequence[str | Note]]:
-    """Return the predictions of a source, and `notes` with those of the file reader."""
+    source: Any, probabilities_or_loss: AnyArray | None = None
+) -> tuple[Any, tuple[Note | str, ...]]:
+    """Return the predictions of a file, a table or two arrays, and the notes of the file reader.
+
+    Anything else is returned unchanged.
+    """
     if probabilities_or_loss is not None:
-        return _predictions_from_arrays(source, probabilities_or_loss), notes
+        return _predictions_from_arrays(source, probabilities_or_loss), ()
     if isinstance(source, tuple) and len(source) == 2 and not _are_paths(source):
-        return _predictions_from_arrays(*source), notes
+        return _predictions_from_arrays(*source), ()
     if not _is_table(source):
-        return source, notes
+        return source, ()
     from abstain.tables import read_predictions
 
     reading = read_predictions(source)
-    return reading, [*([notes] if isinstance(notes, str) else notes), *reading.notes]
-
-
-def as_predictions(source: Any) -> Any:
-    """Return the predictions of a file, a table or two arrays; return anything else unchanged."""
-    return read_source(source, None, ())[0]
+    return reading, tuple(reading.notes)
 
 
 def _are_paths(source: Sequence[object]) -> bool:
@@ -273,3 +272,102 @@ def _check_not_labels(confidence: Array, loss: Array) -> None:
         f"{confidence.dtype} also fits labels: convert it to floating point, or name the arrays, "
         "as in `evaluate(ab.Predictions(labels=..., prediction=..., confidence=...))`"
     )
+
+
+# ------------------------------------------------------------------------------- rows with weight 0
+def positive_weight_rows(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
+    """Return the rows with a positive weight, of the predictions and of the columns.
+
+    A column has one entry per row. Other arguments, such as the name of a loss, and data that are
+    no `Predictions` are returned unchanged. Predictions without positive weights raise a
+    DomainError.
+    """
+    mask = positive_weight_mask(data.weight) if isinstance(data, Predictions) else None
+    if mask is None:
+        return data, *columns
+    if not mask.any():
+        raise zero_weights_error(where)
+    return data.subset(mask), *(_select_rows(column, mask) for column in columns)
+
+
+def positive_weight_splits(
+    splits: Mapping[Split, Predictions], loss: Any = None
+) -> tuple[dict[Split, Predictions], Any]:
+    """Return the rows with a positive weight of each split, and of the losses.
+
+    Splits without such rows are removed. Samples without ids keep their row numbers.
+    """
+    remaining = {}
+    for split, predictions in splits.items():
+        mask = positive_weight_mask(predictions.weight)
+        if mask is None:
+            remaining[split] = predictions
+        elif mask.any():
+            remaining[split] = _with_row_ids(predictions).subset(mask)
+            loss = _select_rows(loss, mask)
+    if not remaining:
+        raise zero_weights_error()
+    return remaining, loss
+
+
+def positive_weight_batch(predictions: Predictions) -> Predictions | None:
+    """Return the rows with a positive weight; None if there are none."""
+    mask = positive_weight_mask(predictions.weight)
+    if mask is None:
+        return predictions
+    return _with_row_ids(predictions).subset(mask) if mask.any() else None
+
+
+def positive_weight_runs(
+    runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
+) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
+    """Return the rows of each run that have a positive weight for some method, and their losses.
+
+    Runs of a data set with equally many rows keep the same rows, so that their samples stay
+    matched. Runs without such rows are removed.
+    """
+    remaining = {}
+    for (data, run), models in runs.items():
+        n = next(iter(models.values())).n
+        tables = [p for (d, _), ms in runs.items() if d == data for p in ms.values()]
+        if any(p.n != n for p in tables):
+            tables = list(models.values())
+        masks = [positive_weight_mask(p.weight) for p in tables]
+        mask = None
+        if all(m is not None for m in masks):
+            mask = np.logical_or.reduce(masks)
+        if mask is None or mask.all():
+            remaining[data, run] = dict(models)
+        elif mask.any():
+            remaining[data, run] = {name: p.subset(mask) for name, p in models.items()}
+            loss = _select_rows(loss, mask)
+    if not remaining:
+        raise zero_weights_error()
+    return remaining, loss
+
+
+def zero_weights_error(where: str = "") -> DomainError:
+    """Return the error for data whose weights are all 0."""
+    message = "`weight` must not be zero everywhere; got only zeros"
+    return DomainError(f"{where}: {message}" if where else message)
+
+
+def _with_row_ids(predictions: Predictions) -> Predictions:
+    """Return predictions whose ids are their row numbers, unless they have ids.
+
+    The samples keep these ids if other rows are removed.
+    """
+    if predictions.ids is not None:
+        return predictions
+    # A shallow copy, because the predictions are already validated.
+    named = copy(predictions)
+    object.__setattr__(named, "ids", np.arange(predictions.n))
+    return named
+
+
+def _select_rows(column: Any, mask: BoolArray) -> Any:
+    """Return some rows of a column; a column of another length is returned unchanged."""
+    if column is None or isinstance(column, str | CostMatrix):
+        return column
+    values = np.asarray(column)
+    return values[mask] if values.shape[:1] == mask.shape else column

@@ -1,7 +1,7 @@
 """Notes about one score on one split: ties, saturation, few failures, wrong direction."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain._foundation.tie_groups import TieGroups
+from abstain.errors import InputError
 from abstain.evaluation.records import Result
 from abstain.evaluation.scored_split import ScoredSplit
 from abstain.inference.small_samples import MIN_FAILURES, MIN_FAILURES_HEAVY_TAILED
@@ -27,15 +28,18 @@ _SIGNIFICANT = 2.0
 
 
 def reading_notes(
-    notes: str | Sequence[str | Note], splits: Iterable[Predictions] = ()
+    notes: str | Iterable[str | Note],
+    predictions: Iterable[Predictions] = (),
+    *,
+    reader: Iterable[Note | str] = (),
 ) -> list[Note]:
-    """Return the notes of the caller and those of the predictions as records, without repeats."""
-    notes = [notes] if isinstance(notes, str) else notes
-    records = [note if isinstance(note, Note) else Note(READING, note) for note in notes]
+    """Return the notes of the caller, the file reader and the predictions, each text once."""
+    argument: object = [notes] if isinstance(notes, str) else notes
+    if not isinstance(argument, Iterable):
+        raise InputError(f"`notes` must be a list of texts and notes; got {notes!r}")
+    records = [n if isinstance(n, Note) else Note(READING, n) for n in (*argument, *reader)]
     texts = {note.text for note in records}
-    new_texts = dict.fromkeys(
-        text for predictions in splits for text in predictions.notes if text not in texts
-    )
+    new_texts = dict.fromkeys(text for p in predictions for text in p.notes if text not in texts)
     return [*records, *(Note(READING, text) for text in new_texts)]
 
 

@@ -13,15 +13,14 @@ from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
-from abstain.evaluation.inputs import join, loss_name
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.inputs import join, loss_name, positive_weight_rows
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
-#: Outputs that are not those of one draw.
-_NOTHING_SAID: dict[str, Any] = dict.fromkeys(
+#: Outputs of all draws together, which are removed from the predictions of one draw.
+_NO_OUTPUTS: dict[str, Any] = dict.fromkeys(
     ("logits", "probabilities", "logit_samples", "probability_samples", "prediction", "confidence")
 )
 
@@ -157,28 +156,28 @@ def posterior_expectation(
     ... )
     (20, 0.102, 0.0049, 0.032)
     """
-    chosen = metric_named(metric)
+    entry = metric_named(metric)
     predictions, loss = positive_weight_rows(predictions, loss)
     models = list(_draws(predictions))
     columns = _losses(loss, predictions.n, len(models))
-    drawn = [_measured(chosen, score, p, x) for p, x in zip(models, columns, strict=True)]
-    of_mean = _of_mean(chosen, score, predictions, loss)
-    values = np.array([float(measured.value) for _, measured in drawn])
-    kept = values[np.isfinite(values)]
-    spread = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
+    results = [_evaluate_model(entry, score, p, x) for p, x in zip(models, columns, strict=True)]
+    of_mean = _evaluate_mean_predictor(entry, score, predictions, loss)
+    values = np.array([float(value.value) for _, value in results])
+    defined = values[np.isfinite(values)]
+    spread = float(defined.std(ddof=1)) if defined.size > 1 else float("nan")
     return PosteriorExpectation(
-        score=drawn[0][0],
-        metric=chosen.name,
+        score=results[0][0],
+        metric=entry.name,
         loss=loss_name(loss, [predictions]),
-        mean=float(kept.mean()) if kept.size else float("nan"),
+        mean=float(defined.mean()) if defined.size else float("nan"),
         standard_deviation=spread,
-        standard_error=spread / float(np.sqrt(kept.size)) if kept.size else spread,
+        standard_error=spread / float(np.sqrt(defined.size)) if defined.size else spread,
         values=read_only(values),
         mean_predictor_value=float(of_mean.value),
         n=predictions.n,
         draws=values.size,
-        lower_is_better=chosen.lower_is_better,
-        reason=_reason([measured for _, measured in drawn], of_mean),
+        lower_is_better=entry.lower_is_better,
+        reason=_undefined_reasons([value for _, value in results], of_mean),
     )
 
 
@@ -192,63 +191,61 @@ def _draws(predictions: Predictions) -> Iterator[Predictions]:
         )
     kind = "logits" if samples.are_logits else "probabilities"
     for draw in range(samples.values.shape[1]):
-        yield replace(predictions, **(_NOTHING_SAID | {kind: samples.values[:, draw]}))
+        yield replace(predictions, **(_NO_OUTPUTS | {kind: samples.values[:, draw]}))
 
 
 def _losses(loss: object, n: int, draws: int) -> list[Any]:
     """Return the argument `loss` of each draw."""
     if loss is None or isinstance(loss, str | CostMatrix):
         return [loss] * draws
-    own = to_numpy(loss, "loss")
-    if own.shape not in {(n,), (n, draws)}:
+    losses = to_numpy(loss, "loss")
+    if losses.shape not in {(n,), (n, draws)}:
         raise ShapeError(
-            f"`loss` must have shape ({n},) or, a column a draw, ({n}, {draws}); got {own.shape}"
+            f"`loss` must have shape ({n},) or, a column a draw, ({n}, {draws}); got {losses.shape}"
         )
-    return [own] * draws if own.ndim == 1 else list(own.T)
+    return [losses] * draws if losses.ndim == 1 else list(losses.T)
 
 
-def _measured(
+def _evaluate_model(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> tuple[str, MetricValue]:
     """Return the name of the score and the metric of one model."""
     try:
-        own = scored_by(score, predictions)
+        confidence = scored_by(score, predictions)
     except MissingInputError as error:
         raise MissingInputError(
             f"the score must be one of a single draw from the posterior: {error}"
         ) from error
-    s = join(predictions, own, per_sample_loss(predictions, loss))
+    s = join(predictions, confidence, per_sample_loss(predictions, loss))
     if missing := metric.reason_not_applicable(s):
         raise InputError(f"the metric {metric.name!r} does not apply: it {missing}")
-    return own.name, metric.compute(s)
+    return confidence.name, metric.compute(s)
 
 
-def _of_mean(
+def _evaluate_mean_predictor(
     metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> MetricValue:
     """Return the metric of the predictor with the mean class probabilities over the draws."""
     if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")
-    # Samples alone stand for their mean; scores of several samples are refused before.
-    mean = replace(predictions, **(_NOTHING_SAID | _samples_of(predictions)))
+    # Predictions with Monte Carlo samples only have the mean of the samples as probabilities.
+    samples = {
+        name: getattr(predictions, name) for name in ("logit_samples", "probability_samples")
+    }
+    mean = replace(predictions, **(_NO_OUTPUTS | samples))
     try:
-        return _measured(metric, score, mean, loss)[1]
+        return _evaluate_model(metric, score, mean, loss)[1]
     except MissingInputError:
-        # The draws have it: logits, which a mean of probabilities has not.
+        # A score of logits applies to the draws, but not to their mean probabilities.
         return undefined("the score needs more than mean probabilities")
 
 
-def _samples_of(predictions: Predictions) -> dict[str, Any]:
-    names = ("logit_samples", "probability_samples")
-    return {name: getattr(predictions, name) for name in names}
-
-
-def _reason(drawn: list[MetricValue], of_mean: MetricValue) -> str:
+def _undefined_reasons(values: list[MetricValue], of_mean: MetricValue) -> str:
     """Return the reasons of undefined values."""
-    reasons = [measured.reason for measured in drawn if measured.reason]
-    said = []
+    texts = []
+    reasons = [value.reason for value in values if value.reason]
     if reasons:
-        said.append(f"undefined in {len(reasons)} of {len(drawn)} draws: {reasons[0]}")
+        texts.append(f"undefined in {len(reasons)} of {len(values)} draws: {reasons[0]}")
     if of_mean.reason:
-        said.append(f"undefined for the mean predictor: {of_mean.reason}")
-    return "; ".join(said)
+        texts.append(f"undefined for the mean predictor: {of_mean.reason}")
+    return "; ".join(texts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
@@ -18,27 +19,29 @@ from abstain.typing import Split
 #: The interval of a result if no intervals were requested.
 NOT_REQUESTED = no_interval(float("nan"), "")
 
-#: The columns of a table of results, after the columns that split the data.
-RESULT_COLUMNS = (
-    "score",
-    "metric",
-    "value",
-    "n",
-    "failures",
-    "accepted",
-    "tied_share",
-    "tie_low",
-    "tie_high",
-    "convention",
-    "lower_is_better",
-    "reason",
-    "low",
-    "high",
-    "standard_error",
-    "level",
-    "interval",
-    "interval_note",
-)
+#: The columns of a table of results, after the columns that split the data, and the attributes of
+#: a `Result` that they contain.
+_RESULT_ATTRIBUTES = {
+    "score": "score",
+    "metric": "metric.name",
+    "value": "value",
+    "n": "n",
+    "failures": "failures",
+    "accepted": "accepted",
+    "tied_share": "tied_share",
+    "tie_low": "tie_low",
+    "tie_high": "tie_high",
+    "convention": "metric.identity.convention",
+    "lower_is_better": "metric.lower_is_better",
+    "reason": "reason",
+    "low": "interval.low",
+    "high": "interval.high",
+    "standard_error": "interval.standard_error",
+    "level": "interval.level",
+    "interval": "interval.method",
+    "interval_note": "interval.note",
+}
+RESULT_COLUMNS = tuple(_RESULT_ATTRIBUTES)
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,27 +89,10 @@ class Result:
 
     def row(self) -> dict[str, Any]:
         """Return the result as a flat row that begins with the split columns."""
-        values = (
-            self.score,
-            self.metric.name,
-            self.value,
-            self.n,
-            self.failures,
-            self.accepted,
-            self.tied_share,
-            self.tie_low,
-            self.tie_high,
-            self.metric.identity.convention,
-            self.metric.lower_is_better,
-            self.reason,
-            self.interval.low,
-            self.interval.high,
-            self.interval.standard_error,
-            self.interval.level,
-            self.interval.method if self.interval.exists else "",
-            self.interval.note,
-        )
-        return {**dict(self.split), **dict(zip(RESULT_COLUMNS, values, strict=True))}
+        row = {name: attrgetter(path)(self) for name, path in _RESULT_ATTRIBUTES.items()}
+        if not self.interval.exists:
+            row["interval"] = ""
+        return {**dict(self.split), **row}
 
     def __repr__(self) -> str:
         """Write the columns of the result."""
@@ -301,15 +287,12 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 def _missing_arguments(metric: str, matches: list[Result]) -> str:
     """Return the call of `Evaluation.value` that selects one of several results."""
-    values: dict[str, list[Any]] = {
-        "score": [r.score for r in matches],
-        "split": [r.split for r in matches],
-    }
-    distinct = {name: list(dict.fromkeys(column)) for name, column in values.items()}
-    ambiguous = {name: column for name, column in distinct.items() if len(column) > 1}
-    arguments = ", ".join(f"{name}={column[0]!r}" for name, column in ambiguous.items())
-    choices = []
-    for name, column in ambiguous.items():
-        listed = ", ".join(map(repr, column[:6])) + (", ..." if len(column) > 6 else "")
-        choices.append(f"`{name}` is one of {listed}")
-    return f"add an argument, as in `.value({metric!r}, {arguments})`: {'; '.join(choices)}"
+    arguments, choices = [], []
+    for name in ("score", "split"):
+        values = list(dict.fromkeys(repr(getattr(match, name)) for match in matches))
+        if len(values) > 1:
+            more = ", ..." if len(values) > 6 else ""
+            arguments.append(f"{name}={values[0]}")
+            choices.append(f"`{name}` is one of {', '.join(values[:6])}{more}")
+    call = f".value({metric!r}, {', '.join(arguments)})"
+    return f"add an argument, as in `{call}`: {'; '.join(choices)}"

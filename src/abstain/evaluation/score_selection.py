@@ -13,8 +13,7 @@ from abstain.calibration.temperature import fit_temperature_of_scores
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import find_fitted_kind
 from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
-from abstain.evaluation.inputs import join
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.inputs import join, positive_weight_rows
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss

@@ -25,28 +25,13 @@ MAX_SAMPLES = 24
 MAX_GROUPS, _VERTICES = 12, 20_000
 
 
-def contributions_by_class(s: Scored) -> tuple[Contribution, ...]:
-    """Return the contribution of each class to the AUGRC; empty without classes."""
-    view = s.class_view
-    if view is None:
-        return ()
-    return contributions_by_name(s, view.labels, lambda code: class_name(view.classes, int(code)))
-
-
-def contributions_by_name(
-    s: Scored, names: Array, written: Callable[[Any], str]
-) -> tuple[Contribution, ...]:
-    """Return the contribution of each name to the AUGRC, the largest first."""
-    return sort_contributions(contributions_by_group(s, names), written)
-
-
 def sort_contributions(
-    c: GroupContributions, written: Callable[[Any], str]
+    c: GroupContributions, format_name: Callable[[Any], str] = str
 ) -> tuple[Contribution, ...]:
-    """Convert contributions to records, the largest first."""
+    """Convert contributions to the AUGRC into records, the largest first."""
     return tuple(
         Contribution(
-            written(c.group[i]),
+            format_name(c.group[i]),
             int(c.samples[i]),
             float(c.sample_share[i]),
             float(c.contribution[i]),
@@ -65,33 +50,32 @@ def curves_by_group(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
     for i in largest.tolist() if len(groups) > 1 else ():
         rows = codes == i
         weight = None if s.weight is None else s.weight[rows]
-        part = Scored(s.confidence[rows], s.loss[rows], weight)
-        curves[str(groups[i])] = thin(
-            curve_from_groups(part.groups, "selective"), vertices=_VERTICES
-        )
+        samples = Scored(s.confidence[rows], s.loss[rows], weight)
+        curve = curve_from_groups(samples.groups, "selective")
+        curves[str(groups[i])] = thin(curve, vertices=_VERTICES)
     return curves
 
 
 def most_confident_failures(s: Scored) -> IntArray:
     """Return the rows of the most confident failures, sorted by confidence."""
     wrong = np.flatnonzero(s.loss)
-    return wrong[lowest_rows(-s.confidence[wrong].astype(np.float64))]
+    return wrong[_lowest_rows(-s.confidence[wrong].astype(np.float64))]
 
 
 def least_confident_successes(s: Scored) -> IntArray:
     """Return the rows of the least confident successes, sorted by confidence."""
-    # Nearly all samples are successes, so that one array is cheaper than to name them.
-    return lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
+    # Nearly all samples are successes, so one array of keys is cheaper than selecting them.
+    return _lowest_rows(np.where(s.loss == 0, s.confidence, np.inf))
 
 
-def lowest_rows(key: Array) -> IntArray:
+def _lowest_rows(key: Array) -> IntArray:
     """Return the rows with the lowest keys, sorted; ties are sorted by row.
 
     Rows with an infinite key are excluded.
     """
-    most = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
-    kept = np.flatnonzero((key <= most.max(initial=-np.inf)) & (key < np.inf))
-    return kept[np.argsort(key[kept], kind="stable")][:MAX_SAMPLES]
+    lowest = key if key.size <= MAX_SAMPLES else np.partition(key, MAX_SAMPLES - 1)[:MAX_SAMPLES]
+    rows = np.flatnonzero((key <= lowest.max(initial=-np.inf)) & (key < np.inf))
+    return rows[np.argsort(key[rows], kind="stable")][:MAX_SAMPLES]
 
 
 def extreme_samples(
@@ -117,7 +101,7 @@ def class_name(classes: tuple[object, ...], code: int) -> str:
     return "(no known class)" if code < 0 else str(classes[code])
 
 
-# ------------------------------------------------------------------------------------ parts
+# ------------------------------------------------------------------------------------ splits
 @dataclass(frozen=True, eq=False)
 class ScoredSplit(ABC):
     """One score on one split, and the options of its intervals."""
@@ -134,11 +118,8 @@ class ScoredSplit(ABC):
 
     def samples_for(self, metric: Metric) -> Scored:
         """Return the samples in the form that a metric requires."""
-        return (
-            self.scored_by_probability
-            if Need.UNIT_CONFIDENCE in metric.measurement.needs
-            else self.s
-        )
+        needs_probability = Need.UNIT_CONFIDENCE in metric.measurement.needs
+        return self.scored_by_probability if needs_probability else self.s
 
     def reason_not_applicable(self, metric: Metric) -> str:
         """Return the reason why a metric does not apply, or an empty string."""
@@ -194,21 +175,30 @@ class InMemorySplit(ScoredSplit):
 
     def curve_fields(self) -> dict[str, Any]:
         """Return the fields of `ScoreCurves` about samples, classes and groups."""
-        s, predictions = self.s, self.predictions
+        s, predictions, view = self.s, self.predictions, self.s.class_view
         group = predictions.group
+        by_class: tuple[Contribution, ...] = ()
+        if view is not None:
+            by_class = sort_contributions(
+                contributions_by_group(s, view.labels),
+                lambda code: class_name(view.classes, int(code)),
+            )
+        by_group: tuple[Contribution, ...] = ()
+        if group is not None:
+            by_group = sort_contributions(contributions_by_group(s, group))
         return {
             "overconfident": extreme_samples(predictions, s, most_confident_failures(s)),
             "underconfident": extreme_samples(predictions, s, least_confident_successes(s)),
-            "by_class": contributions_by_class(s),
-            "by_group": () if group is None else contributions_by_name(s, group, str),
+            "by_class": by_class,
+            "by_group": by_group,
             "group_curves": {} if group is None else curves_by_group(s, group),
         }
 
 
-def cluster_codes(part: Predictions) -> IntArray:
+def cluster_codes(predictions: Predictions) -> IntArray:
     """Return the codes of the groups as clusters."""
-    if part.group is None:
+    if predictions.group is None:
         raise InputError(
             "`clustered` needs a group for each sample (a patient, a site); there is none"
         )
-    return encode_names(part.group, "group")[1]
+    return encode_names(predictions.group, "group")[1]

@@ -11,14 +11,12 @@ from abstain.inference.influence import (
     max_shifts_of_difference,
     remaining_levels,
 )
-from abstain.inference.pairs import PairPowerSums, pair_indices, ratio_intervals
+from abstain.inference.pairs import PairedNumbers, pair_indices, ratio_intervals
 from abstain.inference.small_samples import (
     FailureCount,
-    as_failure_count,
     correct_skewness,
     few_failures_warning,
     invert_skewness_correction,
-    rounding_error,
     satterthwaite_degrees,
     t_probabilities,
     t_quantiles,
@@ -74,85 +72,6 @@ def format_quantile(degrees: float) -> str:
     """Return the name of a t quantile with its degrees of freedom."""
     degrees_text = f"{degrees:.3g}" if degrees < 1000 else f"{degrees:.0f}"
     return f"t with {degrees_text} degrees of freedom"
-
-
-def max_degrees_for_failures(failures: int | FailureCount | None) -> float:
-    """Return the largest degrees of freedom for a number of failures: one less, at least 1."""
-    failure_count = as_failure_count(failures)
-    return np.inf if failure_count is None else max(1.0, failure_count.n_failures - 1.0)
-
-
-def magnitude(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
-    """Return the magnitude that rounding errors are relative to: the values, or a finite range."""
-    width = bounds[1] - bounds[0]
-    finite = (abs(v) for v in (*values, width) if np.isfinite(v))
-    return max(finite, default=0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class PairedNumbers:
-    """Pairs of numbers of the same samples, with the sums that their tests are computed from."""
-
-    #: The numbers, shape (2, pairs).
-    values: FloatArray
-    #: First minus second; 0 if the difference is only rounding.
-    differences: FloatArray
-    #: Sums of powers of the contributions of the units to both errors.
-    power_sums: PairPowerSums
-    #: Number of independent units of each pair.
-    n_units: FloatArray
-    #: Upper limit of the degrees of freedom, from the number of failures.
-    max_degrees: FloatArray
-    level: float
-
-    @classmethod
-    def all_pairs(
-        cls,
-        values: FloatArray,
-        contributions: FloatArray,
-        *,
-        bounds: tuple[float, float],
-        failures: Sequence[int | FailureCount | None],
-        level: float,
-        n_units: FloatArray | None = None,
-    ) -> "PairedNumbers":
-        """Build all pairs of k numbers, in the order of `itertools.combinations`.
-
-        `contributions` are the `unit_contributions` (units, k), `failures` the failures of each
-        number, and `n_units` the units of each pair, by default all.
-        """
-        first, second = pair_indices(values.size)
-        if n_units is None:
-            n_units = np.full(first.size, float(contributions.shape[0]))
-        pair_values = np.stack([values[first], values[second]])
-        magnitudes = [magnitude(pair, bounds) for pair in zip(*pair_values.tolist(), strict=True)]
-        tolerance = rounding_error(n_units, np.array(magnitudes))
-        max_degrees = np.array([max_degrees_for_failures(count) for count in failures])
-        power_sums = PairPowerSums.from_contributions(contributions, values)
-        power_sums = power_sums.without_rounding(contributions, tolerance / n_units)
-        differences = pair_values[0] - pair_values[1]
-        is_rounding = (power_sums.max_difference == 0) & (np.abs(differences) <= tolerance)
-        differences[is_rounding] = 0.0
-        max_degrees_of_pair = np.minimum(max_degrees[first], max_degrees[second])
-        return cls(pair_values, differences, power_sums, n_units, max_degrees_of_pair, level)
-
-    def select(self, pairs: "slice | BoolArray | list[int]") -> "PairedNumbers":
-        """Return a subset of the pairs."""
-        return PairedNumbers(
-            self.values[:, pairs],
-            self.differences[pairs],
-            self.power_sums.select(pairs),
-            self.n_units[pairs],
-            self.max_degrees[pairs],
-            self.level,
-        )
-
-    @property
-    def standard_error(self) -> FloatArray:
-        """The standard error of each difference; NaN for one unit."""
-        factor = np.full(self.n_units.shape, NAN)
-        np.divide(self.n_units, self.n_units - 1, out=factor, where=self.n_units > 1)
-        return np.asarray(np.sqrt(self.power_sums.difference_sums[0] * factor))
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,7 +292,7 @@ def _widen_over_thresholds(
 ) -> None:
     """Extend the intervals of a difference and its ratio to all plausible thresholds."""
     shifts_down, shifts_up = max_shifts_of_difference(pair_shifts)
-    pair = pairs.select([p])
+    pair = pairs.select(slice(p, p + 1))
     test, value = PairTest.from_pairs(pair), float(pair.differences[0])
     levels = remaining_levels(pairs.level)
     # Each bound with its distance step; -1 for the bound at the selected threshold.

@@ -11,11 +11,8 @@ from abstain.errors import DomainError
 from abstain.inference.differences import (
     NAN,
     Difference,
-    PairedNumbers,
     compare_pairs,
     format_quantile,
-    magnitude,
-    max_degrees_for_failures,
 )
 from abstain.inference.influence import (
     AMBIGUOUS_THRESHOLD_NOTE,
@@ -23,7 +20,7 @@ from abstain.inference.influence import (
     remaining_levels,
     unit_contributions,
 )
-from abstain.inference.pairs import PairPowerSums
+from abstain.inference.pairs import PairedNumbers, magnitude
 from abstain.inference.small_samples import (
     FailureCount,
     ModelVariance,
@@ -359,21 +356,15 @@ def difference_from_influences(
     >>> round(result.value, 3), round(result.standard_error, 3), round(result.p_value, 3)
     (-0.2, 0.408, 0.658)
     """
-    first, second = float(values[0]), float(values[1])
-    tolerance = rounding_error(influences.shape[0], magnitude((first, second), bounds))
-    difference, influences = _set_rounding_to_zero(first - second, influences, tolerance)
     contributions = unit_contributions(influences, weight, cluster)
-    pair_values = np.array([first, second])
-    n_units = contributions.shape[0]
-    pair = PairedNumbers(
-        pair_values[:, None],
-        np.array([difference]),
-        PairPowerSums.from_contributions(contributions, pair_values),
-        np.array([float(n_units)]),
-        np.array([max_degrees_for_failures(failures)]),
-        level,
+    pair = PairedNumbers.all_pairs(
+        np.array(values, np.float64),
+        contributions,
+        bounds=bounds,
+        failures=[failures, failures],
+        level=level,
     )
-    n_clusters = None if cluster is None else n_units
+    n_clusters = None if cluster is None else contributions.shape[0]
     warning = few_failures_warning(failures, heavy_tailed=heavy_tailed, n_clusters=n_clusters)
     return compare_pairs(
         pair,
@@ -383,23 +374,6 @@ def difference_from_influences(
         max_shifts=max_shifts,
         no_error_at_threshold=no_error_at_threshold,
     ).record(0)
-
-
-def _set_rounding_to_zero(
-    difference: float, influences: FloatArray, tolerance: float
-) -> tuple[float, FloatArray]:
-    """Return a difference and its influences, with zeros for what is within the tolerance.
-
-    A difference that is only a rounding error has a tiny standard error, and a test might find
-    it significant.
-    """
-    is_zero = np.abs(influences).max(axis=0, initial=0.0) <= tolerance
-    if is_zero.any():
-        influences = np.where(is_zero, 0.0, influences)
-    if np.abs(influences[:, 0] - influences[:, 1]).max(initial=0.0) <= tolerance:
-        influences = influences[:, [0, 0]]
-        difference = 0.0 if abs(difference) <= tolerance else difference
-    return difference, influences
 
 
 def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Interval:

@@ -64,17 +64,11 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     if method == "bonferroni":
         p[is_tested] = np.minimum(1.0, p[is_tested] * is_tested.sum())
     if method == "holm":
-        p[is_tested] = _holm(p[is_tested])
+        # Each p-value is multiplied by the number of p-values that are at least as large.
+        order = np.flatnonzero(is_tested)[np.argsort(p[is_tested], kind="stable")]
+        factors = np.arange(order.size, 0, -1)
+        p.flat[order] = np.minimum(1.0, np.maximum.accumulate(p.flat[order] * factors))
     return p
-
-
-def _holm(p: FloatArray) -> FloatArray:
-    """Multiply each p-value by the number of p-values that are at least as large."""
-    order = np.argsort(p, kind="stable")
-    factors = np.arange(p.size, 0, -1)
-    out = np.empty_like(p)
-    out[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
-    return out
 
 
 # ------------------------------------------------------------------------------------ mean ranks

@@ -6,13 +6,13 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import DomainError
-from abstain.inference.differences import max_degrees_for_failures
 from abstain.inference.influence import (
     covariance_from_contributions,
     standard_error_from_contributions,
     unit_contributions,
 )
 from abstain.inference.intervals import check_level, difference_from_influences, shift_on_scale
+from abstain.inference.pairs import max_degrees_for_failures
 from abstain.inference.small_samples import (
     FailureCount,
     ModelVariance,

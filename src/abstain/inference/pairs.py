@@ -1,12 +1,19 @@
 """Power sums of the differences of all pairs of columns, and confidence intervals of ratios."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
-from abstain.inference.small_samples import correct_skewness, satterthwaite_degrees, t_quantiles
+from abstain.inference.small_samples import (
+    FailureCount,
+    as_failure_count,
+    correct_skewness,
+    rounding_error,
+    satterthwaite_degrees,
+    t_quantiles,
+)
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 #: Largest number of entries in a block, so that it stays in the cache.
@@ -113,7 +120,7 @@ class PairPowerSums:
         """Coefficients of the sum of fourth powers, shape (5, pairs)."""
         return self.ratio_sums[_FOURTH_POWER]
 
-    def select(self, pairs: "slice | BoolArray | list[int]") -> "PairPowerSums":
+    def select(self, pairs: "slice | BoolArray | IntArray") -> "PairPowerSums":
         """Return a subset of the pairs."""
         return PairPowerSums(
             self.ratio_sums[:, pairs],
@@ -184,6 +191,85 @@ def _add_products(sums: FloatArray, a: FloatArray, b: FloatArray) -> None:
         sums[row] += np.einsum("pn,pn->p", *factors)
 
 
+def max_degrees_for_failures(failures: int | FailureCount | None) -> float:
+    """Return the largest degrees of freedom for a number of failures: one less, at least 1."""
+    failure_count = as_failure_count(failures)
+    return np.inf if failure_count is None else max(1.0, failure_count.n_failures - 1.0)
+
+
+def magnitude(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
+    """Return the magnitude that rounding errors are relative to: the values, or a finite range."""
+    width = bounds[1] - bounds[0]
+    finite = (abs(v) for v in (*values, width) if np.isfinite(v))
+    return max(finite, default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedNumbers:
+    """Pairs of numbers of the same samples, with the sums that their tests are computed from."""
+
+    #: The numbers, shape (2, pairs).
+    values: FloatArray
+    #: First minus second; 0 if the difference is only rounding.
+    differences: FloatArray
+    #: Sums of powers of the contributions of the units to both errors.
+    power_sums: PairPowerSums
+    #: Number of independent units of each pair.
+    n_units: FloatArray
+    #: Upper limit of the degrees of freedom, from the number of failures.
+    max_degrees: FloatArray
+    level: float
+
+    @classmethod
+    def all_pairs(
+        cls,
+        values: FloatArray,
+        contributions: FloatArray,
+        *,
+        bounds: tuple[float, float],
+        failures: Sequence[int | FailureCount | None],
+        level: float,
+        n_units: FloatArray | None = None,
+    ) -> "PairedNumbers":
+        """Build all pairs of k numbers, in the order of `itertools.combinations`.
+
+        `contributions` are the `unit_contributions` (units, k), `failures` the failures of each
+        number, and `n_units` the units of each pair, by default all.
+        """
+        first, second = pair_indices(values.size)
+        if n_units is None:
+            n_units = np.full(first.size, float(contributions.shape[0]))
+        pair_values = np.stack([values[first], values[second]])
+        magnitudes = [magnitude(pair, bounds) for pair in zip(*pair_values.tolist(), strict=True)]
+        tolerance = rounding_error(n_units, np.array(magnitudes))
+        max_degrees = np.array([max_degrees_for_failures(count) for count in failures])
+        power_sums = PairPowerSums.from_contributions(contributions, values)
+        power_sums = power_sums.without_rounding(contributions, tolerance / n_units)
+        differences = pair_values[0] - pair_values[1]
+        is_rounding = (power_sums.max_difference == 0) & (np.abs(differences) <= tolerance)
+        differences[is_rounding] = 0.0
+        max_degrees_of_pair = np.minimum(max_degrees[first], max_degrees[second])
+        return cls(pair_values, differences, power_sums, n_units, max_degrees_of_pair, level)
+
+    def select(self, pairs: "slice | BoolArray | IntArray") -> "PairedNumbers":
+        """Return a subset of the pairs."""
+        return PairedNumbers(
+            self.values[:, pairs],
+            self.differences[pairs],
+            self.power_sums.select(pairs),
+            self.n_units[pairs],
+            self.max_degrees[pairs],
+            self.level,
+        )
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """The standard error of each difference; NaN for one unit."""
+        factor = np.full(self.n_units.shape, np.nan)
+        np.divide(self.n_units, self.n_units - 1, out=factor, where=self.n_units > 1)
+        return np.asarray(np.sqrt(self.power_sums.difference_sums[0] * factor))
+
+
 #: Largest distance of a bound from the estimated ratio, on the log scale. Bounds that are farther
 #: away are 0 or infinite.
 _MAX_LOG_RATIO = 30.0
@@ -207,35 +293,8 @@ _BLOCK_SIZE = 512
 #: Largest number of steps of the root search; bisection alone needs no more.
 _MAX_ROOT_STEPS = 60
 
-#: Function of pair indices and one argument for each pair.
-_PairFunction = Callable[[IntArray, FloatArray], FloatArray]
 
-
-class RatioPairs(Protocol):
-    """Pairs of numbers, such as `abstain.inference.differences.PairedNumbers`."""
-
-    @property
-    def values(self) -> FloatArray:
-        """The numbers, shape (2, pairs)."""
-
-    @property
-    def power_sums(self) -> PairPowerSums:
-        """Sums of powers of the contributions to the errors."""
-
-    @property
-    def n_units(self) -> FloatArray:
-        """Number of independent units of each pair."""
-
-    @property
-    def max_degrees(self) -> FloatArray:
-        """Upper limit of the degrees of freedom of each pair."""
-
-    @property
-    def level(self) -> float:
-        """Confidence level of the interval."""
-
-
-def ratio_intervals(pairs: RatioPairs) -> tuple[FloatArray, FloatArray]:
+def ratio_intervals(pairs: PairedNumbers) -> tuple[FloatArray, FloatArray]:
     """Compute Fieller's interval of each ratio; a bound is 0 or inf if no ratio is rejected.
 
     The test of "first = ratio x second" is the test of the difference first - ratio x second, with
@@ -248,51 +307,32 @@ def ratio_intervals(pairs: RatioPairs) -> tuple[FloatArray, FloatArray]:
     has_ratio = np.flatnonzero((first > 0) & (second > 0))
     for start in range(0, has_ratio.size, _BLOCK_SIZE):
         block = has_ratio[start : start + _BLOCK_SIZE]
-        test = _RatioTest.from_pairs(pairs, block)
-        low[block] = test.ratio_at(-_distances_to_bound(test, -1.0))
-        high[block] = test.ratio_at(_distances_to_bound(test, 1.0))
+        selected = pairs.select(block)
+        log_ratio = np.log(first[block] / second[block])
+        low[block] = np.exp(log_ratio - _distances_to_bound(selected, -1.0))
+        high[block] = np.exp(log_ratio + _distances_to_bound(selected, 1.0))
     return low, high
 
 
-@dataclass(frozen=True, eq=False)
-class _RatioTest:
-    """The test of any ratio of each pair; arrays of shape (pairs,) or (terms, pairs)."""
-
-    first: FloatArray
-    second: FloatArray
-    power_sums: PairPowerSums
-    n_units: FloatArray
-    max_degrees: FloatArray
-    level: float
-
-    @classmethod
-    def from_pairs(cls, pairs: RatioPairs, selected: IntArray) -> "_RatioTest":
-        """Select some of the pairs."""
-        first, second = pairs.values[:, selected]
-        power_sums = pairs.power_sums.select(selected.tolist())
-        n_units, max_degrees = pairs.n_units[selected], pairs.max_degrees[selected]
-        return cls(first, second, power_sums, n_units, max_degrees, pairs.level)
-
-    def ratio_at(self, log_distance: FloatArray) -> FloatArray:
-        """Return the ratio at a distance from the estimated ratio, on the log scale."""
-        return np.exp(np.log(self.first / self.second) + log_distance)
-
-    def statistic(self, p: IntArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the t statistic of one ratio of each pair, and its degrees of freedom."""
-        sums, n_units = self.power_sums, self.n_units[p]
-        from_anchor = sums.anchor[p] - ratio
-        second_power = _polynomial(sums.second_powers[:, p], from_anchor)
-        third_power = _polynomial(sums.third_powers[:, p], from_anchor)
-        fourth_power = _polynomial(sums.fourth_powers[:, p], from_anchor)
-        # If the second number is a multiple of the first, the true sum is 0 at one ratio. The lower
-        # limit is the rounding error of the sum.
-        scale = sums.difference_sums[0][p] + (1 - ratio) ** 2 * sums.second_powers[2][p]
-        second_power = np.maximum(np.maximum(second_power, 1e-28 * scale), 1e-300)
-        standard_error = np.sqrt(second_power * n_units / (n_units - 1))
-        t = (self.first[p] - ratio * self.second[p]) / standard_error
-        degrees = satterthwaite_degrees(second_power, fourth_power, n_units)
-        degrees = np.maximum(1.0, np.minimum(degrees, self.max_degrees[p]))
-        return correct_skewness(t, third_power / second_power**1.5), degrees
+def _ratio_statistic(
+    pairs: PairedNumbers, p: IntArray, ratio: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the t statistic of one ratio of each of the pairs p, and its degrees of freedom."""
+    sums, n_units = pairs.power_sums, pairs.n_units[p]
+    first, second = pairs.values[:, p]
+    from_anchor = sums.anchor[p] - ratio
+    second_power = _polynomial(sums.second_powers[:, p], from_anchor)
+    third_power = _polynomial(sums.third_powers[:, p], from_anchor)
+    fourth_power = _polynomial(sums.fourth_powers[:, p], from_anchor)
+    # If the second number is a multiple of the first, the true sum is 0 at one ratio. The lower
+    # limit is the rounding error of the sum.
+    scale = sums.difference_sums[0][p] + (1 - ratio) ** 2 * sums.second_powers[2][p]
+    second_power = np.maximum(np.maximum(second_power, 1e-28 * scale), 1e-300)
+    standard_error = np.sqrt(second_power * n_units / (n_units - 1))
+    t = (first - ratio * second) / standard_error
+    degrees = satterthwaite_degrees(second_power, fourth_power, n_units)
+    degrees = np.maximum(1.0, np.minimum(degrees, pairs.max_degrees[p]))
+    return correct_skewness(t, third_power / second_power**1.5), degrees
 
 
 def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
@@ -303,50 +343,54 @@ def _polynomial(coefficients: FloatArray, x: FloatArray) -> FloatArray:
     return value
 
 
-def _distances_to_bound(test: _RatioTest, side: float) -> FloatArray:
+def _distances_to_bound(pairs: PairedNumbers, side: float) -> FloatArray:
     """Return the log-distance of the bound below (-1) or above (1) the estimated ratio.
 
     The bound is the first ratio that the test rejects; inf if there is none.
     """
-    pairs = np.arange(test.first.size)
-    center = np.log(test.first / test.second)
+    all_pairs = np.arange(pairs.n_units.size)
+    center = np.log(pairs.values[0] / pairs.values[1])
 
     def excess(p: IntArray, distance: FloatArray) -> FloatArray:
         """Return how far the statistic exceeds the quantile; the test rejects from 0 on."""
-        statistic, degrees = test.statistic(p, np.exp(center[p] + side * distance))
-        return -side * statistic - t_quantiles(test.level, degrees)
+        statistic, degrees = _ratio_statistic(pairs, p, np.exp(center[p] + side * distance))
+        return -side * statistic - t_quantiles(pairs.level, degrees)
 
-    step = _first_rejected_step(test, side)
-    out = np.full(pairs.size, np.inf)
+    step = _first_rejected_step(pairs, side)
+    out = np.full(all_pairs.size, np.inf)
     has_bound = np.flatnonzero(step >= 0)
     last_accepted = np.where(step > 0, _SEARCH_DISTANCES[step - 1], 0.0)
     first_rejected = _SEARCH_DISTANCES[step[has_bound]]
     out[has_bound] = find_roots(excess, has_bound, last_accepted[has_bound], first_rejected)
     # At a very low level, the skewness correction alone exceeds the quantile.
-    is_rejected_at_center = excess(pairs, np.zeros(pairs.size)) >= 0
+    is_rejected_at_center = excess(all_pairs, np.zeros(all_pairs.size)) >= 0
     return np.where(is_rejected_at_center, 0.0, out)
 
 
-def _first_rejected_step(test: _RatioTest, side: float) -> IntArray:
+def _first_rejected_step(pairs: PairedNumbers, side: float) -> IntArray:
     """Return the index of the first of `_SEARCH_DISTANCES` that is rejected; -1 for none."""
-    pairs, distances = np.arange(test.first.size), _SEARCH_DISTANCES[:, None]
-    center = np.log(test.first / test.second)
+    all_pairs, distances = np.arange(pairs.n_units.size), _SEARCH_DISTANCES[:, None]
+    center = np.log(pairs.values[0] / pairs.values[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        statistic, degrees = test.statistic(pairs, np.exp(center + side * distances))
+        ratios = np.exp(center + side * distances)
+        statistic, degrees = _ratio_statistic(pairs, all_pairs, ratios)
     statistic = -side * statistic
     # t quantiles are expensive. A statistic needs its own quantile only if it lies between those of
     # the smallest and the largest degrees of freedom of its pair.
-    largest_quantile = t_quantiles(test.level, degrees.min(axis=0))
-    smallest_quantile = t_quantiles(test.level, degrees.max(axis=0))
+    largest_quantile = t_quantiles(pairs.level, degrees.min(axis=0))
+    smallest_quantile = t_quantiles(pairs.level, degrees.max(axis=0))
     is_rejected = statistic >= largest_quantile
     is_undecided = (statistic >= smallest_quantile) & ~is_rejected
-    quantiles = t_quantiles(test.level, degrees[is_undecided])
+    quantiles = t_quantiles(pairs.level, degrees[is_undecided])
     is_rejected[is_undecided] = statistic[is_undecided] >= quantiles
     return np.where(is_rejected.any(axis=0), np.argmax(is_rejected, axis=0), -1)
 
 
 def find_roots(
-    function: _PairFunction, pairs: IntArray, low: FloatArray, high: FloatArray
+    function: Callable[[IntArray, FloatArray], FloatArray],
+    pairs: IntArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> FloatArray:
     """Return a root of the function of each pair between `low` and `high`.
 

@@ -6,8 +6,7 @@ An entry point in pyproject.toml lets Inspect import this module when it reads s
 from typing import Any, Final
 
 from abstain._foundation.lazy_imports import is_installed
-from abstain.integrations._inspect_scores import with_confidence
-from abstain.integrations.language_models import inspect_metric
+from abstain.integrations.language_models import inspect_metric, with_confidence
 from abstain.integrations.trackers import DEFAULT_METRICS
 from abstain.metrics import METRICS, Need
 

@@ -4,17 +4,21 @@ Alternatively, `abstain evaluate` reads the logs of both tools.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from abstain.errors import MissingInputError
-from abstain.integrations._inspect_scores import with_confidence
 from abstain.integrations.trackers import metric_values, tracker_name
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
-from abstain.tables.logs.answers import CONFIDENCE
-from abstain.tables.logs.inspect_reasons import is_refusal, is_ungraded, reason_of
-from abstain.tables.logs.log_probabilities import choice_confidences
+from abstain.tables.logs.answers import (
+    CONFIDENCE,
+    choice_confidences,
+    is_refusal,
+    is_ungraded,
+    reason_of,
+    token_confidences,
+)
 
 
 def choice_confidence(log_likelihoods: Sequence[float]) -> float:
@@ -175,6 +179,21 @@ def inspect_scorer(
         return with_confidence(inner, confidence)
 
     return registered(metrics=list(metrics), name=name)(make)()
+
+
+def with_confidence(inner: Any, confidence: str) -> Callable[[Any, Any], Awaitable[Any]]:
+    """Return a scorer with the grades of another one, and a confidence from token probabilities."""
+
+    async def score(state: Any, target: Any) -> Any:
+        result = await inner(state, target)
+        logprobs = state.output.choices[0].logprobs if state.output.choices else None
+        tokens = [token.logprob for token in logprobs.content] if logprobs else []
+        confidences = token_confidences(tokens)
+        if confidences:
+            result.metadata = {**(result.metadata or {}), CONFIDENCE: confidences[confidence]}
+        return result
+
+    return score
 
 
 def _is_refusal(score: Any) -> bool:

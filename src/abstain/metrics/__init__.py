@@ -13,8 +13,6 @@ from abstain.metrics.areas.aurc import (
 from abstain.metrics.areas.aurc import aurc as aurc
 from abstain.metrics.areas.balanced import balanced_augrc as balanced_augrc
 from abstain.metrics.areas.balanced import balanced_aurc as balanced_aurc
-from abstain.metrics.areas.binary import auprc_retention as auprc_retention
-from abstain.metrics.areas.binary import auroc_retention as auroc_retention
 from abstain.metrics.areas.excess import ause as ause
 from abstain.metrics.areas.excess import e_aurc as e_aurc
 from abstain.metrics.areas.excess import normalized_aurc as normalized_aurc
@@ -26,6 +24,11 @@ from abstain.metrics.areas.published import published_aurc as published_aurc
 from abstain.metrics.areas.published import published_e_aurc as published_e_aurc
 from abstain.metrics.areas.risk_coverage_areas import RiskCoverageAreas as RiskCoverageAreas
 from abstain.metrics.areas.risk_coverage_areas import risk_coverage_areas as risk_coverage_areas
+from abstain.metrics.binary_tasks import accepted_auroc as accepted_auroc
+from abstain.metrics.binary_tasks import auprc_retention as auprc_retention
+from abstain.metrics.binary_tasks import auroc_retention as auroc_retention
+from abstain.metrics.binary_tasks import oc_ap as oc_ap
+from abstain.metrics.binary_tasks import oc_auc as oc_auc
 from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece
 from abstain.metrics.calibration import mce as mce
@@ -66,9 +69,6 @@ from abstain.metrics.open_set import oscr as oscr
 from abstain.metrics.open_set import scod_loss as scod_loss
 from abstain.metrics.resampling import BootstrapResult as BootstrapResult
 from abstain.metrics.resampling import metric_bootstrap as metric_bootstrap
-from abstain.metrics.review import accepted_auroc as accepted_auroc
-from abstain.metrics.review import oc_ap as oc_ap
-from abstain.metrics.review import oc_auc as oc_auc
 from abstain.metrics.selective_confusion import SelectiveConfusion as SelectiveConfusion
 from abstain.metrics.selective_confusion import (
     selective_confusion_matrix as selective_confusion_matrix,

@@ -52,16 +52,10 @@ def compute_ece(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> 
 
 
 def _mean_gap(weight: FloatArray, difference: FloatArray, total: float) -> Scalar:
-    gap, mass = _gaps_of_nonempty_bins(weight, difference)
-    return as_scalar(namespace(mass).sum(gap * mass) / total)
-
-
-def _gaps_of_nonempty_bins(
-    weight: FloatArray, difference: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return absolute difference and weight of the nonempty bins; empty bins have no accuracy."""
-    is_nonempty = weight > 0
-    return namespace(weight).abs(difference[is_nonempty]), weight[is_nonempty]
+    xp, is_nonempty = namespace(weight), weight > 0
+    # Empty bins have no accuracy.
+    gaps = xp.abs(difference[is_nonempty])
+    return as_scalar(xp.sum(gaps * weight[is_nonempty]) / total)
 
 
 def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
@@ -78,8 +72,8 @@ def compute_ece_right_open(s: Scored, bins: int) -> MetricValue:
 def compute_mce(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> MetricValue:
     """Compute the largest difference between confidence and accuracy over the nonempty bins."""
     curve = cached_reliability_curve(s, bins, binning)
-    gap, _ = _gaps_of_nonempty_bins(curve.weight, curve.accuracy - curve.confidence)
-    return MetricValue(as_scalar(s.xp.max(gap)))
+    difference = (curve.accuracy - curve.confidence)[curve.weight > 0]
+    return MetricValue(as_scalar(s.xp.max(s.xp.abs(difference))))
 
 
 def compute_classwise_ece(
@@ -92,10 +86,11 @@ def compute_classwise_ece(
     p = value_with_gradient(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     if is_numpy(p) and binning == "equal_width":
         return MetricValue(_classwise_ece_equal_width(p, view.labels, s.weight, bins))
-    one_vs_rest = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
-    return MetricValue(
-        sum(compute_ece(s_of_class, bins, binning).value for s_of_class in one_vs_rest) / p.shape[1]
-    )
+    total = 0.0
+    for k in range(p.shape[1]):
+        one_vs_rest = Scored(p[:, k], view.labels != k, s.weight, p[:, k])
+        total = total + compute_ece(one_vs_rest, bins, binning).value
+    return MetricValue(total / p.shape[1])
 
 
 def _classwise_ece_equal_width(
@@ -118,8 +113,7 @@ def _classwise_ece_equal_width(
         rows = np.flatnonzero((labels >= start) & (labels < start + width))
         class_weight = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
         gaps += float(np.abs(class_weight - expected_weight).sum())
-    error: float = gaps / (w.sum() * classes)
-    return error
+    return gaps / float(w.sum() * classes)
 
 
 #: Number of bins of the ECE in the catalogue.
@@ -147,9 +141,11 @@ def ece_replicates(
         counts = draws.counts(block)
         counts = (counts if cluster_rows is None else counts[cluster_rows]).astype(np.float64)
         sums = np.vstack([table @ counts for table in tables])
-        replicates[:, BLOCK_SIZE * block : BLOCK_SIZE * block + counts.shape[1]] = _ece_from_sums(
-            sums
-        )
+        sums = sums.reshape(-1, _DEFAULT_BINS + 1, sums.shape[1])
+        gaps, weight = np.abs(sums[:, :-1]).sum(axis=1), sums[:, -1]
+        undefined = np.full(weight.shape, np.nan)
+        columns = slice(BLOCK_SIZE * block, BLOCK_SIZE * block + counts.shape[1])
+        replicates[:, columns] = np.divide(gaps, weight, out=undefined, where=weight > 0)
 
     map_in_threads(work, range(draws.n_blocks), threads)
     return replicates
@@ -171,15 +167,6 @@ def _bin_gaps_by_cluster(s: Scored, cluster: IntArray | None) -> Any:
     )
     entries = (np.concatenate((gap, weight)), (bin_index, np.concatenate((column, column))))
     return csr_matrix(entries, shape=(_DEFAULT_BINS + 1, n_columns))
-
-
-def _ece_from_sums(sums: FloatArray) -> FloatArray:
-    """Compute the ECE of each score and resample from the sums of bins and weight."""
-    sums = sums.reshape(-1, _DEFAULT_BINS + 1, sums.shape[1])
-    gaps, weight = np.abs(sums[:, :_DEFAULT_BINS]).sum(axis=1), sums[:, _DEFAULT_BINS]
-    error: FloatArray = np.full(weight.shape, np.nan)
-    np.divide(gaps, weight, out=error, where=weight > 0)
-    return error
 
 
 Convention = Literal["right_closed", "right_open"]
@@ -317,9 +304,8 @@ def mce(
     >>> round(mce([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0], bins=2), 4)
     0.15
     """
-    return value_with_warning(
-        compute_mce(_checked_scored(confidence, loss, weight, bins, binning), bins, binning), "mce"
-    )
+    s = _checked_scored(confidence, loss, weight, bins, binning)
+    return value_with_warning(compute_mce(s, bins, binning), "mce")
 
 
 def classwise_ece(

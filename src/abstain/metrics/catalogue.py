@@ -5,20 +5,19 @@ from typing import Any, Final
 
 from abstain.errors import UnknownNameError
 from abstain.metrics import (
+    binary_tasks,
     calibration,
     classifier,
     collaboration,
     f1_retention,
     failure_ranking,
     open_set,
-    review,
     smooth_calibration,
 )
 from abstain.metrics.areas import (
     augrc,
     aurc,
     balanced,
-    binary,
     excess,
     partial,
 )
@@ -43,8 +42,7 @@ for _entry in (
     *smooth_calibration.ENTRIES,
     *cwsa.ENTRIES,
     *cwsa_areas.ENTRIES,
-    *review.ENTRIES,
-    *binary.ENTRIES,
+    *binary_tasks.ENTRIES,
     *open_set.ENTRIES,
 ):
     METRICS.add(_entry)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import sum_by_index
 from abstain._foundation.arrays import (
     as_double,
     as_scalar,
@@ -68,12 +69,11 @@ def is_true_class(labels: IntArray, values: FloatArray) -> AnyArray:
     return labels[:, None] == classes[None, :]
 
 
-def select_rows(view: ClassView, mask: BoolArray) -> ClassView:
-    """Return the view of the selected rows."""
+def select_rows(view: ClassView, rows: IntArray) -> ClassView:
+    """Return the view of the rows with these indices."""
+    # A view may compute its probabilities lazily, so read each array once.
     p, log_p = view.probabilities, view.log_probabilities
-    # The array API supports masks of all axes only, so select rows by index.
-    xp = namespace(mask)
-    rows = xp.nonzero(mask)[0]
+    xp = namespace(rows)
     return ClassView(
         xp.take(view.labels, rows),
         xp.take(view.prediction, rows),
@@ -212,6 +212,10 @@ class ClassCells:
         mass = s.loss[rows].astype(np.float64)
         weight = np.ones(mass.size) if s.weight is None else s.weight[rows]
         mass *= weight
+        class_weight = np.add.reduceat(weight, starts[opens])
+        n_effective: FloatArray = class_weight
+        if not s.has_unit_weights:
+            n_effective = class_weight**2 / np.add.reduceat(weight * weight, starts[opens])
         return cls(
             rows,
             np.cumsum(first, dtype=np.int32) - 1,
@@ -219,7 +223,7 @@ class ClassCells:
             np.cumsum(new_class[starts], dtype=np.int32) - 1,
             _segment_cumsum(np.add.reduceat(weight, starts), opens),
             _segment_cumsum(np.add.reduceat(mass, starts), opens),
-            _n_effective_by_class(weight, starts[opens], counted=s.has_unit_weights),
+            n_effective,
         )
 
     @property
@@ -296,12 +300,6 @@ def _rows_by_class_and_confidence(s: Scored, labels: IntArray) -> tuple[Array | 
 _MAX_COUNTING_SORT = 1 << 15
 
 
-def _n_effective_by_class(weight: FloatArray, starts: IntArray, *, counted: bool) -> FloatArray:
-    """Return the effective sample size of each class, whose rows begin at `starts`."""
-    total: FloatArray = np.add.reduceat(weight, starts)
-    return total if counted else total**2 / np.add.reduceat(weight * weight, starts)
-
-
 def _segment_cumsum(values: FloatArray, starts: IntArray) -> FloatArray:
     """Return cumulative sums that restart at each of the starts."""
     sums: FloatArray = np.cumsum(values)
@@ -338,14 +336,16 @@ def reason_few_failures_of_class(s: Scored) -> str:
     because a rare class without failures would have no variance. If all classes are about equally
     frequent, the total number of failures is too small, and the interval has a warning instead.
     """
-    cells = class_cells(s)
-    failures = _failures_by_class(s, cells) + 1.0
+    cells, rows = class_cells(s), s.class_rows
+    counts = np.ones(rows.n_rows) if rows.row_counts is None else rows.row_counts
+    n_failures = np.where(rows.loss > 0, counts, 0.0)[cells.rows]
+    class_of_row = cells.class_of_cell[cells.cell_of_row]
+    failures = sum_by_index(class_of_row, n_failures, cells.n_classes) + 1.0
     effective = _n_effective_of_sum(failures / cells.n_effective**2, failures)
     if effective < min(MIN_FAILURES, failures.sum() / 2):
         return _reason_too_few(effective, "failures", MIN_FAILURES)
-    return _reason_unseen_variance(
-        failures, np.maximum(cells.n_effective + 2.0 - failures, 1.0), cells.n_effective
-    )
+    successes = np.maximum(cells.n_effective + 2.0 - failures, 1.0)
+    return _reason_unseen_variance(failures, successes, cells.n_effective)
 
 
 def reason_few_of_either_kind(s: Scored) -> str:
@@ -410,25 +410,12 @@ def reason_late_start_of_class(s: Scored) -> str:
     At a threshold that accepts j samples of a class, the risk of the class is a mean of j losses.
     If j is small, its distribution is far from normal, and its estimated variance is unreliable.
     The errors of m similar classes average out, so the share of one class is divided by sqrt(m).
-    """
-    share, in_one_class = _early_variance_shares(s)
-    if in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
-        return ""
-    return (
-        f"a class is too rare: {100 * share:.0f}% of the variance comes from coverages at which "
-        f"fewer than {FEW_ACCEPTED} samples of it are accepted"
-    )
 
-
-def _early_variance_shares(s: Scored) -> tuple[float, float]:
-    """Return the share of the variance from thresholds that accept few samples of a class.
-
-    The first number is the total share; the second is divided by the square root of the number of
-    classes that contribute. At a threshold that accepts the share F of all samples and j samples of
-    a class, the risk of the class has the variance v/j, where v is the variance of the loss in the
-    class. Its contribution to the variance of the area is the sum of 2 F v/j over coverage. Before
-    its first accepted sample, a class contributes 0 instead of its unknown risk, which is an error
-    of the size of sqrt(v) F.
+    At a threshold that accepts the share F of all samples and j samples of a class, the risk of the
+    class has the variance v/j, where v is the variance of the loss in the class. Its contribution
+    to the variance of the area is the sum of 2 F v/j over coverage. Before its first accepted
+    sample, a class contributes 0 instead of its unknown risk, which is an error of the size of
+    sqrt(v) F.
     """
     cells, groups = class_cells(s), s.class_rows.groups
     loss_variance = _loss_variance_by_class(s, cells)
@@ -439,36 +426,30 @@ def _early_variance_shares(s: Scored) -> tuple[float, float]:
     is_first = np.append(True, cells.is_last_of_class[:-1])
     start = coverage[is_first] - groups.weight[cells.group[is_first]] / groups.total_weight
     unseen = loss_variance * start**2
-    early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
-    by_class = np.bincount(cells.class_of_cell, weights=early, minlength=cells.n_classes) + unseen
     total = float(variance.sum() + unseen.sum())
     if total == 0:
         # All losses are 0.
-        return 0.0, 0.0
-    return float(by_class.sum()) / total, float(np.sqrt(np.sum(by_class**2))) / total
-
-
-def _failures_by_class(s: Scored, cells: ClassCells) -> FloatArray:
-    """Return the number of failures in each class."""
-    rows = s.class_rows
-    count = np.ones(rows.n_rows) if rows.row_counts is None else rows.row_counts
-    failed = np.where(rows.loss > 0, count, 0.0)[cells.rows]
-    counts = np.bincount(
-        cells.class_of_cell[cells.cell_of_row], weights=failed, minlength=cells.n_classes
+        return ""
+    early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
+    by_class = np.bincount(cells.class_of_cell, weights=early, minlength=cells.n_classes) + unseen
+    share, share_in_one_class = by_class.sum() / total, np.sqrt(np.sum(by_class**2)) / total
+    if share_in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
+        return ""
+    return (
+        f"a class is too rare: {100 * share:.0f}% of the variance comes from coverages at which "
+        f"fewer than {FEW_ACCEPTED} samples of it are accepted"
     )
-    return np.asarray(counts, np.float64)
 
 
 def _loss_variance_by_class(s: Scored, cells: ClassCells) -> FloatArray:
     """Return the variance of the loss in each class, with one failure and one success more."""
     rows = s.class_rows
     loss = rows.loss.astype(np.float64)
-    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
-    largest = float(loss[weight > 0].max())
-    owner, scale = cells.class_of_cell[cells.cell_of_row], (cells.n_effective / cells.class_weight)
-    first, second = (
-        np.bincount(owner, weights=(weight * loss**power)[cells.rows]) * scale + largest**power
-        for power in (1, 2)
-    )
-    mean = first / (cells.n_effective + 2)
-    return np.asarray(second / (cells.n_effective + 2) - mean**2)
+    weight = sample_weights(rows)
+    max_loss = float(loss[weight > 0].max())
+    class_of_row = cells.class_of_cell[cells.cell_of_row]
+    scale = cells.n_effective / cells.class_weight
+    n = cells.n_effective + 2
+    loss_sums = np.bincount(class_of_row, weights=(weight * loss)[cells.rows]) * scale
+    square_sums = np.bincount(class_of_row, weights=(weight * loss**2)[cells.rows]) * scale
+    return np.asarray((square_sums + max_loss**2) / n - ((loss_sums + max_loss) / n) ** 2)

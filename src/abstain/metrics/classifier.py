@@ -254,7 +254,7 @@ def _drop_zero_weights(
     """Return the samples with positive weight, and their weights."""
     if weight is None or bool(namespace(weight).all(weight > 0)):
         return view, weight
-    return select_rows(view, weight > 0), weight[weight > 0]
+    return select_rows(view, namespace(weight).nonzero(weight > 0)[0]), weight[weight > 0]
 
 
 def _reason_unknown_classes(labels: IntArray) -> str:
@@ -296,18 +296,16 @@ def _balanced_influence(s: Scored) -> FloatArray:
     total = np.bincount(truth, weights=w)
     recall = np.bincount(truth, weights=w * is_correct) / np.where(total > 0, total, 1.0)
     influence = np.zeros(s.n_rows)
-    influence[has_class] = (
-        (is_correct - recall[truth]) * (s.total_weight / np.count_nonzero(total)) / total[truth]
-    )
+    scale = s.total_weight / np.count_nonzero(total)
+    influence[has_class] = (is_correct - recall[truth]) * scale / total[truth]
     return influence
 
 
 def _nll_influence(s: Scored) -> FloatArray:
-    view, has_weight = get_class_view(s), sample_weights(s) > 0
+    rows = np.flatnonzero(sample_weights(s) > 0)
     negative_log_likelihood = np.zeros(s.n_rows)
-    negative_log_likelihood[has_weight] = -log_probability_of_true_class(
-        select_rows(view, has_weight)
-    )
+    view = select_rows(get_class_view(s), rows)
+    negative_log_likelihood[rows] = -log_probability_of_true_class(view)
     return mean_influence(s, negative_log_likelihood)
 
 

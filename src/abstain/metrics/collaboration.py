@@ -9,6 +9,13 @@ from abstain._foundation import checks
 from abstain._foundation.array_functions import interpolate, prepend_zero
 from abstain._foundation.arrays import as_double, as_scalar, without_gradient
 from abstain._foundation.scored import MetricValue, Scored, undefined, validate_samples
+from abstain.metrics.binary_tasks import (
+    BinaryTask,
+    compute_oc_ap,
+    compute_oc_auc,
+    log_odds_of_positive,
+    reason_unknown_classes,
+)
 from abstain.metrics.classes import (
     class_view_from_probabilities,
     get_class_view,
@@ -17,13 +24,6 @@ from abstain.metrics.classes import (
 )
 from abstain.metrics.entry import Family, Identity, Measurement, Metric, Need, value_with_warning
 from abstain.metrics.influences import accepts_merged_rows, mean_influence
-from abstain.metrics.review import (
-    BinaryTask,
-    compute_oc_ap,
-    compute_oc_auc,
-    log_odds_of_positive,
-    reason_unknown_classes,
-)
 from abstain.metrics.working_points.quantities import count_accepted_failures, vertex_at_coverage
 from abstain.typing import AnyArray, FloatArray
 
@@ -149,7 +149,7 @@ def _make_oc_accuracy(name: str, percent: str) -> Metric | None:
             averages_ties=True,
             influence=accepts_merged_rows(partial(_oc_accuracy_influence, review=review)),
             n_failures=lambda s: count_accepted_failures(
-                s, lambda groups: vertex_at_coverage(groups, 1.0 - review, first=True)
+                s, vertex_at_coverage(s.merged_groups, 1.0 - review, first=True)
             ),
             extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
         ),

@@ -1,12 +1,12 @@
 """Contributions of samples, classes and groups to a metric."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import cast
 
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import sum_by_index
 from abstain._foundation.arrays import as_array_like, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, frame_from_rows
 from abstain._foundation.names import encode_names
@@ -21,6 +21,7 @@ from abstain._foundation.tie_groups import find_group_index
 from abstain.errors import ShapeError
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import METRICS
+from abstain.metrics.influences import sample_weights
 from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
@@ -88,25 +89,24 @@ def sample_contributions(
 
 def compute_contributions(s: Scored, metric: str = "augrc") -> AnyArray:
     """Return the contribution of each sample to a metric that is a sum over samples."""
-    return _contribution_function(metric)(s)
-
-
-def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
-    """Return the contribution function of a metric; the error for other names lists the names."""
     by_number = (family.parse(str(metric)) for family in FAMILIES)
-    functions: dict[str, Callable[[Scored], AnyArray]] = {}
-    for entry in (*METRICS.values(), *filter(None, by_number)):
-        if entry.measurement.rank_weight is not None:
-            functions[entry.name] = partial(_rank_weighted, phi=entry.measurement.rank_weight)
-        elif entry.measurement.contributions is not None:
-            functions[entry.name] = entry.measurement.contributions
-    return functions[checks.one_of(metric, "metric", tuple(functions))]
+    metrics = {
+        entry.name: entry.measurement
+        for entry in (*METRICS.values(), *filter(None, by_number))
+        if entry.measurement.rank_weight or entry.measurement.contributions
+    }
+    measurement = metrics[checks.one_of(metric, "metric", tuple(metrics))]
+    if measurement.contributions is not None:
+        return measurement.contributions(s)
+    return _rank_weighted_losses(s, cast("RankWeight", measurement.rank_weight))
 
 
-def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
+def _rank_weighted_losses(s: Scored, phi: RankWeight) -> AnyArray:
     """Return phi(rank) x loss x weight / W for each sample."""
     if s.xp is not np:
-        return _rank_weighted_in_any_library(s, phi)
+        group = s.xp.clip(s.group_index, 0, None)
+        share = s.xp.take(phi(s.groups), group) * s.loss / s.groups.total_weight
+        return share if s.weight is None else share * s.weight
     # Only failures contribute, and there are few: look up the tie group of each.
     failures = np.flatnonzero(s.loss)
     # Sorted, so that consecutive lookups access neighboring groups.
@@ -129,13 +129,6 @@ def contribution_of_failures(
     groups = s.merged_groups
     group = find_group_index(groups, confidence.astype(groups.confidence.dtype))
     return float(phi(groups)[group] @ count) / groups.total_weight
-
-
-def _rank_weighted_in_any_library(s: Scored, phi: RankWeight) -> AnyArray:
-    """Return phi(rank) x loss x weight / W for each sample, in any array library."""
-    xp, home = s.xp, s.group_index
-    share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total_weight
-    return share if s.weight is None else share * s.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,15 +226,16 @@ def group_contributions(
 def contributions_by_group(s: Scored, group: Array, metric: str = "augrc") -> GroupContributions:
     """Sum the contributions over the samples of each group."""
     group_names, codes = encode_names(group, "group")
-    counts = np.bincount(codes, minlength=len(group_names)).astype(np.int64)
-    contributions = np.bincount(codes, compute_contributions(s, metric), len(group_names)).astype(
-        np.float64
-    )
-    total = float(contributions.sum())
-    shares = contributions / total if total != 0 else np.full(len(group_names), np.nan)
-    group_array = np.empty(len(group_names), group.dtype)
+    n_groups = len(group_names)
+    group_array = np.empty(n_groups, group.dtype)
     group_array[:] = group_names
-    group_weight = np.bincount(codes, s.weight, len(group_names)).astype(np.float64)
+    contributions = sum_by_index(codes, compute_contributions(s, metric), n_groups)
+    total = float(contributions.sum())
+    counts = np.bincount(codes, minlength=n_groups)
     return GroupContributions(
-        group_array, contributions, shares, counts, group_weight / s.total_weight
+        group=group_array,
+        contribution=contributions,
+        share=contributions / total if total != 0 else np.full(n_groups, np.nan),
+        samples=counts.astype(np.int64),
+        sample_share=sum_by_index(codes, sample_weights(s), n_groups) / s.total_weight,
     )

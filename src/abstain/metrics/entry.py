@@ -281,8 +281,7 @@ class Measurement:
         is_confidence = scored.probability is None or scored.probability is scored.confidence
         if not required_rows or not is_confidence:
             return scored
-        rows: Scored = getattr(scored, required_rows)
-        return rows
+        return cast("Scored", getattr(scored, required_rows))
 
 
 @dataclass(frozen=True)

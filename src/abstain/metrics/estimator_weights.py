@@ -26,17 +26,15 @@ from abstain.metrics.rank_weights import (
     rank_weighted_risk,
     sample_threshold_weights,
 )
+from abstain.metrics.weight_statistics import double_array
 from abstain.typing import AnyArray, FloatArray, Rng
 
 #: Maximum number of random numbers in memory.
 _MAX_RANDOM_NUMBERS = 1 << 18
 
-#: The estimators with weights in closed form.
+#: The estimators with weights in closed form that depend on the rank only.
 _CLOSED_FORM_WEIGHTS: dict[str, RankWeight] = {
-    "plugin": ESTIMATORS["plugin"],
-    "log": ESTIMATORS["log"],
-    "sele": ESTIMATORS["sele"],
-    "2sele": ESTIMATORS["2sele"],
+    **{name: phi for name, phi in ESTIMATORS.items() if name != "trapezoid"},
     "augrc": augrc_weight,
 }
 
@@ -151,14 +149,15 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
     [0.0, 0.6931, 4.6052]
     """
     checks.one_of(area, "area", ("aurc", "augrc"))
-    u = as_double(rank) if is_computed_by_own_library(rank) else _rank_on_host(rank)
+    is_host_array = not is_computed_by_own_library(rank)
+    u = double_array(rank, "rank") if is_host_array else as_double(rank)
     checks.finite(u, "rank")
     checks.unit_interval(u, "rank")
     xp = namespace(u)
     if bool(xp.any(u == 1)):
         raise DomainError("`rank` must be below 1, because the weight is infinite at 1; got 1")
     weights = u if area == "augrc" else -xp.log1p(-u)
-    if is_computed_by_own_library(rank):
+    if not is_host_array:
         return weights
     return float(weights) if weights.ndim == 0 else as_array_like(weights, rank)
 
@@ -225,13 +224,6 @@ def population_aurc(
     return rank_weighted_risk(validate_samples(confidence, loss, weight).groups, phi)
 
 
-def _rank_on_host(rank: AnyArray) -> FloatArray:
-    values = to_numpy(rank, "rank")
-    if values.dtype.kind not in "iuf":
-        raise DomainError(f"`rank` must contain numbers; got {values.dtype}")
-    return values.astype(np.float64)
-
-
 def monte_carlo_aurc(
     confidence: AnyArray,
     loss: AnyArray,
@@ -289,13 +281,9 @@ def monte_carlo_aurc(
     >>> round(ab.monte_carlo_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], draws=20_000, rng=0), 2)
     0.33
     """
-    times = checks.positive_int(draws, "draws")
+    n_draws = checks.positive_int(draws, "draws")
     groups = validate_samples(confidence, loss, weight).groups
-
-    def phi(own: TieGroups) -> AnyArray:
-        return _monte_carlo_weights_of_ties(own, times, rng)
-
-    return rank_weighted_risk(groups, phi)
+    return rank_weighted_risk(groups, lambda g: _monte_carlo_weights_of_ties(g, n_draws, rng))
 
 
 def monte_carlo_weights(n: int, draws: int, rng: Rng) -> FloatArray:

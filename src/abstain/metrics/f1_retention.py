@@ -126,7 +126,11 @@ def _areas_of_merged_groups(
 
 
 def _influence(s: Scored) -> FloatArray:
-    """Return the influence of each sample on the F1-AUC, with acceptable_loss = 0."""
+    """Return the influence of each sample on the F1-AUC, with acceptable_loss = 0.
+
+    F1 = 2 P/K at each vertex, where K = x + A, x is the retained weight, A the weight of all
+    acceptable samples and P the weight of the retained acceptable samples.
+    """
     is_acceptable = s.loss <= 0.0
     if s.is_binary:
         acceptable = s.groups.weight - s.groups.loss
@@ -134,15 +138,6 @@ def _influence(s: Scored) -> FloatArray:
         acceptable = s.group_with_loss(is_acceptable).loss
     # Groups whose `loss` is the weight of the acceptable samples.
     groups = replace(s.groups, loss=acceptable)
-    return _gradient(groups).influence(groups, s.group_index, is_acceptable)
-
-
-def _gradient(groups: TieGroups) -> Gradient:
-    """Return the gradient of the F1-AUC with respect to weight and acceptable weight of each group.
-
-    F1 = 2 P/K at each vertex, where K = x + A, x is the retained weight, A the weight of all
-    acceptable samples and P the weight of the retained acceptable samples.
-    """
     n_acceptable, total = groups.cumulative_loss[-1], groups.total_weight
     divisor = groups.cumulative_weight + n_acceptable
     area_weights = vertex_area_weights_from_origin(groups)
@@ -159,13 +154,13 @@ def _gradient(groups: TieGroups) -> Gradient:
     above, within = curvature_within_merged_groups(groups, n_acceptable)
     above, within = 2 * constant * above / total, 2 * constant * within / total
     # One more acceptable sample increases A at every vertex, even if the sample is rejected.
-    on_n_acceptable = float(
-        on_divisor.sum() + (2 * inverse - 2 * constant * inverse_squares).sum() / total
-    )
+    within_groups = (2 * inverse - 2 * constant * inverse_squares).sum() / total
+    on_n_acceptable = float(on_divisor.sum() + within_groups)
     inner = -2 * inverse / total - above
     on_weight = tail_sums(on_position / total - on_divisor + inner) - inner - within
     on_acceptable = tail_sums((area_weights / divisor + inverse / total) * 2) - 2 * inverse / total
-    return Gradient(on_weight, on_acceptable - on_n_acceptable)
+    gradient = Gradient(on_weight, on_acceptable - on_n_acceptable)
+    return gradient.influence(groups, s.group_index, is_acceptable)
 
 
 ENTRIES = (

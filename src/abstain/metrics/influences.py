@@ -120,6 +120,4 @@ def sample_weights(s: Scored) -> FloatArray:
 
 def mean_influence(s: Scored, values: FloatArray) -> FloatArray:
     """Return the influence of each sample on the weighted mean of `values`."""
-    influence: FloatArray = values - np.average(values, weights=s.weight)
-    influence[sample_weights(s) == 0] = 0.0
-    return influence
+    return np.where(sample_weights(s) == 0, 0.0, values - np.average(values, weights=s.weight))

@@ -98,12 +98,8 @@ def metric_interval(
     """
     entry, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
     check_needs(entry, s)
-    return interval_of_metric(
-        entry,
-        s,
-        level=check_level(level),
-        cluster=s.cluster_codes(group),
-    )
+    cluster = s.cluster_codes(group)
+    return interval_of_metric(entry, s, level=check_level(level), cluster=cluster)
 
 
 def metric_difference(
@@ -233,10 +229,7 @@ def _plausible_thresholds(
 
 
 def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
-    """Return the influence of each sample on a defined metric, shape (n,).
-
-    Returns None if the metric has no influence function.
-    """
+    """Return the influence of each sample on a defined metric, shape (n,); None if it has none."""
     return None if metric.measurement.influence is None else metric.measurement.influence(s)
 
 
@@ -245,9 +238,7 @@ def error_influence_of(
 ) -> FloatArray | None:
     """Return the influences for standard errors, bias-corrected by `unbiased_influence`."""
     influence = influence_of(metric, s)
-    if influence is None:
-        return None
-    return unbiased_influence(metric, s, influence, cluster)
+    return None if influence is None else unbiased_influence(metric, s, influence, cluster)
 
 
 def _interval_from_influence(
@@ -285,11 +276,10 @@ def _interval_from_influence(
         cluster=cluster,
         repeats=rows.row_counts,
     )
-    return interval if np.isnan(interval.low) else _add_note(interval, metric.measurement.caution)
-
-
-def _add_note(interval: Interval, note: str) -> Interval:
-    return replace(interval, note="; ".join(filter(None, (interval.note, note))))
+    if np.isnan(interval.low):
+        return interval
+    notes = filter(None, (interval.note, metric.measurement.caution))
+    return replace(interval, note="; ".join(notes))
 
 
 def min_failures(metric: Metric, scored_sets: Sequence[Scored]) -> FailureCount | None:
@@ -309,12 +299,11 @@ def value_bounds(metric: Metric, s: Scored) -> tuple[float, float]:
 
 def difference_range(metric: Metric, scored_sets: Sequence[Scored]) -> tuple[float, float]:
     """Return the range of a metric for differences, scaled by the largest loss."""
-    if metric.measurement.low == 0 and metric.lower_is_better:
-        max_loss = max(
-            (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded), default=1.0
-        )
-        return 0.0, metric.measurement.high * max_loss
-    return metric.measurement.low, metric.measurement.high
+    low, high = metric.measurement.low, metric.measurement.high
+    if low == 0 and metric.lower_is_better:
+        losses_above_one = (float(s.loss.max()) for s in scored_sets if not s.is_loss_bounded)
+        return 0.0, high * max(losses_above_one, default=1.0)
+    return low, high
 
 
 def influence_matrix(
@@ -339,16 +328,15 @@ def fixed_threshold_influences(
     thresholds_by_score = [_plausible_thresholds(metric, s, cluster) for s in scored_sets]
     if not any(thresholds_by_score):
         return None
-    columns = [
-        _influence_or_nan(metric, s, cluster)
-        if thresholds is None
-        else thresholds.fixed_threshold_influence
-        for thresholds, s in zip(thresholds_by_score, scored_sets, strict=True)
-    ]
-    no_change = np.zeros((2, DISTANCE_STEPS.size))
-    return np.stack(columns, axis=1), np.array(
-        [o.reach if o else no_change for o in thresholds_by_score]
-    )
+    columns, changes = [], []
+    for thresholds, s in zip(thresholds_by_score, scored_sets, strict=True):
+        if thresholds is None:
+            columns.append(_influence_or_nan(metric, s, cluster))
+            changes.append(np.zeros((2, DISTANCE_STEPS.size)))
+        else:
+            columns.append(thresholds.fixed_threshold_influence)
+            changes.append(thresholds.reach)
+    return np.stack(columns, axis=1), np.array(changes)
 
 
 def _influence_or_nan(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
@@ -372,9 +360,10 @@ def difference_of_metric(
     if reason := unreliable_reason(first) or unreliable_reason(second):
         return no_difference(values, level, reason)
     fixed = fixed_threshold_influences(metric, pair, cluster)
-    matrix, reaches = (
-        fixed if fixed is not None else (influence_matrix(metric, pair, cluster), None)
-    )
+    if fixed is None:
+        matrix, reaches = influence_matrix(metric, pair, cluster), None
+    else:
+        matrix, reaches = fixed
     return difference_from_influences(
         values,
         matrix,

@@ -106,26 +106,24 @@ def oscr(
     >>> oscr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], [0, -1, 0, 0])
     0.3333333333333333
     """
-    view = class_view_from_predictions(prediction, labels)
-    return value_with_warning(_compute_oscr(scored_with_classes(confidence, view, weight)), "oscr")
+    s = scored_with_classes(confidence, class_view_from_predictions(prediction, labels), weight)
+    return value_with_warning(_compute_oscr(s), "oscr")
 
 
 def _correct_and_unknown(s: Scored) -> tuple[BoolArray, BoolArray]:
     """Return masks of the correct samples and of the samples of unknown classes."""
     view = get_class_view(s)
-    is_correct, is_unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
-    return (
-        (is_correct, is_unknown)
-        if s.weight is None
-        else (is_correct & (s.weight > 0), is_unknown & (s.weight > 0))
-    )
+    is_correct = (view.prediction == view.labels) & (view.labels >= 0)
+    is_unknown = view.labels < 0
+    if s.weight is None:
+        return is_correct, is_unknown
+    return is_correct & (s.weight > 0), is_unknown & (s.weight > 0)
 
 
 def _compute_oscr(s: Scored) -> MetricValue:
     is_correct, is_unknown = _correct_and_unknown(s)
-    correct_weight, unknown_weight = (
-        s.group_with_loss(as_double(x)).loss for x in (is_correct, is_unknown)
-    )
+    correct_weight = s.group_with_loss(as_double(is_correct)).loss
+    unknown_weight = s.group_with_loss(as_double(is_unknown)).loss
     if not has_nonzero(unknown_weight):
         return undefined(_NO_UNKNOWN_SAMPLE)
     informed_share = weighted_mean(as_double(~is_unknown), s.weight)
@@ -155,12 +153,11 @@ class _OscrFactors(NamedTuple):
 def _oscr_factors(s: Scored) -> _OscrFactors:
     is_correct, is_unknown = _correct_and_unknown(s)
     weight = sample_weights(s)
-    known_weight, correct_weight, unknown_weight = (
-        float(weight[kind].sum()) for kind in (~is_unknown, is_correct, is_unknown)
-    )
-    correct_mass, unknown_mass = (
-        s.group_with_loss(x.astype(np.float64)).loss for x in (is_correct, is_unknown)
-    )
+    known_weight = float(weight[~is_unknown].sum())
+    correct_weight = float(weight[is_correct].sum())
+    unknown_weight = float(weight[is_unknown].sum())
+    correct_mass = s.group_with_loss(is_correct.astype(np.float64)).loss
+    unknown_mass = s.group_with_loss(is_unknown.astype(np.float64)).loss
     unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.group_index)
     correct_above = np.append(np.cumsum(correct_mass) - correct_mass / 2, 0.0).take(s.group_index)
     accuracy = correct_weight / known_weight
@@ -168,17 +165,14 @@ def _oscr_factors(s: Scored) -> _OscrFactors:
         return _OscrFactors(0.0, 0.0, np.zeros(s.n_rows), np.zeros(s.n_rows))
     auroc = float((weight * is_correct * unknown_below).sum()) / (correct_weight * unknown_weight)
     accuracy_influence = ~is_unknown * (is_correct - accuracy) / known_weight
-    influence_of_correct, influence_of_unknown = (
-        unknown_below / unknown_weight - auroc,
-        correct_above / correct_weight - auroc,
-    )
+    influence_of_correct = unknown_below / unknown_weight - auroc
+    influence_of_unknown = correct_above / correct_weight - auroc
     auroc_influence: FloatArray = np.where(
         is_unknown,
         influence_of_unknown / unknown_weight,
         is_correct * influence_of_correct / correct_weight,
     )
-    has_weight = weight > 0
-    scale = has_weight * s.total_weight
+    scale = (weight > 0) * s.total_weight
     return _OscrFactors(accuracy, auroc, scale * accuracy_influence, scale * auroc_influence)
 
 
@@ -221,35 +215,17 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
     correlation = float(covariances[0, 1]) / error_product if error_product > 0 else 0.0
     bounds = []
     for accuracy_bound, auroc_bound in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
-        log_accuracy_ratio, log_auroc_ratio = (
-            np.log(accuracy_bound / factors.accuracy),
-            np.log(auroc_bound / factors.auroc),
-        )
-        distance = float(
-            np.sqrt(
-                max(
-                    log_accuracy_ratio * log_accuracy_ratio
-                    + log_auroc_ratio * log_auroc_ratio
-                    + 2 * correlation * log_accuracy_ratio * log_auroc_ratio,
-                    0.0,
-                )
-            )
-        )
-        bounds.append(value * np.exp(np.copysign(distance, log_accuracy_ratio + log_auroc_ratio)))
-    unknown_warning = few_failures_warning(
-        FailureCount(_count_unknown(s), OSCR.failure_population), heavy_tailed=False
-    )
+        x = np.log(accuracy_bound / factors.accuracy)
+        y = np.log(auroc_bound / factors.auroc)
+        distance = np.sqrt(max(x * x + y * y + 2 * correlation * x * y, 0.0))
+        bounds.append(float(value * np.exp(np.copysign(distance, x + y))))
+    n_unknown = FailureCount(_count_unknown(s), OSCR.failure_population)
+    unknown_warning = few_failures_warning(n_unknown, heavy_tailed=False)
     note = "; ".join(filter(None, (unknown_warning, auroc.note)))
-    return Interval(
-        bounds[0],
-        min(bounds[1], 1.0),
-        level,
-        "accuracy and AUROC, combined on the log scale",
-        standard_error_from_contributions(
-            unit_contributions(_oscr_influence(s), s.weight, cluster)
-        ),
-        note,
-    )
+    contributions = unit_contributions(_oscr_influence(s), s.weight, cluster)
+    error = standard_error_from_contributions(contributions)
+    method = "accuracy and AUROC, combined on the log scale"
+    return Interval(bounds[0], min(bounds[1], 1.0), level, method, error, note)
 
 
 OSCR = Metric(

@@ -143,16 +143,14 @@ def cached_on_groups(phi: RankWeight) -> RankWeight:
 
 def augrc_weight(groups: TieGroups) -> AnyArray:
     """Return (r - 1/2)/n, the weight of the trapezoid area under the generalized risk."""
-    return (
-        groups.total_weight - groups.cumulative_weight + groups.weight / 2
-    ) / groups.total_weight
+    mean_rank = groups.total_weight - groups.cumulative_weight + groups.weight / 2
+    return mean_rank / groups.total_weight
 
 
 def sele_weight(groups: TieGroups) -> AnyArray:
     """Return r/n, the weight of SELE."""
-    return (
-        groups.total_weight - groups.cumulative_weight + (groups.weight + 1) / 2
-    ) / groups.total_weight
+    mean_rank = groups.total_weight - groups.cumulative_weight + (groups.weight + 1) / 2
+    return mean_rank / groups.total_weight
 
 
 def two_sele_weight(groups: TieGroups) -> AnyArray:
@@ -173,7 +171,16 @@ def plugin_weight(groups: TieGroups) -> AnyArray:
 @cached_on_groups
 def log_weight(groups: TieGroups) -> AnyArray:
     """Return -ln(1 - r/(n + 1)), which is ln(n + 1) - ln k at position k."""
-    return float(np.log(groups.total_weight + 1.0)) - _mean_log_position(groups)
+    xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
+    # The mean of ln k over the positions k of a group is ln(b!/a!)/m.
+    n_small = first_asymptotic(a)
+    small = (log_factorial(b[:n_small]) - log_factorial(a[:n_small])) / m[:n_small]
+    x, y, width = a[n_small:], b[n_small:], m[n_small:]
+    # Stirling's series of both factorials, subtracted term by term: (x + 1/2) ln(y/x) - m has the
+    # size of m, so no digits are lost by cancellation.
+    remainder = (x + 0.5) * xp.log1p(width / x) - width + stirling_tail(y) - stirling_tail(x)
+    mean_log_position = xp.concat((small, xp.log(y) + remainder / width))
+    return float(np.log(groups.total_weight + 1.0)) - mean_log_position
 
 
 @cached_on_groups
@@ -238,27 +245,23 @@ def vertex_area_weights(groups: TieGroups) -> AnyArray:
     The curve is constant from the first vertex to coverage 0. For merged groups, only the last
     vertex is included.
     """
-    if groups.is_merged is not None:
-        return _last_vertex_area_weights(groups, is_flat=True)
-    return linear_weights(
-        groups.cumulative_weight / groups.total_weight, 0.0, 1.0, is_flat_at_start=True
-    )
+    return _vertex_area_weights(groups, is_flat_at_start=True)
 
 
 @cached_on_groups
 def vertex_area_weights_from_origin(groups: TieGroups) -> AnyArray:
     """Return the weights of `vertex_area_weights` for a curve that starts at the origin."""
-    if groups.is_merged is not None:
-        return _last_vertex_area_weights(groups, is_flat=False)
-    return linear_weights(
-        groups.cumulative_weight / groups.total_weight, 0.0, 1.0, is_flat_at_start=False
-    )
+    return _vertex_area_weights(groups, is_flat_at_start=False)
 
 
-def _last_vertex_area_weights(groups: TieGroups, *, is_flat: bool) -> AnyArray:
+def _vertex_area_weights(groups: TieGroups, *, is_flat_at_start: bool) -> AnyArray:
+    if groups.is_merged is None:
+        coverage = groups.cumulative_weight / groups.total_weight
+        return linear_weights(coverage, 0.0, 1.0, is_flat_at_start=is_flat_at_start)
     width = groups.last_vertex_weight
     area = (width + np.append(width[1:], 0.0)) / 2
-    area[:1] += width[:1] / 2 if is_flat else 0.0
+    if is_flat_at_start:
+        area[0] += width[0] / 2
     return area / groups.total_weight
 
 
@@ -306,15 +309,3 @@ def rank_weight_from_vertices(vertex_weights: Callable[[TieGroups], FloatArray])
     sum of their weights.
     """
     return lambda groups: reverse_cumulative_sum(vertex_weights(groups))
-
-
-def _mean_log_position(groups: TieGroups) -> AnyArray:
-    """Return the mean of ln k over the positions k of each group: ln(b!/a!)/m."""
-    xp, a, b, m = groups.xp, groups.weight_above, groups.cumulative_weight, groups.weight
-    n_small = first_asymptotic(a)
-    small = (log_factorial(b[:n_small]) - log_factorial(a[:n_small])) / m[:n_small]
-    x, y, width = a[n_small:], b[n_small:], m[n_small:]
-    # Stirling's series of both factorials, subtracted term by term: (x + 1/2) ln(y/x) - m has the
-    # size of m, so no digits are lost by cancellation.
-    remainder = (x + 0.5) * xp.log1p(width / x) - width + stirling_tail(y) - stirling_tail(x)
-    return xp.concat((small, xp.log(y) + remainder / width))

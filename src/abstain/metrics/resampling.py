@@ -15,7 +15,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import read_only
-from abstain._foundation.scored import ClassView, Scored, validate_samples_on_host
+from abstain._foundation.scored import Scored, validate_samples_on_host
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
@@ -37,7 +37,9 @@ from abstain.inference.resampled_areas import (
 )
 from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.catalogue import metric_named
+from abstain.metrics.classes import select_rows
 from abstain.metrics.entry import Metric
+from abstain.metrics.influences import sample_weights
 from abstain.metrics.intervals import check_needs, influence_of, value_bounds
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
@@ -110,32 +112,27 @@ def _replicates_by_counts(
 
 
 def weighted_resample(s: Scored, presorted: SortedSamples, count: Array) -> Scored | None:
-    """Return the resample as frequency weights; None if all its samples have weight 0."""
+    """Return the resample as frequency weights; None if all its samples have weight 0.
+
+    The tie groups of the drawn samples are computed without another sort.
+    """
     weight = count.astype(np.float64)
     if s.weight is not None:
         weight *= s.weight
     if not weight.any():
         return None
-    return replace(
-        s, weight=weight, precomputed_groups=_groups_of_resample(s, presorted, weight, count)
-    )
-
-
-def _groups_of_resample(
-    s: Scored, presorted: SortedSamples, weight: FloatArray, count: Array
-) -> TieGroups:
-    """Return the tie groups of the drawn samples without sorting them again."""
     starts, order = presorted.group_starts, presorted.order
-    ranked = weight[order]
-    group_weight = np.add.reduceat(ranked, starts)
-    is_drawn = group_weight > 0
+    sorted_weight = weight[order]
+    group_weight = np.add.reduceat(sorted_weight, starts)
     # Groups without drawn samples are not thresholds.
-    return TieGroups(
+    is_drawn = group_weight > 0
+    groups = TieGroups(
         s.confidence[order[starts]][is_drawn],
         group_weight[is_drawn],
-        np.add.reduceat(ranked * presorted.loss, starts)[is_drawn],
+        np.add.reduceat(sorted_weight * presorted.loss, starts)[is_drawn],
         np.add.reduceat(count[order], starts, dtype=np.int64)[is_drawn],
     )
+    return replace(s, weight=weight, precomputed_groups=groups)
 
 
 def _repeated_rows(s: Scored, count: Array) -> Scored | None:
@@ -150,19 +147,7 @@ def _repeated_rows(s: Scored, count: Array) -> Scored | None:
         s.loss[index],
         None if s.weight is None else s.weight[index],
         probability=confidence if is_probability or s.probability is None else s.probability[index],
-        class_view=None if s.class_view is None else _class_rows(s.class_view, index),
-    )
-
-
-def _class_rows(view: ClassView, index: IntArray) -> ClassView:
-    # A view may compute its probabilities lazily, so read each array once.
-    p, log_p = view.probabilities, view.log_probabilities
-    return ClassView(
-        view.labels[index],
-        view.prediction[index],
-        view.classes,
-        None if p is None else p[index],
-        None if log_p is None else log_p[index],
+        class_view=None if s.class_view is None else select_rows(s.class_view, index),
     )
 
 
@@ -281,16 +266,20 @@ def metric_bootstrap(
     """
     checks.one_of(interval, "interval", INTERVAL_KINDS)
     entry, s = metric_named(metric), validate_samples_on_host(confidence, loss, weight)
-    _check_metric(entry, s, interval)
+    check_needs(entry, s)
+    if interval != "percentile" and entry.reason_without_interval:
+        raise InputError(
+            f"`interval` {interval!r} needs an influence function, which {entry.title} does not "
+            "have; use 'percentile'"
+        )
     draws = _make_draws(s, resamples, group, rng)
     level, value = check_level(level), float(entry.compute(s).value)
     replicate_values = replicates([s], [entry], draws)[0, 0]
     if interval == "percentile":
         bootstrap_interval = percentile_interval(entry, replicate_values, value, level=level)
     elif interval == "bca":
-        bootstrap_interval = bca(
-            replicate_values, value, _influence_shares(entry, s, draws.cluster), level=level
-        )
+        shares = _influence_shares(entry, s, draws.cluster)
+        bootstrap_interval = bca(replicate_values, value, shares, level=level)
     else:
         bootstrap_interval = _studentized_interval(entry, s, draws, replicate_values, level)
     n_clusters = None if draws.cluster is None else draws.n_units
@@ -309,27 +298,13 @@ def percentile_interval(
     metric: Metric, replicate_values: FloatArray, value: float, *, level: float
 ) -> Interval:
     """Return the percentile interval, corrected for bias for calibration errors."""
-    if metric.identity.family == "calibration" and metric.reason_without_interval:
-        return with_notes(
-            debiased_percentile(replicate_values, value, level=level),
-            bias_note(replicate_values, value),
-        )
-    interval = percentile(replicate_values, level=level)
-    return (
-        with_notes(interval, bias_note(replicate_values, value))
-        if metric.reason_without_interval
-        else interval
-    )
-
-
-def _check_metric(metric: Metric, s: Scored, interval: str) -> None:
-    check_needs(metric, s)
-    if interval != "percentile" and metric.reason_without_interval:
-        raise InputError(
-            f"`interval` {interval!r} needs an influence function, which {metric.title} does not "
-            "have; "
-            "use 'percentile'"
-        )
+    if not metric.reason_without_interval:
+        return percentile(replicate_values, level=level)
+    if metric.identity.family == "calibration":
+        interval = debiased_percentile(replicate_values, value, level=level)
+    else:
+        interval = percentile(replicate_values, level=level)
+    return with_notes(interval, bias_note(replicate_values, value))
 
 
 def _make_draws(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
@@ -357,9 +332,7 @@ def _influence_shares(metric: Metric, s: Scored, cluster: IntArray | None) -> Fl
     influence = influence_of(metric, s)
     if influence is None:
         return np.zeros(0)
-    share = (
-        influence / s.total_weight if s.weight is None else influence * s.weight / s.total_weight
-    )
+    share = influence * sample_weights(s) / s.total_weight
     if cluster is None:
         return share
     return np.bincount(cluster, weights=share).astype(np.float64)
@@ -377,13 +350,9 @@ def _studentized_interval(
         for count in counts.T
     ]
     value = float(metric.compute(s).value)
+    scale = _interval_scale(metric)
     return studentized(
-        replicate_values,
-        standard_errors,
-        value,
-        standard_error,
-        level=level,
-        scale=_interval_scale(metric),
+        replicate_values, standard_errors, value, standard_error, level=level, scale=scale
     )
 
 
@@ -391,14 +360,12 @@ def _standard_error_of_resample(
     metric: Metric, s: Scored, cluster: IntArray | None, resample: Scored | None, count: Array
 ) -> float:
     """Return the standard error of the metric in a resample of `s`; NaN if it is undefined."""
-    influence = None
-    if resample is not None and not metric.compute(resample).reason:
-        influence = influence_of(metric, resample)
-    if resample is None or influence is None:
+    if resample is None or metric.compute(resample).reason:
         return float("nan")
-    share = influence / resample.total_weight
-    if s.weight is not None:
-        share = share * s.weight
+    influence = influence_of(metric, resample)
+    if influence is None:
+        return float("nan")
+    share = influence * sample_weights(s) / resample.total_weight
     times = count.astype(np.float64)
     if cluster is not None:
         # All samples of a cluster are drawn equally often.

@@ -35,13 +35,10 @@ def average_precision(
     )
     if groups is not None and groups.is_merged_without_unknown_ties is not None:
         # With N negatives before the group, the precision at rank k is 1 - N/k; sum it over k.
-        merged, negative_before = (
-            np.flatnonzero(groups.is_merged_without_unknown_ties),
-            weight_through - positive_through,
-        )
-        weighted_precision[merged] = positive.take(merged) - negative_before.take(
-            merged
-        ) * harmonic_sums_of_merged_groups(groups)
+        merged = np.flatnonzero(groups.is_merged_without_unknown_ties)
+        negative_before = (weight_through - positive_through).take(merged)
+        lost_precision = negative_before * harmonic_sums_of_merged_groups(groups)
+        weighted_precision[merged] = positive.take(merged) - lost_precision
     return float(xp.sum(weighted_precision)) / float(positive_through[-1])
 
 

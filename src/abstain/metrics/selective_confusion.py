@@ -156,12 +156,8 @@ def selective_confusion_matrix(
     w = checks.weight(weight, length=true_names.size)
     rows = positive_weight_mask(w)
     if w is not None and rows is not None:
-        w, true_names, predicted_names, is_accepted = (
-            w[rows],
-            true_names[rows],
-            predicted_names[rows],
-            is_accepted[rows],
-        )
+        w, is_accepted = w[rows], is_accepted[rows]
+        true_names, predicted_names = true_names[rows], predicted_names[rows]
     class_list = (
         _observed_classes(true_names, predicted_names[is_accepted])
         if classes is None

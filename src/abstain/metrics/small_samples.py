@@ -24,6 +24,7 @@ from abstain._foundation.scored import MetricValue, Scored
 from abstain.inference.intervals import Interval, clopper_pearson, interval_from_influence, wilson
 from abstain.inference.small_samples import ModelVariance, few_clusters_warning
 from abstain.metrics.entry import Metric, count_failures
+from abstain.metrics.influences import sample_weights
 from abstain.metrics.roc import hanley_mcneil_variance
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -141,10 +142,8 @@ def _smoothed(numerator: FloatArray, denominator: FloatArray, usual: float) -> F
     `usual` is the denominator of one pseudo-observation.
     """
     pseudo_denominator = _N_PSEUDO * usual
-    ratio: FloatArray = (numerator + pseudo_denominator * numerator[-1] / denominator[-1]) / (
-        denominator + pseudo_denominator
-    )
-    return ratio
+    pseudo_numerator = pseudo_denominator * numerator[-1] / denominator[-1]
+    return np.asarray((numerator + pseudo_numerator) / (denominator + pseudo_denominator))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +186,7 @@ class AcceptedRows:
 
     def sum_through(self, values: FloatArray) -> FloatArray:
         """Return the sum of values over the accepted samples at each threshold, shape (g,)."""
-        sums: FloatArray = np.cumsum(np.bincount(self.group_index, weights=values))
-        return sums
+        return np.asarray(np.cumsum(np.bincount(self.group_index, weights=values)))
 
     def squared_weight_of_clusters(
         self, squared_weight: FloatArray
@@ -240,26 +238,28 @@ def interval_without_variation(
         return _interval_without_both_kinds(metric, s, n, measured.value, level=level)
     if metric.measurement.from_auroc is not None:
         return _interval_without_overlap(metric.measurement.from_auroc, s, measured.value, level)
-    # An unobserved failure may have the weight of the other samples.
+    if metric.measurement.upper_limit_of_zero is None or measured.value != 0:
+        return None
+    # A risk of 0 at a working point, with its threshold fixed. An unobserved failure may have the
+    # weight of the other samples.
     n *= n_effective(s, 0.0) / n_independent(s, None)
-    return _interval_of_zero_risk(metric, measured, n, level)
+    high = metric.measurement.upper_limit_of_zero(n, level)
+    note = "no accepted sample fails: one-sided, for a fixed threshold"
+    return Interval(0.0, high, level, "Clopper-Pearson among the accepted", note=note)
 
 
 def n_independent(s: Scored, cluster: IntArray | None) -> float:
     """Return Kish's effective number of samples, or of clusters."""
     if s.has_unit_weights and cluster is None:
         return float(s.n_samples)
-    weight = np.ones(s.n_rows) if s.weight is None else s.weight
-    if cluster is not None:
-        weight = np.bincount(cluster, weights=weight).astype(np.float64)
-    return float(weight.sum() ** 2 / np.square(weight).sum())
+    return kish_sample_size(sample_weights(s), cluster)
 
 
-def _n_with_weight(s: Scored) -> int:
-    """Return the number of samples with positive weight."""
-    return (
-        s.n_samples if s.has_unit_weights or s.weight is None else int(np.count_nonzero(s.weight))
-    )
+def _n_of_rarer_kind(s: Scored) -> int:
+    """Return the smaller of the numbers of failures and of successes that have a weight."""
+    n_failures = count_failures(s)
+    n_samples = s.n_samples if s.has_unit_weights else int(np.count_nonzero(sample_weights(s)))
+    return min(n_failures, n_samples - n_failures)
 
 
 def _interval_without_both_kinds(
@@ -291,32 +291,15 @@ def _interval_without_overlap(
     If the true AUROC is a, and m is the smaller of the numbers of failures and successes, the
     probability of this order is at most a^m.
     """
-    failures, n_samples = count_failures(s), _n_with_weight(s)
-    smaller_number = float(min(failures, n_samples - failures))
-    risk = s.merged_groups.risk
+    n_rarer, risk = float(_n_of_rarer_kind(s)), s.merged_groups.risk
     best = value_from_auroc(1.0, risk)
-    if value != best or smaller_number < 1:
+    if value != best or n_rarer < 1:
         return None
-    auroc = clopper_pearson(smaller_number, smaller_number, level=level)
-    bounds = sorted((best, value_from_auroc(auroc.low, risk)))
+    auroc = clopper_pearson(n_rarer, n_rarer, level=level)
+    low, high = sorted((best, value_from_auroc(auroc.low, risk)))
     method = "Clopper-Pearson on the fewer of failures and successes"
     return Interval(
-        bounds[0], bounds[1], level, method, note="no overlap of failures and successes: one-sided"
-    )
-
-
-def _interval_of_zero_risk(
-    metric: Metric, measured: MetricValue, n: float, level: float
-) -> Interval | None:
-    """Return the exact interval of a risk of 0 at a working point, with its threshold fixed."""
-    if metric.measurement.upper_limit_of_zero is None or measured.value != 0:
-        return None
-    return Interval(
-        0.0,
-        metric.measurement.upper_limit_of_zero(n, level),
-        level,
-        "Clopper-Pearson among the accepted",
-        note="no accepted sample fails: one-sided, for a fixed threshold",
+        low, high, level, method, note="no overlap of failures and successes: one-sided"
     )
 
 
@@ -324,14 +307,19 @@ def max_degrees_of_freedom(metric: Metric, s: Scored) -> float:
     """Return the maximum degrees of freedom, from the smaller of the two numbers of samples."""
     if not metric.measurement.is_two_sample or not s.is_binary:
         return float("inf")
-    n_failures = count_failures(s)
-    n_samples = _n_with_weight(s)
-    return min(n_failures, n_samples - n_failures) - 1.0
+    return _n_of_rarer_kind(s) - 1.0
 
 
 #: Degrees of freedom assigned to the variance of Hanley and McNeil: the smallest number with a
 #: coverage of at least 93% for 10 failures in every simulated population (docs/validation.md).
 _MODEL_DEGREES_OF_FREEDOM = 3.0
+
+
+def _auroc_formula(metric: Metric, s: Scored) -> Callable[[float, float], float] | None:
+    """Return the function of the AUROC that yields a metric of the ranking only; else None."""
+    # The models of the AUROC do not apply if the value also depends on the error rate.
+    applies = metric.measurement.is_two_sample and s.is_binary
+    return metric.measurement.from_auroc if applies else None
 
 
 def expected_variance(
@@ -342,11 +330,14 @@ def expected_variance(
     If a good score ranks all of the few failures low, their influences hardly vary. Weights and
     clusters are included by effective sample sizes.
     """
-    # The model of the AUROC does not apply if the value also depends on the error rate.
-    from_auroc = metric.measurement.from_auroc
-    if from_auroc is None or not metric.measurement.is_two_sample or not s.is_binary:
+    from_auroc = _auroc_formula(metric, s)
+    if from_auroc is None:
         return None
-    failures, successes = _n_effective_of_each_kind(s, cluster)
+    if s.has_unit_weights and cluster is None:
+        failures, successes = float(s.n_failures), float(s.n_samples - s.n_failures)
+    else:
+        failures = kish_sample_size(sample_weights(s) * (s.loss > 0), cluster)
+        successes = kish_sample_size(sample_weights(s) * (s.loss <= 0), cluster)
     # The value is linear in the AUROC, and 1 at an AUROC of 1.
     slope = from_auroc(1.0, s.merged_groups.risk) - from_auroc(0.0, s.merged_groups.risk)
     auroc = (value + slope - 1) / slope
@@ -364,40 +355,25 @@ def unbiased_influence(
     Applies to metrics that are linear in the AUROC, whose influences have mean 0 among the failures
     and among the successes. The result is DeLong's variance. A single failure is not scaled.
     """
-    from_auroc = metric.measurement.from_auroc
-    if from_auroc is None or not metric.measurement.is_two_sample or not s.is_binary:
+    if _auroc_formula(metric, s) is None:
         return influence
     failed = s.loss > 0
-    in_all = _bias_correction(_n_clusters_of_kind(s, np.ones_like(failed), cluster))
-    factors = [
-        np.sqrt(_bias_correction(_n_clusters_of_kind(s, kind, cluster)) / in_all)
-        for kind in (failed, ~failed)
-    ]
-    scaled: FloatArray = np.where(failed, *factors) * influence
-    return scaled
+    of_all = _bias_correction(s, np.ones_like(failed), cluster)
+    factors = [np.sqrt(_bias_correction(s, kind, cluster) / of_all) for kind in (failed, ~failed)]
+    return np.asarray(np.where(failed, *factors) * influence)
 
 
-def _bias_correction(n: float) -> float:
-    """Return n/(n - 1), the bias correction of a variance; 1 for n = 1."""
-    return n / (n - 1) if n > 1 else 1.0
+def _bias_correction(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
+    """Return n/(n - 1), the bias correction of a variance; 1 for n = 1.
 
-
-def _n_clusters_of_kind(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
-    """Return the number of samples in the mask, or of clusters that contain such samples."""
+    n is the number of samples in the mask, or of clusters that contain such samples.
+    """
     if s.row_counts is not None:
-        return float(s.row_counts[kind].sum())
-    counts = kind if s.weight is None else kind & (s.weight > 0)
-    return float(np.count_nonzero(counts) if cluster is None else np.unique(cluster[counts]).size)
-
-
-def _n_effective_of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
-    """Return the effective numbers of failures and successes."""
-    if s.has_unit_weights and cluster is None:
-        return float(s.n_failures), float(s.n_samples - s.n_failures)
-    weight = np.ones(s.n_rows) if s.weight is None else s.weight
-    kinds = s.loss > 0, s.loss <= 0
-    failures, successes = (kish_sample_size(weight * kind, cluster) for kind in kinds)
-    return failures, successes
+        n = float(s.row_counts[kind].sum())
+    else:
+        mask = kind if s.weight is None else kind & (s.weight > 0)
+        n = float(np.count_nonzero(mask) if cluster is None else np.unique(cluster[mask]).size)
+    return n / (n - 1) if n > 1 else 1.0
 
 
 def proportion_interval(
@@ -419,14 +395,10 @@ def proportion_interval(
         weighted_residual = weight * residual
         scale = inner(weight, weight) / inner(weighted_residual, weighted_residual)
         if cluster is not None:
-            cluster_weights, cluster_residuals = (
-                np.bincount(cluster, weights=x) for x in (weight, weighted_residual)
-            )
-            scale = min(
-                scale,
-                inner(cluster_weights, cluster_weights)
-                / max(inner(cluster_residuals, cluster_residuals), 1e-300),
-            )
+            cluster_weight = np.bincount(cluster, weights=weight)
+            cluster_residual = np.bincount(cluster, weights=weighted_residual)
+            cluster_square = max(inner(cluster_residual, cluster_residual), 1e-300)
+            scale = min(scale, inner(cluster_weight, cluster_weight) / cluster_square)
         n *= proportion * (1 - proportion) * scale
     n_clusters = None if cluster is None else np.unique(cluster).size
     return replace(wilson(proportion * n, n, level=level), note=few_clusters_warning(n_clusters))

@@ -86,16 +86,16 @@ class _SmoothedResiduals:
 
     @classmethod
     def from_samples(cls, s: Scored) -> "_SmoothedResiduals":
-        p, loss = (
-            to_numpy(without_gradient(x), name).astype(np.float64)
-            for x, name in ((s.probability_or_confidence, "confidence"), (s.loss, "loss"))
-        )
+        p = to_numpy(without_gradient(s.probability_or_confidence), "confidence").astype(np.float64)
+        loss = to_numpy(without_gradient(s.loss), "loss").astype(np.float64)
         cell = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
         position_in_cell, residual = p * _CELLS - cell, 1.0 - loss - p
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
         mass = sum_by_index(cell, w * residual * (1.0 - position_in_cell), _CELLS + 1)
         mass = mass + sum_by_index(cell + 1, w * residual * position_in_cell, _CELLS + 1)
-        return cls(_cosine_sums(mass) / w.sum())
+        # The sums of mass x cos(pi k t) over the grid.
+        mass[1:-1] /= 2
+        return cls(_cosine_series(mass) / w.sum())
 
     def smoothed(self, width: float) -> FloatArray:
         """Return the smoothed residuals at the points of the grid."""
@@ -103,7 +103,15 @@ class _SmoothedResiduals:
 
     def error(self, width: float) -> float:
         """Return the mean absolute value of the smoothed residuals."""
-        return float(_mean_absolute_value(self.smoothed(width)))
+        y = self.smoothed(width)
+        left, right = y[:-1], y[1:]
+        # The residuals are linear in each cell.
+        changes_sign = left * right < 0
+        absolute_sum = np.abs(left) + np.abs(right)
+        safe_sum = np.where(changes_sign, absolute_sum, 1.0)
+        crossing_area = (left * left + right * right) / safe_sum
+        areas = np.where(changes_sign, crossing_area, absolute_sum)
+        return float(areas.sum()) / (2 * _CELLS)
 
     def error_derivative(self, width: float) -> float:
         """Return the derivative of the error with respect to the width."""
@@ -116,32 +124,13 @@ class _SmoothedResiduals:
 
 def _kernel_factors(width: float) -> FloatArray:
     """Return the factor by which a reflected Gaussian kernel multiplies each cosine."""
-    factors: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
-    return factors
-
-
-def _cosine_sums(mass: FloatArray) -> FloatArray:
-    """Return the sums over the grid of mass x cos(pi k t), for each k."""
-    halved = mass / 2
-    halved[[0, -1]] *= 2
-    return _cosine_series(halved)
+    return np.asarray(np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2))
 
 
 def _cosine_series(amplitude: FloatArray) -> FloatArray:
     """Return a_0 + 2 sum_k a_k cos(pi k t) at the points t of the grid; the last k counts once."""
     even = np.concatenate((amplitude, amplitude[-2:0:-1]))
     return np.asarray(np.fft.rfft(even).real)
-
-
-def _mean_absolute_value(y: FloatArray) -> float:
-    """Return the area under |y|, where y is linear in each cell."""
-    left, right = y[:-1], y[1:]
-    changes_sign = left * right < 0
-    absolute_sum = np.abs(left) + np.abs(right)
-    safe_sum = np.where(changes_sign, absolute_sum, 1.0)
-    crossing_area = (left * left + right * right) / safe_sum
-    areas = np.where(changes_sign, crossing_area, absolute_sum)
-    return float(areas.sum()) / (2 * _CELLS)
 
 
 def _mean_absolute_value_gradient(y: FloatArray) -> FloatArray:

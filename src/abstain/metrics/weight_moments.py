@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.special import MIN_ASYMPTOTIC, harmonic, harmonic_tail
-from abstain.typing import BoolArray, FloatArray, IntArray
+from abstain.typing import FloatArray, IntArray
 
 #: The neglected tail probability is below exp(-60), by Bernstein's inequality.
 _EXPONENT = 60.0
@@ -63,91 +63,53 @@ class Window:
 
     def expectation(self, values: FloatArray) -> FloatArray:
         """Return the expected value of `values`, shape (k,)."""
-        mean: FloatArray = np.sum(self.probability * values, axis=1)
-        return mean
-
-
-def expected_moments(
-    trials: BinomialRanks, moments: Callable[[Window], tuple[FloatArray, ...]], size: int
-) -> FloatArray:
-    """Return `size` moments of each case, shape (size, k), computed window by window."""
-    values = np.empty((size, trials.rank.size))
-    for rows, window in _windows(trials):
-        values[:, rows] = moments(window)
-    return values
+        return np.asarray(np.sum(self.probability * values, axis=1))
 
 
 def _windows(trials: BinomialRanks) -> Iterator[tuple[IntArray, Window]]:
+    """Yield blocks of cases of similar width, which need about equal memory, and their windows."""
     count, chance = trials.n_others, trials.probability_above
     center = np.minimum(np.floor((count + 1.0) * chance), count)
     variance = count * chance * trials.rank
     # Solve exp(-x^2 / (2 (variance + x/3))) = exp(-_EXPONENT); add 1 for the rounded center.
     a = _EXPONENT / 3.0
     max_distance = np.ceil(a + np.sqrt(a**2 + 2.0 * _EXPONENT * variance)) + 1.0
-    n_below_mode, n_above_mode = (
-        np.minimum(max_distance, center),
-        np.minimum(max_distance, count - center),
-    )
+    n_below_mode = np.minimum(max_distance, center)
+    n_above_mode = np.minimum(max_distance, count - center)
     order = np.argsort(n_below_mode + n_above_mode, kind="stable")
-    for rows in _blocks(order, n_below_mode, n_above_mode):
-        mode = int(n_below_mode[rows].max())
-        above = center[rows, None] + np.arange(-mode, n_above_mode[rows].max() + 1.0)
-        yield rows, _window(trials.select(rows), above, mode)
-
-
-def _blocks(
-    order: IntArray, n_below_mode: FloatArray, n_above_mode: FloatArray
-) -> Iterator[IntArray]:
-    """Divide cases of increasing width into blocks of about equal memory."""
-    width = (
-        1.0
-        + np.maximum.accumulate(n_below_mode[order])
-        + np.maximum.accumulate(n_above_mode[order])
-    )
+    max_below = np.maximum.accumulate(n_below_mode[order])
+    max_above = np.maximum.accumulate(n_above_mode[order])
+    width = 1.0 + max_below + max_above
     start = 0
     while start < order.size:
-        rows = int(
-            np.count_nonzero(width[start:] * np.arange(1, order.size - start + 1) <= _MAX_VALUES)
-        )
-        stop = start + max(rows, 1)
-        yield order[start:stop]
+        block_sizes = width[start:] * np.arange(1, order.size - start + 1)
+        stop = start + max(int(np.count_nonzero(block_sizes <= _MAX_VALUES)), 1)
+        rows, mode = order[start:stop], int(max_below[stop - 1])
+        above = center[rows, None] + np.arange(-mode, max_above[stop - 1] + 1.0)
+        yield rows, _window(trials.select(rows), above, mode)
         start = stop
 
 
 def _window(trials: BinomialRanks, above: FloatArray, mode: int) -> Window:
-    in_range = (above >= 0) & (above <= trials.n_others)
-    probability = _probability(trials, above, in_range, mode)
-    above = np.clip(above, 0.0, trials.n_others)
-    # Subtract on the side with the smaller mean, so that small ranks keep their digits.
-    is_low_rank = trials.rank < 0.5
-    deviation_from_below = trials.n_others * trials.rank - (trials.n_others - above)
-    return Window(
-        trials,
-        above,
-        np.where(is_low_rank, deviation_from_below, above - trials.mean_above),
-        probability,
-    )
-
-
-def _probability(
-    trials: BinomialRanks, above: FloatArray, in_range: BoolArray, mode: int
-) -> FloatArray:
-    """Return binomial probabilities from ratios of neighboring terms, starting at the mode."""
+    """Return the binomial probabilities, from ratios of neighboring terms, starting at the mode."""
     u, v, count = trials.rank, trials.probability_above, trials.n_others
+    in_range = (above >= 0) & (above <= count)
     log_p = np.zeros_like(above)
     # Values outside the range have ratio 0 and therefore probability 0.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         ratios_up = np.where(in_range, (count - above + 1.0) * v / (above * u), 0.0)
         ratios_down = np.where(in_range, (above + 1.0) * u / ((count - above) * v), 0.0)
-        log_steps_up, log_steps_down = (
-            np.log(ratios_up[:, mode + 1 :]),
-            np.log(ratios_down[:, :mode]),
-        )
+        log_steps_up = np.log(ratios_up[:, mode + 1 :])
+        log_steps_down = np.log(ratios_down[:, :mode])
     log_p[:, mode + 1 :] = np.cumsum(log_steps_up, axis=1)
     log_p[:, :mode] = np.cumsum(log_steps_down[:, ::-1], axis=1)[:, ::-1]
-    p: FloatArray = np.exp(log_p)
+    p = np.exp(log_p)
     p /= p.sum(axis=1, keepdims=True)
-    return p
+    above = np.clip(above, 0.0, count)
+    # Subtract on the side with the smaller mean, so that small ranks keep their digits.
+    deviation_from_below = count * u - (count - above)
+    deviation = np.where(u < 0.5, deviation_from_below, above - trials.mean_above)
+    return Window(trials, above, deviation, p)
 
 
 class Moments(NamedTuple):
@@ -163,7 +125,10 @@ def error_moments(trials: BinomialRanks, estimator: str, draws: int) -> Moments:
     moments = MOMENTS[estimator](trials)
     if estimator != "monte-carlo":
         return moments
-    (draw_variance,) = expected_moments(trials, _variance_of_one_draw, 1) / draws
+    draw_variance = np.empty(trials.rank.size)
+    for rows, window in _windows(trials):
+        variance_of_draw = sum_of_inverse_squares(window.n_above, window.ranks.n)
+        draw_variance[rows] = window.expectation(variance_of_draw) / draws
     return Moments(moments.bias, moments.variance + draw_variance, moments.mse + draw_variance)
 
 
@@ -187,28 +152,23 @@ def _log_minus_linear(u: FloatArray) -> FloatArray:
     series = np.zeros_like(clipped)
     for j in range(13, 1, -1):
         series = clipped * series + 1.0 / j
-    difference: FloatArray = np.where(u < 0.05, clipped * clipped * series, -np.log1p(-u) - u)
-    return difference
+    return np.where(u < 0.05, clipped * clipped * series, -np.log1p(-u) - u)
 
 
 def _moments_by_summation(trials: BinomialRanks, error: Callable[[Window], FloatArray]) -> Moments:
-    """Return the moments of a weight that is nonlinear in r, by summation over r."""
-    return Moments(*expected_moments(trials, partial(_moments_in_window, error), 3))
-
-
-def _moments_in_window(
-    error: Callable[[Window], FloatArray], window: Window
-) -> tuple[FloatArray, ...]:
-    """Return bias, variance and mean squared error.
+    """Return the moments of a weight that is nonlinear in r, by summation over r.
 
     Before averaging, a linear term in the deviation, which has mean 0, is removed from the error.
     The remaining terms have the size of the bias, so the sum does not lose digits.
     """
-    e = error(window)
-    slope = 1.0 / (window.ranks.mean_above + 1.0)
-    bias = window.expectation(e + slope * window.deviation)
-    variance = window.expectation(np.square(e - bias[:, None]))
-    return bias, variance, window.expectation(np.square(e))
+    bias, variance, mse = np.empty((3, trials.rank.size))
+    for rows, window in _windows(trials):
+        e = error(window)
+        slope = 1.0 / (window.ranks.mean_above + 1.0)
+        bias[rows] = window.expectation(e + slope * window.deviation)
+        variance[rows] = window.expectation(np.square(e - bias[rows, None]))
+        mse[rows] = window.expectation(np.square(e))
+    return Moments(bias, variance, mse)
 
 
 def _log_error(window: Window) -> FloatArray:
@@ -216,8 +176,7 @@ def _log_error(window: Window) -> FloatArray:
     ranks = window.ranks
     mean_position = (ranks.n + 1.0) * ranks.probability_above
     offset = (ranks.n + 1.0 - ranks.n_others) * ranks.rank - (ranks.n - ranks.n_others)
-    error: FloatArray = -np.log1p((window.deviation + offset) / mean_position)
-    return error
+    return np.asarray(-np.log1p((window.deviation + offset) / mean_position))
 
 
 def _plugin_error(window: Window) -> FloatArray:
@@ -230,24 +189,17 @@ def _plugin_error(window: Window) -> FloatArray:
     large_above = np.maximum(window.n_above, MIN_ASYMPTOTIC)
     large_n = np.maximum(ranks.n, MIN_ASYMPTOTIC)
     is_large = window.n_above >= MIN_ASYMPTOTIC
-    ratio = (window.deviation - (ranks.n - ranks.n_others) * ranks.probability_above) / (
-        ranks.n * ranks.probability_above
-    )
+    v = ranks.probability_above
+    ratio = (window.deviation - (ranks.n - ranks.n_others) * v) / (ranks.n * v)
     logarithm = np.log1p(np.where(is_large, ratio, 0.0))
     from_series: FloatArray = harmonic_tail(large_n) - harmonic_tail(large_above) - logarithm
     return np.where(is_large, from_series, exact)
 
 
-def _variance_of_one_draw(window: Window) -> tuple[FloatArray]:
-    """Return the mean variance of one draw of -ln(1 - beta)."""
-    return (window.expectation(sum_of_inverse_squares(window.n_above, window.ranks.n)),)
-
-
 def sum_of_inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
     """Return the sum of 1/k^2 for k = above + 1, ..., n: the variance of -ln(1 - beta)."""
-    exact = special.polygamma(1, np.minimum(above, MIN_ASYMPTOTIC) + 1.0) - special.polygamma(
-        1, n + 1.0
-    )
+    small_above = np.minimum(above, MIN_ASYMPTOTIC)
+    exact = special.polygamma(1, small_above + 1.0) - special.polygamma(1, n + 1.0)
     x, y = np.maximum(above, MIN_ASYMPTOTIC) + 0.5, np.maximum(n, MIN_ASYMPTOTIC) + 0.5
     from_series = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
     return np.where(above >= MIN_ASYMPTOTIC, from_series, exact)
@@ -260,12 +212,10 @@ def _trigamma_tail(x: FloatArray) -> FloatArray:
 
 
 def _moments_of_plugin(trials: BinomialRanks) -> Moments:
-    moments = _moments_by_summation(trials, _plugin_error)
     # H_n minus the mean of H_{n_above} is a power series without its first terms.
-    exact_bias = (trials.n - trials.n_others) / trials.n - log_series_tail(
-        trials.rank, trials.n_others
-    )
-    return moments._replace(bias=exact_bias)
+    tail = log_series_tail(trials.rank, trials.n_others)
+    exact_bias = (trials.n - trials.n_others) / trials.n - tail
+    return _moments_by_summation(trials, _plugin_error)._replace(bias=exact_bias)
 
 
 def log_series_tail(u: FloatArray, m: FloatArray) -> FloatArray:
@@ -317,5 +267,4 @@ def mse_given_sample_rank(r: FloatArray, n: FloatArray, estimator: str, draws: i
         "sele": r / n,
         "2sele": 2.0 * r / n,
     }
-    mse: FloatArray = variance + (weights[estimator] - mean) ** 2
-    return mse
+    return np.asarray(variance + (weights[estimator] - mean) ** 2)

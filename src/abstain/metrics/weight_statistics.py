@@ -356,14 +356,13 @@ def _statistic(
     draws = checks.positive_int(draws, "draws")
     u, size = _broadcast_rank_and_n(rank, n)
     others = size - 1.0 if counts_itself else size
-    moments = error_moments(
-        BinomialRanks(u.ravel(), others.ravel(), size.ravel()), estimator, draws
-    )
+    trials = BinomialRanks(u.ravel(), others.ravel(), size.ravel())
+    moments = error_moments(trials, estimator, draws)
     return _like_input(getattr(moments, field).reshape(u.shape), rank)
 
 
 def _broadcast_rank_and_n(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
-    u = _check_numbers(rank, "rank")
+    u = checks.finite(double_array(rank, "rank"), "rank")
     checks.reject_entries("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
     return _broadcast_with_n(u, _check_integers(n, "n"), "rank")
 
@@ -381,18 +380,18 @@ def _broadcast_with_n(
 
 
 def _check_integers(x: AnyArray, name: str) -> FloatArray:
-    values = _check_numbers(x, name)
+    values = checks.finite(double_array(x, name), name)
     is_invalid = (values < 1) | (values % 1 != 0)
     checks.reject_entries(name, "must be an integer of at least 1", values, is_invalid)
     return values
 
 
-def _check_numbers(x: AnyArray, name: str) -> FloatArray:
+def double_array(x: AnyArray, name: str) -> FloatArray:
+    """Return numbers of any type as a NumPy array in double precision."""
     values = to_numpy(x, name)
     if values.dtype.kind not in "iuf":
         raise DomainError(f"`{name}` must contain numbers; got {values.dtype}")
-    numbers: FloatArray = checks.finite(values, name).astype(np.float64)
-    return numbers
+    return values.astype(np.float64)
 
 
 def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:

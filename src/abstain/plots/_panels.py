@@ -1,21 +1,44 @@
 """Figures of several panels with one legend."""
 
 import math
-from collections.abc import Sequence
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from abstain.errors import InputError
 from abstain.plots.drawable import Titled
-from abstain.plots.formatting import escape_control_characters
-from abstain.plots.labels import add_legend, label_width
-from abstain.plots.style import INK
+from abstain.plots.labels import (
+    add_legend,
+    hide_frame,
+    label_width,
+    n_legend_columns,
+    set_axes_title,
+    set_figure_title,
+    set_tick_labels,
+    unique_labels,
+)
+from abstain.plots.style import MUTED, style_axes
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
+    from matplotlib.gridspec import GridSpecFromSubplotSpec
 
-# Width of a letter of a title, and of a line in the legend with its padding, in inches.
-_LETTER_WIDTH, _HANDLE_WIDTH = 0.086, 0.55
+# Width of a line in the legend with its padding, in inches.
+_HANDLE_WIDTH = 0.55
+
+
+def distinct(records: Iterable[Any], field: str) -> list[str]:
+    """Return the distinct values of a field, in order of appearance."""
+    return list(dict.fromkeys(getattr(record, field) for record in records))
+
+
+def table_of(records: Iterable[Any], columns: Sequence[str]) -> "pl.DataFrame":
+    """Return attributes of records as a Polars table, one row per record."""
+    import polars as pl
+
+    rows = [[getattr(record, column) for column in columns] for record in records]
+    return pl.DataFrame(rows, schema=list(columns), orient="row")
 
 
 def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
@@ -30,33 +53,10 @@ def grid_shape(n_panels: int, max_columns: int = 3) -> tuple[int, int]:
     return math.ceil(n_panels / columns), columns
 
 
-def split_axes(
-    ax: "Axes", n_panels: int, *, share_x: bool = True, share_y: bool, max_columns: int = 3
-) -> list["Axes"]:
-    """Replace axes by a grid of panels, row by row; a single panel uses the axes themselves."""
-    if n_panels == 1:
-        return [ax]
-    position = ax.get_subplotspec()
-    if position is None:
-        raise InputError(
-            "`ax` must be created by plt.subplots or add_subplot, because panels replace it"
-        )
-    figure: Any = ax.figure
-    rows, columns = grid_shape(n_panels, max_columns)
-    ax.remove()
-    spec = position.subgridspec(rows, columns)
-    panels: list[Axes] = []
-    for i in range(n_panels):
-        first = panels[0] if panels else None
-        shared_axes = {"sharex": first if share_x else None, "sharey": first if share_y else None}
-        panels.append(figure.add_subplot(spec[divmod(i, columns)], **shared_axes))
-    return panels
-
-
-def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool, max_columns: int = 3) -> None:
+def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool) -> None:
     """Hide axis titles and shared tick labels except at the left and at the bottom."""
     count = len(panels)
-    _, columns = grid_shape(count, max_columns)
+    _, columns = grid_shape(count)
     for i, ax in enumerate(panels):
         if i % columns:
             ax.set_ylabel("")
@@ -66,44 +66,164 @@ def hide_inner_labels(panels: Sequence["Axes"], *, share_y: bool, max_columns: i
             ax.tick_params(labelbottom=False, which="both")
 
 
+def style_panel(ax: "Axes", x_title: str, y_title: str) -> None:
+    """Set the axis titles and the style of a panel with curves or points."""
+    ax.set_xlabel(x_title, parse_math=False)
+    ax.set_ylabel(y_title, parse_math=False)
+    style_axes(ax)
+    ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
+
+
 def name_panel(ax: "Axes", name: str) -> None:
-    """Set the title of a panel, aligned at the left."""
-    max_letters = max(int(ax.bbox.width / ax.figure.dpi / _LETTER_WIDTH), 12)
-    title = "\n".join(wrap(escape_control_characters(name), max_letters))
-    ax.set_title(title, loc="left", fontsize=9.5, color=INK, parse_math=False)
+    """Set the title of a panel, if it has one."""
+    if name:
+        set_axes_title(ax, name, fontsize=9.5)
+
+
+def replace_axes(
+    ax: "Axes", n_rows: int, n_columns: int, **options: Any
+) -> "GridSpecFromSubplotSpec":
+    """Remove axes, and return a grid at their position."""
+    position = ax.get_subplotspec()
+    if position is None:
+        raise InputError(
+            "`ax` must be created by plt.subplots or add_subplot, because panels replace it"
+        )
+    ax.remove()
+    return position.subgridspec(n_rows, n_columns, **options)
 
 
 class Panels(Titled):
     """A figure of panels with a title for all of them."""
 
+    #: Maximum number of panels side by side.
+    max_columns: ClassVar[int] = 3
+
+    def _split_axes(
+        self, ax: "Axes", n_panels: int, *, share_x: bool = False, share_y: bool = False
+    ) -> list["Axes"]:
+        """Replace axes by a grid of panels, row by row; a single panel uses the axes themselves."""
+        if n_panels == 1:
+            return [ax]
+        figure: Any = self.figure_
+        n_rows, n_columns = grid_shape(n_panels, self.max_columns)
+        grid = replace_axes(ax, n_rows, n_columns)
+        panels: list[Axes] = []
+        for i in range(n_panels):
+            first = panels[0] if panels else None
+            shared = {"sharex": first if share_x else None, "sharey": first if share_y else None}
+            panels.append(figure.add_subplot(grid[divmod(i, n_columns)], **shared))
+        self.ax_ = panels[0]
+        return panels
+
     def _draw_title(self, ax: "Axes") -> None:
-        figure: Any = ax.figure
-        max_letters = max(int(figure.bbox.width / figure.dpi / _LETTER_WIDTH), 12)
-        text = "\n".join(wrap(escape_control_characters(self.title), max_letters))
-        figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
+        set_figure_title(ax.figure, self.title)
 
 
-def _balanced_columns(count: int, max_columns: int) -> int:
-    """Return the number of columns with which all rows have about equal length."""
-    return math.ceil(count / math.ceil(count / max_columns))
+class DisplayGrid(Panels):
+    """Several displays in panels of one figure, at most two side by side."""
+
+    max_columns: ClassVar[int] = 2
+
+    #: Name of the first column of the table, with the titles of the panels.
+    panel_column: ClassVar[str] = "panel"
+
+    @property
+    @abstractmethod
+    def _displays(self) -> Mapping[str, Titled]:
+        """Displays by the title of their panel."""
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the plotted data of all panels as a Polars table."""
+        import polars as pl
+
+        return pl.concat(
+            display.frame().select(pl.lit(name).alias(self.panel_column), pl.all())
+            for name, display in self._displays.items()
+        )
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        panels = self._split_axes(axes, len(self._displays))
+        for (name, display), ax in zip(self._displays.items(), panels, strict=True):
+            display.plot(ax, title=False, **kwargs)
+            name_panel(ax, name)
+
+    def _size(self) -> tuple[float, float]:
+        rows, columns = grid_shape(len(self._displays), self.max_columns)
+        sizes = [display._size() for display in self._displays.values()]  # noqa: SLF001
+        return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
 
 
-def n_legend_columns(names: Sequence[str], width: float) -> int:
-    """Return the number of legend columns that fit a width in inches."""
-    return max(int(width / (_HANDLE_WIDTH + 0.8 * label_width(names))), 1)
+class RowPanels(Panels):
+    """Panels side by side with the same named rows, such as metrics by data sets."""
+
+    #: Width of a panel, in inches.
+    panel_width: ClassVar[float]
+
+    @property
+    @abstractmethod
+    def _panel_names(self) -> list[str]:
+        """Titles of the panels."""
+
+    @property
+    @abstractmethod
+    def _row_names(self) -> list[str]:
+        """Names of the rows from top to bottom."""
+
+    @abstractmethod
+    def _draw_panel(
+        self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
+    ) -> None:
+        """Draw the values of a panel, and add the legend handles of new names."""
+
+    def _draw_row_panels(self, ax: "Axes", kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Draw all panels; return the legend handles by name."""
+        handles: dict[str, Any] = {}
+        axes = self._split_axes(ax, len(self._panel_names), share_y=True)
+        rows = self._row_names
+        label_by_row = unique_labels(rows)
+        for i, (panel, name) in enumerate(zip(axes, self._panel_names, strict=True)):
+            self._draw_panel(panel, name, kwargs, handles)
+            hide_frame(panel)
+            panel.grid(visible=False)
+            set_tick_labels(panel, "y", [label_by_row[row] for row in rows], range(len(rows)))
+            panel.set_ylim(len(rows) - 0.5, -0.5)
+            panel.locator_params(axis="x", nbins=4)
+            panel.tick_params(axis="x", labelsize=8, colors=MUTED)
+            panel.tick_params(labelleft=i % self.max_columns == 0)
+            name_panel(panel, name)
+        return handles
+
+    def _grid_size(self, rows_height: float, legend_names: Sequence[str]) -> tuple[float, float]:
+        """Return the size of the figure from the height of the rows of a panel."""
+        n_panels = len(self._panel_names)
+        width = min(n_panels, self.max_columns) * self.panel_width
+        width += label_width(self._row_names) + 0.3
+        grid_height = math.ceil(n_panels / self.max_columns) * (max(rows_height, 1.0) + 0.7)
+        return width, grid_height + 0.3 + legend_below_height(legend_names, width)
+
+
+def _n_columns_below(names: Sequence[str], width: float) -> int:
+    """Return the number of legend columns below a figure of this width."""
+    return n_legend_columns(names, width - 0.3, handle_width=_HANDLE_WIDTH)
+
+
+def legend_below_height(names: Sequence[str], width: float) -> float:
+    """Return the height of the legend below all panels, in inches."""
+    return 0.2 * math.ceil(len(names) / _n_columns_below(names, width))
 
 
 def legend_below(ax: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Add one legend for all panels below them."""
+    """Add one legend for all panels below them, with rows of about equal length."""
     figure: Any = ax.figure
+    max_columns = _n_columns_below(names, figure.bbox.width / figure.dpi)
+    n_rows = math.ceil(len(names) / max_columns)
     add_legend(
         figure,
         handles,
         names,
         loc="outside lower left",
-        ncols=_balanced_columns(
-            len(names), n_legend_columns(names, figure.bbox.width / figure.dpi - 0.3)
-        ),
+        ncols=math.ceil(len(names) / n_rows),
         fontsize=9,
         handlelength=2.0,
         columnspacing=1.2,

@@ -110,27 +110,21 @@ class CriticalDifferenceDisplay(Titled):
             ", ".join(str(i) for i, clique in enumerate(a.cliques, 1) if method in clique)
             for method in a.methods
         ]
-        columns = {
-            "method": a.methods,
-            "mean_rank": a.mean_ranks,
-            "not_significantly_different": groups,
-        }
-        return pl.DataFrame(columns)
+        columns = {"method": a.methods, "mean_rank": a.mean_ranks}
+        return pl.DataFrame({**columns, "not_significantly_different": groups})
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k = max(len(self.mean_ranks.methods), 2)
-        self._draw_axis(axes, k)
+        axes.plot([1, k], [0, 0], color=INK, linewidth=1.2)
+        for rank in range(1, k + 1):
+            axes.plot([rank, rank], [0, -0.22], color=INK, linewidth=1.0)
+            style = {"ha": "center", "va": "bottom", "fontsize": 8, "color": MUTED}
+            draw_text(axes, rank, -0.35, str(rank), **style)
         self._draw_critical_difference(axes, k)
         top = self._draw_cliques(axes, kwargs)
         bottom = self._draw_names(axes, k, top)
         axes.set(xlim=(0.9, k + 0.1), ylim=(bottom + 0.4, -2.6), xticks=[], yticks=[])
         hide_frame(axes)
-
-    def _draw_axis(self, ax: "Axes", k: int) -> None:
-        ax.plot([1, k], [0, 0], color=INK, linewidth=1.2)
-        for rank in range(1, k + 1):
-            ax.plot([rank, rank], [0, -0.22], color=INK, linewidth=1.0)
-            draw_text(ax, rank, -0.35, str(rank), ha="center", va="bottom", fontsize=8, color=MUTED)
 
     def _draw_critical_difference(self, ax: "Axes", k: int) -> None:
         """Draw the critical difference as a bar above the axis."""
@@ -147,38 +141,32 @@ class CriticalDifferenceDisplay(Titled):
     def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
         """Draw the bars at levels without overlap; return the y position below them."""
         rank_by_method = dict(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
+        ranks = [[rank_by_method[method] for method in c] for c in self.mean_ranks.cliques]
+        style = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
         level_ends: list[float] = []
-        spans = sorted(
-            (min(rank_by_method[m] for m in c), max(rank_by_method[m] for m in c))
-            for c in self.mean_ranks.cliques
-        )
-        for low, high in spans:
-            level = next(
-                (i for i, end in enumerate(level_ends) if low > end + 0.15), len(level_ends)
-            )
+        for low, high in sorted((min(r), max(r)) for r in ranks):
+            free_levels = [i for i, end in enumerate(level_ends) if low > end + 0.15]
+            level = free_levels[0] if free_levels else len(level_ends)
             level_ends[level : level + 1] = [high]
             y = 0.55 + _BAR_STEP * level
-            bar = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
-            ax.plot([low - 0.03, high + 0.03], [y, y], **{**bar, **kwargs})
+            ax.plot([low - 0.03, high + 0.03], [y, y], **{**style, **kwargs})
         return 0.55 + _BAR_STEP * len(level_ends)
 
     def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
         """Draw the names of the better half at the left, and the others at the right."""
-        ranked_methods = list(zip(self.mean_ranks.methods, self.mean_ranks.mean_ranks, strict=True))
-        label_by_method = unique_labels(self.mean_ranks.methods)
-        half = (len(ranked_methods) + 1) // 2
-        sides = (
-            (ranked_methods[:half], 0.9, "right"),
-            (ranked_methods[half:][::-1], k + 0.1, "left"),
-        )
-        for members, edge, align in sides:
-            for row, (method, rank) in enumerate(members):
-                y = top + _NAME_GAP + _ROW_STEP * row
-                ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
-                name, rank_text = label_by_method[method], f"{rank:.2f}"
-                text = f"{name}  {rank_text} " if align == "right" else f" {rank_text}  {name}"
-                draw_text(ax, edge, y, text, ha=align, va="center", fontsize=9)
-        return top + _NAME_GAP + _ROW_STEP * (half - 1)
+        methods, ranks = self.mean_ranks.methods, self.mean_ranks.mean_ranks
+        label_by_method = unique_labels(methods)
+        n_left = (len(methods) + 1) // 2
+        for i, (method, rank) in enumerate(zip(methods, ranks, strict=True)):
+            name, is_left = label_by_method[method], i < n_left
+            y = top + _NAME_GAP + _ROW_STEP * (i if is_left else len(methods) - 1 - i)
+            edge, text = (
+                (0.9, f"{name}  {rank:.2f} ") if is_left else (k + 0.1, f" {rank:.2f}  {name}")
+            )
+            ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
+            align = "right" if is_left else "left"
+            draw_text(ax, edge, y, text, ha=align, va="center", fontsize=9)
+        return top + _NAME_GAP + _ROW_STEP * (n_left - 1)
 
     def _size(self) -> tuple[float, float]:
         k = len(self.mean_ranks.methods)
@@ -253,24 +241,19 @@ class PerformanceProfileDisplay(Titled):
         """Return the plotted data as a Polars table; the first column is the method."""
         import polars as pl
 
-        columns = ("threshold", "share", "low", "high")
-        tables = [
-            pl.DataFrame({c: [float(v) for v in getattr(p, c)] for c in columns}).select(
-                pl.lit(p.method).alias("method"), pl.all()
-            )
+        columns = ["method", "threshold", "share", "low", "high"]
+        rows = [
+            (p.method, *map(float, point))
             for p in self.profiles
+            for point in zip(p.threshold, p.share, p.low, p.high, strict=True)
         ]
-        return pl.concat(tables)
+        return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         label_by_method = unique_labels([p.method for p in self.profiles])
         for index, profile in enumerate(self.profiles):
-            style = {
-                **line_style(index),
-                "label": label_by_method[profile.method],
-                **kwargs,
-                "gid": CURVE_ID,
-            }
+            label = label_by_method[profile.method]
+            style = {**line_style(index), "label": label, **kwargs, "gid": CURVE_ID}
             band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
             axes.fill_between(profile.threshold, profile.low, profile.high, **band)
             axes.plot(profile.threshold, profile.share, **style)

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.plots._panels import Panels, grid_shape, legend_below, name_panel, split_axes
-from abstain.plots.style import INK, LIGHT, MUTED, reference_style, style_axes
+from abstain.plots._panels import (
+    Panels,
+    distinct,
+    grid_shape,
+    legend_below,
+    name_panel,
+    style_panel,
+    table_of,
+)
+from abstain.plots.style import INK, LIGHT, Style, reference_style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +51,11 @@ class Pair:
     x: float
     y: float
     panel: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Second result minus the first."""
+        return self.y - self.x
 
 
 @dataclass(eq=False)
@@ -82,85 +95,63 @@ class AgreementDisplay(Panels):
     @property
     def panels(self) -> list[str]:
         """Names of the panels, in order."""
-        return list(dict.fromkeys(p.panel for p in self.pairs))
+        return distinct(self.pairs, "panel")
 
     @property
     def groups(self) -> list[str]:
         """Groups, in the order of their colors."""
-        return list(dict.fromkeys(p.group for p in self.pairs))
+        return distinct(self.pairs, "group")
 
     def frame(self) -> "pl.DataFrame":
         """Return the plotted data as a Polars table with one row per case."""
-        import polars as pl
-
-        rows = [
-            {
-                "panel": p.panel,
-                "group": p.group,
-                "name": p.name,
-                "x": p.x,
-                "y": p.y,
-                "difference": p.y - p.x,
-            }
-            for p in self.pairs
-        ]
-        return pl.DataFrame(rows)
+        return table_of(self.pairs, ("panel", "group", "name", "x", "y", "difference"))
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        axes = split_axes(ax, len(self.panels), share_x=False, share_y=False)
-        self.ax_ = axes[0]
-        handles: dict[str, Any] = {}
-        for panel, at in zip(self.panels, axes, strict=True):
-            self._draw_panel(at, panel, kwargs, handles)
+        axes = self._split_axes(ax, len(self.panels))
         _, columns = grid_shape(len(axes))
-        for i, at in enumerate(axes):
-            if i % columns:
-                at.set_ylabel("")
+        handles: dict[str, Any] = {}
+        for i, (panel, panel_axes) in enumerate(zip(self.panels, axes, strict=True)):
+            panel_pairs = [p for p in self.pairs if p.panel == panel]
+            self._draw_points(panel_axes, panel_pairs, kwargs, handles)
+            self._draw_reference(panel_axes, panel_pairs)
+            style_panel(panel_axes, self.x_title, "" if i % columns else self.y_title)
+            name_panel(panel_axes, panel)
         legend_below(axes[0], list(handles.values()), list(handles))
 
-    def _draw_panel(
-        self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
+    def _draw_points(
+        self, ax: "Axes", panel_pairs: list[Pair], kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
-        panel_pairs = [p for p in self.pairs if p.panel == panel]
+        """Draw the pairs of a panel, and add the legend handles of new groups."""
         for i, group in enumerate(self.groups):
-            group_pairs = [p for p in panel_pairs if p.group == group]
-            if not group_pairs:
+            x = np.array([p.x for p in panel_pairs if p.group == group])
+            y = np.array([p.y for p in panel_pairs if p.group == group])
+            if not x.size:
                 continue
-            x = np.array([p.x for p in group_pairs])
-            y = np.array([p.y for p in group_pairs])
-            style: dict[str, Any] = {
-                "color": LIGHT[i % len(LIGHT)],
-                "marker": _MARKERS[i % len(_MARKERS)],
-            }
+            if self.is_relative_difference:
+                # The relative difference is undefined for x = 0.
+                y = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
+            style: Style = {"color": LIGHT[i % len(LIGHT)], "marker": _MARKERS[i % len(_MARKERS)]}
             style |= {"s": 22, "alpha": 0.85, "linewidths": 0, **kwargs}
-            # The relative difference is undefined for x = 0.
-            relative_difference = np.divide(y - x, x, out=np.full(x.size, np.nan), where=x != 0)
-            dots = ax.scatter(x, relative_difference if self.is_relative_difference else y, **style)
-            handles.setdefault(group, dots)
-        self._scale(ax, panel_pairs)
-        if panel:
-            name_panel(ax, panel)
+            handles.setdefault(group, ax.scatter(x, y, **style))
 
-    def _scale(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
+    def _draw_reference(self, ax: "Axes", panel_pairs: list[Pair]) -> None:
+        """Scale the axes, and draw the line on which both results are equal."""
         values = [value for p in panel_pairs for value in (p.x, p.y)]
+        low, high = min(values), max(values)
         # A logarithmic axis needs values over at least a factor of 5 for its tick labels.
-        is_logarithmic = min(values) > 0 and max(values) > 5 * min(values)
+        is_logarithmic = low > 0 and high > 5 * low
         if is_logarithmic:
             ax.set_xscale("log")
+        if is_logarithmic and not self.is_relative_difference:
+            ax.set_yscale("log")
+        style = {**reference_style(), "color": INK}
         if self.is_relative_difference:
-            ax.axhline(0, **reference_style() | {"color": INK})
+            ax.axhline(0, **style)
         else:
-            if is_logarithmic:
-                ax.set_yscale("log")
-            bounds = [min(values), max(values)]
-            ax.plot(bounds, bounds, **reference_style() | {"color": INK})
+            ax.plot([low, high], [low, high], **style)
         if not is_logarithmic:
             ax.locator_params(nbins=5)
-        ax.set_xlabel(self.x_title, parse_math=False)
-        ax.set_ylabel(self.y_title, parse_math=False)
-        style_axes(ax)
-        ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
 
     def _size(self) -> tuple[float, float]:
-        rows, columns = grid_shape(len(self.panels), 3)
+        rows, columns = grid_shape(len(self.panels))
         return columns * _SIZE[0] + 0.5, rows * _SIZE[1] + 0.6

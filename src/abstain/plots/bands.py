@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from abstain.evaluation.comparison import Comparison
 from abstain.plots import formatting
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import add_curve_legend, legend_height, unique_labels
-from abstain.plots.style import COVERAGE_TITLE, CURVE_ID, RISK_TITLES, line_style, style_axes
+from abstain.plots.style import COVERAGE_TITLE, CURVE_ID, RISK_TITLES, Style, line_style, style_axes
 from abstain.tables import split_name
 from abstain.typing import BoolArray, Split
 
@@ -143,15 +144,16 @@ class RiskCoverageBandDisplay(Titled):
         band = next(iter(self.bands.values()), None)
         if band is None:
             return "No bands"
-        data_suffix = f", {self.data_name}" if self.data_name else ""
-        method_suffix = f", {len(self.bands)} of {self.n_methods} methods" if self.n_methods else ""
+        title = f"{band.kind.capitalize()} risk by coverage"
+        if self.data_name:
+            title += f", {self.data_name}"
+        if self.n_methods:
+            title += f", {len(self.bands)} of {self.n_methods} methods"
         level = formatting.format_percent(band.level)
-        subtitle = f"{level} confidence bands: inner pointwise, outer simultaneous"
-        if not any(has_simultaneous_band(band).any() for band in self.bands.values()):
-            subtitle = f"{level} pointwise confidence bands; too few samples for simultaneous bands"
-        return (
-            f"{band.kind.capitalize()} risk by coverage{data_suffix}{method_suffix}\n({subtitle})"
-        )
+        subtitle = f"{level} pointwise confidence bands; too few samples for simultaneous bands"
+        if any(has_simultaneous_band(band).any() for band in self.bands.values()):
+            subtitle = f"{level} confidence bands: inner pointwise, outer simultaneous"
+        return f"{title}\n({subtitle})"
 
     def frame(self) -> "pl.DataFrame":
         """Return the plotted data as a Polars table; the first column is the method."""
@@ -165,64 +167,26 @@ class RiskCoverageBandDisplay(Titled):
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         label_by_method = unique_labels(list(self.bands))
-        for index, (name, band) in enumerate(self.bands.items()):
-            color_index = index if self.index_by_method is None else self.index_by_method[name]
-            style = {
-                **line_style(color_index),
-                "label": label_by_method[name],
-                **kwargs,
-                "gid": CURVE_ID,
-            }
-            self._draw_band(axes, band, style, f"{METHOD_CLASS_PREFIX}{color_index}")
+        index_by_method = self.index_by_method or {name: i for i, name in enumerate(self.bands)}
+        ids = [f"{METHOD_CLASS_PREFIX}{index_by_method[name]}" for name in self.bands]
+        for (name, band), method_id in zip(self.bands.items(), ids, strict=True):
+            line = {**line_style(index_by_method[name]), "label": label_by_method[name]}
+            _draw_band(axes, band, {**line, **kwargs, "gid": CURVE_ID}, method_id)
         kinds = {band.kind for band in self.bands.values()}
         risk = RISK_TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
+        max_risk = max(map(_max_plotted_risk, self.bands.values()), default=0.0)
         axes.set(xlabel=COVERAGE_TITLE, ylabel=risk, xlim=(0, 1))
-        axes.set_ylim(0, self._risk_limit())
+        axes.set_ylim(0, 1.05 * max_risk or None)
         style_axes(axes)
         if self.bands:
             add_curve_legend(axes)
-        self._set_method_ids(axes)
-
-    def _draw_band(
-        self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str
-    ) -> None:
-        x, color = band.coverage, style["color"]
-        outer: dict[str, Any] = {
-            "facecolor": (color, 0.06),
-            "edgecolor": (color, 0.6),
-            "linewidth": 0.6,
-        }
-        is_simultaneous = has_simultaneous_band(band)
-        if is_simultaneous.any():
-            bounds = band.low_all[is_simultaneous], band.high_all[is_simultaneous]
-            ax.fill_between(x[is_simultaneous], *bounds, **outer, gid=gid)
-        inner: dict[str, Any] = {"color": color, "alpha": 0.18, "linewidth": 0}
-        ax.fill_between(x, band.low, band.high, **inner, gid=gid)
-        ax.plot(x, band.risk, **style)
-
-    def _set_method_ids(self, ax: "Axes") -> None:
-        """Replace the ids of curves and legend entries by ids of their methods."""
-        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE_ID]
-        legend = ax.get_legend()
-        legend_artists: list[Any] = (
-            [] if legend is None else [*legend.legend_handles, *legend.get_texts()]
-        )
-        curve_artists = [artist for artist in legend_artists if artist.get_gid() == CURVE_ID]
+        legend: Any = axes.get_legend()
+        artists: list[Any] = list(axes.get_lines())
+        artists += [*legend.legend_handles, *legend.get_texts()] if legend is not None else []
         # Curves, legend lines and legend texts, each in the order of the bands.
-        for i, part in enumerate([*lines, *curve_artists]):
-            name = list(self.bands)[i % len(self.bands)]
-            color_index = (
-                list(self.bands).index(name)
-                if self.index_by_method is None
-                else self.index_by_method[name]
-            )
-            part.set_gid(f"{METHOD_CLASS_PREFIX}{color_index}")
-
-    def _risk_limit(self) -> float | None:
-        return (
-            max((_max_plotted_risk(band) for band in self.bands.values()), default=0.0) * 1.05
-            or None
-        )
+        curve_artists = [artist for artist in artists if artist.get_gid() == CURVE_ID]
+        for artist, method_id in zip(curve_artists, cycle(ids), strict=False):
+            artist.set_gid(method_id)
 
     def _size(self) -> tuple[float, float]:
         width, height = super()._size()
@@ -234,6 +198,19 @@ def has_simultaneous_band(band: RiskCoverageBand) -> BoolArray:
     if band.simultaneous_from > _MAX_SIMULTANEOUS_START:
         return np.zeros(band.coverage.size, dtype=bool)
     return band.coverage >= band.simultaneous_from
+
+
+def _draw_band(ax: "Axes", band: RiskCoverageBand, style: Style, method_id: str) -> None:
+    """Draw a curve with its pointwise band and, if it has one, its simultaneous band."""
+    x, color = band.coverage, style["color"]
+    is_simultaneous = has_simultaneous_band(band)
+    if is_simultaneous.any():
+        bounds = band.low_all[is_simultaneous], band.high_all[is_simultaneous]
+        outer: Style = {"facecolor": (color, 0.06), "edgecolor": (color, 0.6), "linewidth": 0.6}
+        ax.fill_between(x[is_simultaneous], *bounds, gid=method_id, **outer)
+    inner: Style = {"color": color, "alpha": 0.18, "linewidth": 0}
+    ax.fill_between(x, band.low, band.high, gid=method_id, **inner)
+    ax.plot(x, band.risk, **style)
 
 
 def _max_plotted_risk(band: RiskCoverageBand) -> float:

@@ -9,7 +9,7 @@ from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots.curves import ReliabilityDisplay
 from abstain.plots.drawable import curve_column
 from abstain.plots.formatting import check_result_type
-from abstain.plots.style import LIGHT, MUTED
+from abstain.plots.style import LIGHT, MUTED, Style
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -104,5 +104,5 @@ class CalibrationDisplay(ReliabilityDisplay):
         if self.consistency_bars is None:
             return
         x = curve_column(self.curves[AFTER], self.x)
-        style: dict[str, Any] = {"colors": MUTED, "alpha": 0.22, "linewidth": 5, "zorder": 1.5}
+        style: Style = {"colors": MUTED, "alpha": 0.22, "linewidth": 5, "zorder": 1.5}
         ax.vlines(x, *self.consistency_bars, label=_BAR_LABEL, **style)

@@ -8,10 +8,18 @@ import numpy as np
 from abstain.evaluation.cascade import CascadeChecks
 from abstain.plots.drawable import Titled
 from abstain.plots.formatting import check_result_type
-from abstain.plots.labels import add_legend, label_width
-from abstain.plots.style import INK, LIGHT, line_style, reference_style, style_axes
+from abstain.plots.labels import add_legend_at_right, label_width
+from abstain.plots.style import (
+    INK,
+    LIGHT,
+    Style,
+    error_bar,
+    line_style,
+    reference_style,
+    style_axes,
+)
 from abstain.thresholds.cascade import PERSON, CascadeFrontier
-from abstain.typing import BoolArray, FloatArray, IntArray
+from abstain.typing import IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +31,6 @@ _GRID_SIZE: Final = (90, 60)
 _MAX_RELATIVE_RISK: Final = 4.0
 #: Lighter than the lines, darker than the grid.
 _LIGHT_GRAY: Final = "#c3cad1"
-_CANDIDATES_LABEL, _CERTIFIED_LABEL = "other thresholds", "certified"
 
 
 @dataclass(eq=False)
@@ -70,7 +77,7 @@ class CascadeDisplay(Titled):
         Returns
         -------
         CascadeDisplay
-            Display that is not handle yet; call `plot`.
+            Display that is not drawn yet; call `plot`.
         """
         return cls(check_result_type(checks, CascadeChecks, "checks", "check_cascade"))
 
@@ -92,25 +99,17 @@ class CascadeDisplay(Titled):
         return pl.DataFrame(self._rows(), infer_schema_length=None)
 
     def _rows(self) -> list[dict[str, Any]]:
-        rows, f = [], self.checks.frontier
+        rows: list[dict[str, Any]] = []
+        f = self.checks.frontier
         if f is not None:
-            selected = f.selected
-            point_groups = [
-                ("candidate", "", self._distinct_points(f)),
-                ("certified", "", f.certified),
-            ]
-            point_groups += [
-                ("selected", "", np.array([] if selected is None else [selected], np.int64))
-            ]
-            point_groups += [
-                ("alone", stage.name, f.efficient(f.only_stage(index)))
-                for index, stage in enumerate(f.stages)
-            ]
-            for what, name, places in point_groups:
-                rows += [
-                    _row(what, name, float(f.risk[i]), float(f.cost[i]), float(f.reviews[i]))
-                    for i in places
-                ]
+            points = [("candidate", "", i) for i in self._distinct_points(f)]
+            points += [("certified", "", i) for i in f.certified]
+            points += [("selected", "", i) for i in [f.selected] if i is not None]
+            for index, stage in enumerate(f.stages):
+                points += [("alone", stage.name, i) for i in f.efficient(f.only_stage(index))]
+            for kind, name, i in points:
+                values = float(f.risk[i]), float(f.cost[i]), float(f.reviews[i])
+                rows.append(_row(kind, name, *values))
         rows += [
             _row("data", check.name, check.risk, check.load.cost, check.load.reviews)
             for check in self.checks.checks
@@ -120,30 +119,22 @@ class CascadeDisplay(Titled):
 
     def _distinct_points(self, f: CascadeFrontier) -> IntArray:
         """Return one candidate for each cell of a grid."""
-        in_range = np.flatnonzero(self._is_in_range(f))
-        x, y = f.risk[in_range], f.cost[in_range]
-        cells = [
+        in_range = np.flatnonzero(f.risk <= self._max_risk(f))
+        x, y = (
             np.floor(v / max(v.max(), 1e-300) * n).astype(np.int64)
-            for v, n in zip((x, y), _GRID_SIZE, strict=True)
-        ]
-        first_of_cell = np.unique(cells[0] * (_GRID_SIZE[1] + 1) + cells[1], return_index=True)[1]
+            for v, n in zip((f.risk[in_range], f.cost[in_range]), _GRID_SIZE, strict=True)
+        )
+        first_of_cell = np.unique(x * (_GRID_SIZE[1] + 1) + y, return_index=True)[1]
         return np.asarray(in_range[first_of_cell])
-
-    def _is_in_range(self, f: CascadeFrontier) -> BoolArray:
-        return np.asarray(f.risk <= self._max_risk(f))
 
     def _max_risk(self, f: CascadeFrontier) -> float:
         """Return the upper limit of the risk axis."""
+        target = self.checks.cascade.plan.max_risk
         single_model_risks = [
             float(f.risk[f.answer_all_choice(index)]) for index in range(len(f.stages))
         ]
-        return max(
-            1.3 * self.checks.cascade.plan.max_risk,
-            min(
-                1.05 * max(single_model_risks),
-                _MAX_RELATIVE_RISK * self.checks.cascade.plan.max_risk,
-            ),
-        )
+        max_risk = min(1.05 * max(single_model_risks), _MAX_RELATIVE_RISK * target)
+        return max(1.3 * target, max_risk)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         f, plan = self.checks.frontier, self.checks.cascade.plan
@@ -152,50 +143,38 @@ class CascadeDisplay(Titled):
             legend_entries += self._draw_candidates(axes, f, kwargs)
             legend_entries += self._draw_models(axes, f)
             axes.set_xlim(0, self._max_risk(f))
-        style = {**reference_style(), "color": INK, "linewidth": 1.2}
-        legend_entries.append(
-            (axes.axvline(plan.max_risk, **style), f"maximum risk {plan.max_risk:g}")
+        target = axes.axvline(
+            plan.max_risk, **{**reference_style(), "color": INK, "linewidth": 1.2}
         )
-        if f is not None:
-            legend_entries += self._draw_selected(axes, f)
+        legend_entries.append((target, f"maximum risk {plan.max_risk:g}"))
+        if f is not None and f.selected is not None:
+            mark = _draw_mark(axes, f, f.selected, marker="D", markersize=7, zorder=6)
+            legend_entries.append((mark, "selected"))
         legend_entries += self._draw_data(axes)
         quantity = "share of wrong answers" if self.checks.is_binary else "mean loss"
-        axes.set(xlabel=f"Risk ({quantity})", ylabel=self._cost_title())
+        costs = [plan.error_cost, *(stage.cost for stage in self.checks.cascade.stages)]
+        is_review_share = plan.person_cost == 1 and not any(costs)
+        axes.set_xlabel(f"Risk ({quantity})")
+        axes.set_ylabel(
+            f"Share of samples forwarded to the {PERSON}"
+            if is_review_share
+            else "Mean cost per sample"
+        )
         axes.set_ylim(bottom=0)
         style_axes(axes)
-        legend_position: dict[str, Any] = {
-            "loc": "upper left",
-            "bbox_to_anchor": (1.01, 1.0),
-            "fontsize": 9,
-        }
-        add_legend(
-            axes,
-            [handle for handle, _ in legend_entries],
-            [name for _, name in legend_entries],
-            **legend_position,
-        )
-
-    def _cost_title(self) -> str:
-        plan = self.checks.cascade.plan
-        has_review_cost_only = plan.error_cost == 0 and all(
-            s.cost == 0 for s in self.checks.cascade.stages
-        )
-        if has_review_cost_only and plan.person_cost == 1:
-            return f"Share of samples forwarded to the {PERSON}"
-        return "Mean cost per sample"
+        add_legend_at_right(axes, legend_entries)
 
     def _draw_candidates(
         self, ax: "Axes", f: CascadeFrontier, kwargs: dict[str, Any]
     ) -> list[tuple[Any, str]]:
         candidates, certified = self._distinct_points(f), f.certified
-        dots: dict[str, Any] = {"linewidths": 0, "zorder": 1}
-        gray = ax.scatter(f.risk[candidates], f.cost[candidates], s=7, color=_LIGHT_GRAY, **dots)
-        legend_entries: list[tuple[Any, str]] = [(gray, _CANDIDATES_LABEL)]
+        style: Style = {"s": 7, "color": _LIGHT_GRAY, "linewidths": 0, "zorder": 1}
+        dots = ax.scatter(f.risk[candidates], f.cost[candidates], **style)
+        legend_entries: list[tuple[Any, str]] = [(dots, "other thresholds")]
         if certified.size:
-            style = {"s": 13, "color": LIGHT[0], **dots, "zorder": 4, **kwargs}
-            legend_entries.append(
-                (ax.scatter(f.risk[certified], f.cost[certified], **style), _CERTIFIED_LABEL)
-            )
+            style = {"s": 13, "color": LIGHT[0], "linewidths": 0, "zorder": 4, **kwargs}
+            dots = ax.scatter(f.risk[certified], f.cost[certified], **style)
+            legend_entries.append((dots, "certified"))
         return legend_entries
 
     def _draw_models(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
@@ -203,25 +182,12 @@ class CascadeDisplay(Titled):
         for index, stage in enumerate(f.stages):
             efficient = f.efficient(f.only_stage(index))
             style = {**line_style(index + 1), "linewidth": 1.1, "zorder": 2}
-            line_artist = ax.plot(f.risk[efficient], f.cost[efficient], **style)[0]
-            end = f.answer_all_choice(index)
-            point: dict[str, Any] = {"marker": "o", "markersize": 5, "color": style["color"]}
-            ax.plot([f.risk[end]], [f.cost[end]], linestyle="none", zorder=3, **point)
-            legend_entries.append((line_artist, f"{stage.name} and the {PERSON} alone"))
-        end = f.answer_all_choice(-1)
-        cross: dict[str, Any] = {"marker": "X", "markersize": 7, "color": INK, "clip_on": False}
-        mark = ax.plot([f.risk[end]], [f.cost[end]], linestyle="none", zorder=3, **cross)[0]
-        return [*legend_entries, (mark, f"all samples to the {PERSON}")]
-
-    def _draw_selected(self, ax: "Axes", f: CascadeFrontier) -> list[tuple[Any, str]]:
-        selected = f.selected
-        if selected is None:
-            return []
-        style: dict[str, Any] = {"marker": "D", "markersize": 7, "color": INK, "zorder": 6}
-        point = ax.plot(
-            [f.risk[selected]], [f.cost[selected]], linestyle="none", clip_on=False, **style
-        )[0]
-        return [(point, "selected")]
+            (line,) = ax.plot(f.risk[efficient], f.cost[efficient], **style)
+            mark = {"marker": "o", "markersize": 5, "color": style["color"], "clip_on": True}
+            _draw_mark(ax, f, f.answer_all_choice(index), **mark)
+            legend_entries.append((line, f"{stage.name} and the {PERSON} alone"))
+        cross = _draw_mark(ax, f, f.answer_all_choice(-1), marker="X", markersize=7)
+        return [*legend_entries, (cross, f"all samples to the {PERSON}")]
 
     def _draw_data(self, ax: "Axes") -> list[tuple[Any, str]]:
         legend_entries: list[tuple[Any, str]] = []
@@ -230,22 +196,16 @@ class CascadeDisplay(Titled):
             if load is None or not (np.isfinite(check.risk) and np.isfinite(load.cost)):
                 continue
             color = LIGHT[(index + 1 + len(self.checks.cascade.stages)) % len(LIGHT)]
-            style: dict[str, Any] = {"color": color, "marker": "s", "markersize": 5, "zorder": 5}
-            artist = ax.errorbar(
-                [check.risk],
-                [load.cost],
-                xerr=_error_bar(check.risk, check.risk_interval),
-                yerr=_error_bar(load.cost, load.cost_interval),
-                elinewidth=1,
-                linestyle="none",
-                **style,
-            )
+            x_error = error_bar(check.risk, check.risk_interval)
+            y_error = error_bar(load.cost, load.cost_interval)
+            style: Style = {"color": color, "marker": "s", "markersize": 5, "zorder": 5}
+            style |= {"elinewidth": 1, "linestyle": "none"}
+            artist = ax.errorbar([check.risk], [load.cost], xerr=x_error, yerr=y_error, **style)
             legend_entries.append((artist, check.name or "data"))
         return legend_entries
 
     def _size(self) -> tuple[float, float]:
-        names = [s.name for s in self.checks.cascade.stages]
-        names = [f"{name} and the {PERSON} alone" for name in names]
+        names = [f"{stage.name} and the {PERSON} alone" for stage in self.checks.cascade.stages]
         names += [c.name for c in self.checks.checks]
         return 6.6 + 0.8 * label_width([*names, "all samples to the person"]), 4.4
 
@@ -254,7 +214,7 @@ def _row(kind: str, name: str, risk: float, cost: float, reviews: float) -> dict
     return {"kind": kind, "name": name, "risk": risk, "cost": cost, "reviews": reviews}
 
 
-def _error_bar(value: float, interval: Any) -> FloatArray | None:
-    if not (np.isfinite(interval.low) and np.isfinite(interval.high)):
-        return None
-    return np.array([[max(value - interval.low, 0.0)], [max(interval.high - value, 0.0)]])
+def _draw_mark(ax: "Axes", f: CascadeFrontier, choice: int, **style: Any) -> Any:
+    """Draw a mark at the risk and the cost of one choice of thresholds."""
+    style = {"color": INK, "linestyle": "none", "zorder": 3, "clip_on": False, **style}
+    return ax.plot([f.risk[choice]], [f.cost[choice]], **style)[0]

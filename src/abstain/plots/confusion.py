@@ -16,7 +16,7 @@ from abstain.metrics.selective_confusion import (
 )
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import draw_text, hide_frame, label_width, set_tick_labels, unique_labels
-from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
+from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER, Style
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class SelectiveConfusionDisplay(Titled):
         hide_frame(axes)
         self._label_axes(axes, cell)
 
-    def _draw_cells(self, ax: "Axes", style: dict[str, Any]) -> None:
+    def _draw_cells(self, ax: "Axes", style: Style) -> None:
         shares = np.nan_to_num(self.confusion.by_class)
         k = shares.shape[0]
         hue = np.full(shares.shape, 1)

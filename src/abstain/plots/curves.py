@@ -1,7 +1,7 @@
 """Displays of risk-coverage, failure ROC, metric-coverage, reliability and retention curves."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from abstain.curves.failure_roc import FailureRocCurve, failure_roc_curve
@@ -31,6 +31,7 @@ from abstain.plots.style import (
     CURVE_ID,
     RELIABILITY_TITLES,
     RISK_TITLES,
+    Style,
     reference_style,
 )
 from abstain.typing import AnyArray
@@ -94,7 +95,7 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         }
         if kind not in functions:
             raise InputError(f"`kind` must be 'selective' or 'generalized'; got {kind!r}")
-        return cls(curves_by_name(confidence, lambda c: functions[kind](c, loss, weight=weight)))
+        return cls(curves_by_name(functions[kind], confidence, loss, weight=weight))
 
     def plot(
         self, ax: "Axes | None" = None, *, usable: bool = True, steps: bool = False, **kwargs: Any
@@ -130,23 +131,14 @@ class RiskCoverageDisplay(Display[RiskCoverageCurve]):
         curve_lines = lines[-len(self.curves) :]
         for line, curve in zip(curve_lines, self.curves.values(), strict=True):
             thinned = self._for_drawing(curve)
-            is_usable = curve_column(thinned, "usable")
-            x, y = (
-                curve_column(thinned, self.x)[is_usable],
-                curve_column(thinned, self.y)[is_usable],
-            )
-            ax.scatter(x, y, s=9, color=line.get_color(), linewidths=0, zorder=3)
+            coverage, risk = thinned.coverage[thinned.usable], thinned.risk[thinned.usable]
+            ax.scatter(coverage, risk, s=9, color=line.get_color(), linewidths=0, zorder=3)
 
     def _for_drawing(self, curve: RiskCoverageCurve) -> RiskCoverageCurve:
-        on_host = {
-            f.name: getattr(curve, f.name)
-            if f.name in {"kind", "total"}
-            else curve_column(curve, f.name)
-            for f in fields(curve)
-        }
-        return thin(RiskCoverageCurve(**on_host), vertices=_MAX_VERTICES)
+        arrays: Any = curve.to_numpy_arrays()
+        return thin(replace(curve, **arrays), vertices=_MAX_VERTICES)
 
-    def _draw_curve(self, ax: "Axes", curve: RiskCoverageCurve, style: dict[str, Any]) -> None:
+    def _draw_curve(self, ax: "Axes", curve: RiskCoverageCurve, style: Style) -> None:
         super()._draw_curve(ax, curve, style)
         # From the first vertex to coverage 0: the selective risk is taken as flat there, the
         # generalized risk starts at the origin.
@@ -191,7 +183,7 @@ class _LossCurveDisplay(Display[CurveT]):
         Self
             Display that is not drawn yet; call `plot`.
         """
-        return cls(curves_by_name(confidence, lambda c: cls.compute(c, loss, weight=weight)))
+        return cls(curves_by_name(cls.compute, confidence, loss, weight=weight))
 
 
 @dataclass(eq=False)
@@ -264,13 +256,8 @@ class MetricCoverageDisplay(Display[MetricCoverageCurve]):
         MetricCoverageDisplay
             Display that is not drawn yet; call `plot`.
         """
-
-        def curve(c: AnyArray) -> MetricCoverageCurve:
-            return metric_coverage_curve(
-                c, loss, metric=metric, thresholds=thresholds, weight=weight
-            )
-
-        return cls(curves_by_name(confidence, curve))
+        options = {"metric": metric, "thresholds": thresholds, "weight": weight}
+        return cls(curves_by_name(metric_coverage_curve, confidence, loss, **options))
 
     def _titles(self) -> tuple[str, str]:
         names = {curve.metric for curve in self.curves.values()}
@@ -330,19 +317,15 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         ReliabilityDisplay
             Display that is not drawn yet; call `plot`.
         """
+        options = {"bins": bins, "binning": binning, "weight": weight}
+        return cls(curves_by_name(reliability_curve, confidence, loss, **options))
 
-        def curve(c: AnyArray) -> ReliabilityCurve:
-            return reliability_curve(c, loss, bins=bins, binning=binning, weight=weight)
-
-        return cls(curves_by_name(confidence, curve))
-
-    def _draw_curve(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
-        (line,) = ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
+    def _draw_curve(self, ax: "Axes", curve: ReliabilityCurve, style: Style) -> None:
+        x, y = curve_column(curve, self.x), curve_column(curve, self.y)
+        (line,) = ax.plot(x, y, **style)
         share = curve_column(curve, "weight") / curve.total
         size = _MIN_DOT_AREA + (_MAX_DOT_AREA - _MIN_DOT_AREA) * share
-        color = line.get_color()
-        dots = (curve_column(curve, self.x), curve_column(curve, self.y))
-        ax.scatter(*dots, s=size, color=color, linewidths=0, zorder=3, clip_on=False)
+        ax.scatter(x, y, s=size, color=line.get_color(), linewidths=0, zorder=3, clip_on=False)
 
     def _draw_reference(self, ax: "Axes") -> None:
         ax.plot([0, 1], [0, 1], label="_diagonal", **reference_style())

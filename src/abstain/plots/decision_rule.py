@@ -8,13 +8,15 @@ from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import add_legend, label_width
+from abstain.plots.labels import add_legend_at_right, label_width
 from abstain.plots.style import (
     COVERAGE_TITLE,
     CURVE_ID,
     INK,
     LIGHT,
     RISK_TITLES,
+    Style,
+    error_bar,
     reference_style,
     style_axes,
 )
@@ -39,11 +41,7 @@ _LEGEND_ROW_HEIGHT = 0.2
 
 # Marks of data sets without a risk (on the axis) and with a risk out of range (upper edge).
 _NO_RISK_MARK: Final[dict[str, Any]] = {"marker": "|", "markersize": 14, "clip_on": False}
-_OUT_OF_RANGE_MARK: Final[dict[str, Any]] = {
-    "marker": "$\\uparrow$",
-    "markersize": 11,
-    "clip_on": False,
-}
+_OUT_OF_RANGE_MARK: Final = {**_NO_RISK_MARK, "marker": "$\\uparrow$", "markersize": 11}
 _ARROW_HEIGHT = 0.965
 
 
@@ -136,126 +134,109 @@ class DecisionRuleDisplay(Titled):
         legend_entries: list[tuple[Any, str]] = []
         if (curve := self._curve()) is not None:
             style = {"color": LIGHT[0], "linewidth": 1.6, **kwargs, "gid": CURVE_ID}
-            legend_entries += [
-                (axes.plot(curve.coverage, curve.risk, **style)[0], "calibration data")
-            ]
-        legend_entries += self._draw_target(axes)
-        legend_entries += self._draw_working_point(axes)
-        if self.checks.rule.attainable:
+            (line,) = axes.plot(curve.coverage, curve.risk, **style)
+            legend_entries.append((line, "calibration data"))
+        rule = self.checks.rule
+        if rule.target is not None and rule.quantity in {*_RISK_TARGETS, "coverage"}:
+            draw_line = axes.axvline if rule.quantity == "coverage" else axes.axhline
+            style = {**reference_style(), "color": INK, "linewidth": 1.2}
+            legend_entries.append((draw_line(rule.target, **style), f"target {rule.target:g}"))
+        if rule.attainable:
+            legend_entries += self._draw_working_point(axes)
             legend_entries += self._draw_data(axes, max_risk)
         axes.set(xlabel=COVERAGE_TITLE, ylabel=RISK_TITLES[self.risk_name.removesuffix("_risk")])
         axes.set(xlim=(0, 1.02), ylim=(0, max_risk))
         style_axes(axes)
-        _add_legend(axes, legend_entries)
+        add_legend_at_right(axes, legend_entries)
 
     def _curve(self) -> RiskCoverageCurve | None:
         curve = self.checks.curve
         return None if curve is None else thin(curve, vertices=_MAX_VERTICES)
 
-    def _draw_target(self, ax: "Axes") -> list[tuple[Any, str]]:
-        rule = self.checks.rule
-        style = {**reference_style(), "color": INK, "linewidth": 1.2}
-        if rule.target is None or rule.quantity not in {*_RISK_TARGETS, "coverage"}:
-            return []
-        draw = ax.axvline if rule.quantity == "coverage" else ax.axhline
-        return [(draw(rule.target, **style), f"target {rule.target:g}")]
-
     def _draw_working_point(self, ax: "Axes") -> list[tuple[Any, str]]:
+        """Draw the selected working point and its certified bound."""
         rule = self.checks.rule
         calibration = self.checks.calibration_values()
-        if not rule.attainable or calibration is None:
+        if calibration is None or math.isnan(calibration[self.risk_name]):
             return []
         x, y = calibration["coverage"], calibration[self.risk_name]
-        if math.isnan(y):
-            return []
-        style: dict[str, Any] = {"color": INK, "zorder": 5, "clip_on": False}
-        point = ax.plot([x], [y], marker="D", markersize=7, linestyle="none", **style)[0]
+        style: Style = {"color": INK, "zorder": 5, "clip_on": False}
+        (point,) = ax.plot([x], [y], marker="D", markersize=7, linestyle="none", **style)
         legend_entries: list[tuple[Any, str]] = [(point, "selected threshold")]
-        if rule.bound is None:
-            return legend_entries
-        bar_points = (
-            ([x, rule.bound], [y, y]) if rule.quantity == "coverage" else ([x, x], [y, rule.bound])
-        )
-        cap = "|" if rule.quantity == "coverage" else "_"
-        bar = {"linewidth": 1.6, "marker": cap, "markersize": 10, "markevery": [1], **style}
-        return [
-            *legend_entries,
-            (ax.plot(*bar_points, **bar)[0], f"certified bound {rule.bound:.4g}"),
-        ]
+        if rule.bound is not None:
+            is_coverage = rule.quantity == "coverage"
+            end_x, end_y = (rule.bound, y) if is_coverage else (x, rule.bound)
+            style |= {"marker": "|" if is_coverage else "_", "markersize": 10, "markevery": [1]}
+            (bar,) = ax.plot([x, end_x], [y, end_y], linewidth=1.6, **style)
+            legend_entries.append((bar, f"certified bound {rule.bound:.4g}"))
+        return legend_entries
 
     def _draw_data(self, ax: "Axes", max_risk: float) -> list[tuple[Any, str]]:
+        """Draw the working points on all data sets; connect the severities of one shift."""
         checks = self.checks.checks
         names = shorten_names([c.name for c in checks])
+        arrow_height = _ARROW_HEIGHT * max_risk
         legend_entries: list[tuple[Any, str]] = []
         for index, rows in enumerate(group_severities([c.name for c in checks])):
             style, members = data_set_style(index), [checks[i] for i in rows]
-            self._connect_severities(ax, members, style["color"], max_risk)
-            marks = [
-                (
-                    *self._draw_data_set(ax, c, {**style, "markersize": size}, max_risk),
-                    names[c.name],
-                )
-                for c, size in zip(members, _severity_sizes(len(members)), strict=True)
-            ]
-            plain_marks = [(mark, name) for mark, note, name in marks if not note]
-            if plain_marks:
-                first_name, last_name = plain_marks[0][1], plain_marks[-1][1]
+            risks = [min(getattr(c, self.risk_name), arrow_height) for c in members]
+            line = {"color": style["color"], "linewidth": 0.9, "alpha": 0.5, "zorder": 3}
+            ax.plot([c.coverage for c in members], risks, **line)
+            regular, irregular = [], []
+            for check, size in zip(members, _severity_sizes(len(members)), strict=True):
+                mark, note = self._draw_data_set(ax, check, {**style, "markersize": size}, max_risk)
+                name = names[check.name]
+                if note:
+                    irregular.append((mark, f"{name} ({note})"))
+                else:
+                    regular.append((mark, name))
+            if regular:
+                (_, first_name), (last_mark, last_name) = regular[0], regular[-1]
                 label = first_name if first_name == last_name else f"{first_name} to {last_name}"
-                legend_entries.append((plain_marks[-1][0], label))
-            legend_entries += [(mark, f"{name} ({note})") for mark, note, name in marks if note]
+                legend_entries.append((last_mark, label))
+            legend_entries += irregular
         return legend_entries
 
-    def _connect_severities(
-        self, ax: "Axes", members: list[RuleCheck], color: str, top: float
-    ) -> None:
-        risks = [min(getattr(c, self.risk_name), _ARROW_HEIGHT * top) for c in members]
-        style: dict[str, Any] = {"color": color, "linewidth": 0.9, "alpha": 0.5, "zorder": 3}
-        ax.plot([c.coverage for c in members], risks, **style)
-
     def _draw_data_set(
-        self, ax: "Axes", check: RuleCheck, style: dict[str, Any], top: float
+        self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
     ) -> tuple[Any, str]:
         """Draw one data set; return the mark, and a note if the mark is not at its position."""
         x, y = check.coverage, getattr(check, self.risk_name)
         if math.isnan(y):
-            return ax.plot([x], [0], **{**style, **_NO_RISK_MARK})[0], "coverage only"
-        if y > top:
-            return ax.plot([x], [_ARROW_HEIGHT * top], **{**style, **_OUT_OF_RANGE_MARK})[
-                0
-            ], f"at {y:.3g}"
-        reach = _error_bar(x, check.coverage_interval)
-        up = _error_bar(y, getattr(check, f"{self.risk_name}_interval"))
-        return ax.errorbar([x], [y], xerr=reach, yerr=up, elinewidth=1, **style), ""
+            (mark,) = ax.plot([x], [0], **{**style, **_NO_RISK_MARK})
+            return mark, "coverage only"
+        if y > max_risk:
+            (mark,) = ax.plot([x], [_ARROW_HEIGHT * max_risk], **{**style, **_OUT_OF_RANGE_MARK})
+            return mark, f"at {y:.3g}"
+        x_error = error_bar(x, check.coverage_interval)
+        y_error = error_bar(y, getattr(check, f"{self.risk_name}_interval"))
+        return ax.errorbar([x], [y], xerr=x_error, yerr=y_error, elinewidth=1, **style), ""
 
     def _max_plotted_risk(self) -> float:
         """Return the upper limit of the risk axis, without values that are out of range."""
-        rule, values = self.checks.rule, []
+        rule, values = self.checks.rule, [0.0]
         curve = self._curve()
         if curve is not None:
             values.append(float(curve.risk[curve.coverage >= _MIN_COVERAGE_FOR_AXIS].max()))
         if rule.quantity in _RISK_TARGETS:
             values += [value for value in (rule.target, rule.bound) if value is not None]
-        calibration = self.checks.calibration_values() or {}
-        values += [
-            calibration[n] for n in [self.risk_name] if not math.isnan(calibration.get(n, math.nan))
-        ]
-        base = max(values, default=0.0)
-        risks = [getattr(c, self.risk_name) for c in self.checks.checks]
-        risks_in_range = [r for r in risks if r <= _MAX_RELATIVE_RISK * base or base == 0]
-        highs = [
-            high
-            for c in self.checks.checks
-            if (risk := getattr(c, self.risk_name)) in risks_in_range
-            and (high := getattr(c, f"{self.risk_name}_interval").high)
-            <= _MAX_RELATIVE_RISK * max(base, risk)
-        ]
-        return 1.08 * max([base, *risks_in_range, *highs]) or 1.0
+        calibration_risk = (self.checks.calibration_values() or {}).get(self.risk_name, math.nan)
+        if not math.isnan(calibration_risk):
+            values.append(calibration_risk)
+        base = max(values)
+        for check in self.checks.checks:
+            risk = getattr(check, self.risk_name)
+            if risk <= _MAX_RELATIVE_RISK * base or base == 0:
+                values.append(risk)
+                high = getattr(check, f"{self.risk_name}_interval").high
+                if high <= _MAX_RELATIVE_RISK * max(base, risk):
+                    values.append(high)
+        return 1.08 * max(values) or 1.0
 
     def _size(self) -> tuple[float, float]:
         names = [c.name for c in self.checks.checks]
-        return 6.6 + 0.8 * label_width([*names, "certified bound 0.0123"]), max(
-            4.2, 1.4 + _LEGEND_ROW_HEIGHT * len(names)
-        )
+        width = 6.6 + 0.8 * label_width([*names, "certified bound 0.0123"])
+        return width, max(4.2, 1.4 + _LEGEND_ROW_HEIGHT * len(names))
 
 
 def data_set_style(index: int) -> dict[str, Any]:
@@ -270,12 +251,6 @@ def _severity_sizes(count: int) -> list[float]:
     return [6.0] if count == 1 else [4 + 3.5 * step / (count - 1) for step in range(count)]
 
 
-def _error_bar(value: float, interval: Interval) -> list[list[float]] | None:
-    if math.isnan(interval.low) or math.isnan(interval.high):
-        return None
-    return [[max(value - interval.low, 0.0)], [max(interval.high - value, 0.0)]]
-
-
 def _row(
     kind: str,
     x: float,
@@ -287,20 +262,3 @@ def _row(
     for number, interval in zip(("coverage", "risk"), intervals or (), strict=False):
         bounds |= {f"{number}_low": interval.low, f"{number}_high": interval.high}
     return {"kind": kind, "name": name, "coverage": x, "risk": y, **bounds, "threshold": None}
-
-
-def _add_legend(ax: "Axes", legend_entries: list[tuple[Any, str]]) -> None:
-    """Add a legend next to the axes, so that it does not cover a point."""
-    if not legend_entries:
-        return
-    legend_position: dict[str, Any] = {
-        "loc": "upper left",
-        "bbox_to_anchor": (1.01, 1.0),
-        "fontsize": 9,
-    }
-    add_legend(
-        ax,
-        [handle for handle, _ in legend_entries],
-        [name for _, name in legend_entries],
-        **legend_position,
-    )

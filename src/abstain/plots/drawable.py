@@ -13,8 +13,20 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.plots.labels import add_curve_legend, legend_height, set_figure_title
-from abstain.plots.style import CURVE_ID, axes_without_window, line_style, new_axes, style_axes
+from abstain.plots.labels import (
+    add_curve_legend,
+    legend_height,
+    set_axes_title,
+    set_figure_title,
+)
+from abstain.plots.style import (
+    CURVE_ID,
+    Style,
+    axes_without_window,
+    line_style,
+    new_axes,
+    style_axes,
+)
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -137,15 +149,10 @@ class Drawable(ABC):
         box = figure.get_tightbbox().padded(margin) if self._has_own_figure else None
         content = io.BytesIO()
         settings = {**_SETTINGS, "svg.fonttype": "none"} if keep_text else _SETTINGS
+        options = {"dpi": dpi, "metadata": _METADATA[suffix_lower], "bbox_inches": box}
         with mpl.rc_context(settings):
             # For a subfigure, this is the complete figure.
-            figure.figure.savefig(
-                content,
-                format=suffix_lower[1:],
-                dpi=dpi,
-                metadata=_METADATA[suffix_lower],
-                bbox_inches=box,
-            )
+            figure.figure.savefig(content, format=suffix_lower[1:], **options)
         return content.getvalue()
 
     def _plot_on_own_figure(self, plot_options: dict[str, Any]) -> None:
@@ -209,7 +216,11 @@ class Titled(Drawable):
         """Draw everything except the title."""
 
     def _draw_title(self, ax: "Axes") -> None:
-        set_figure_title(ax, self.title)
+        """Draw the title across the figure, or above the axes if there are other axes."""
+        if len(ax.figure.axes) == 1:
+            set_figure_title(ax.figure, self.title)
+        else:
+            set_axes_title(ax, self.title)
 
 
 class Curve(Protocol):
@@ -315,7 +326,7 @@ class Display(Drawable, Generic[CurveT]):
         """Return the curve to draw, which may be thinned."""
         return curve
 
-    def _draw_curve(self, ax: "Axes", curve: CurveT, style: dict[str, Any]) -> None:
+    def _draw_curve(self, ax: "Axes", curve: CurveT, style: Style) -> None:
         """Draw one curve."""
         ax.plot(curve_column(curve, self.x), curve_column(curve, self.y), **style)
 
@@ -333,13 +344,15 @@ def curve_column(curve: object, name: str) -> Any:
 
 
 def curves_by_name(
-    confidence: AnyArray | Mapping[str, AnyArray], compute: Callable[[AnyArray], CurveT]
+    compute: Callable[..., CurveT],
+    confidence: AnyArray | Mapping[str, AnyArray],
+    loss: AnyArray,
+    **options: Any,
 ) -> dict[str, CurveT]:
     """Compute the curve of each confidence score, by name."""
-    confidence_by_name = (
-        confidence if isinstance(confidence, Mapping) else {DEFAULT_NAME: confidence}
-    )
+    if not isinstance(confidence, Mapping):
+        confidence = {DEFAULT_NAME: confidence}
     return {
-        str(name): compute(to_numpy(values, "confidence"))
-        for name, values in confidence_by_name.items()
+        str(name): compute(to_numpy(values, "confidence"), loss, **options)
+        for name, values in confidence.items()
     }

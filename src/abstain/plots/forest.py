@@ -18,7 +18,7 @@ from abstain.plots.labels import (
     set_many_tick_labels,
     unique_labels,
 )
-from abstain.plots.style import INK, LIGHT, MUTED, PAPER
+from abstain.plots.style import INK, LIGHT, MUTED, PAPER, Style
 from abstain.tables import split_name
 from abstain.typing import Split
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Marks by the result of the comparison with the best method.
-_MARK_BY_RELATION: dict[RelationToBest, dict[str, Any]] = {
+_MARKS: dict[str, Style] = {
     "best": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
     "worse": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
+    "other": {"marker": "o", "color": INK, "markerfacecolor": INK},
 }
-_DEFAULT_MARK = {"marker": "o", "color": INK, "markerfacecolor": INK}
 
 #: Maximum number of ticks on the axis of values.
 _MAX_TICKS = 5
@@ -104,103 +104,80 @@ class ForestDisplay(Titled):
     @property
     def title(self) -> str:
         """Title of the figure."""
-        rows = self._rows()
+        metric, rows = formatting.metric_title(self.metric), self._rows()
         level = formatting.format_percent(rows[0].level) if rows else ""
-        data_suffix = (
-            formatting.data_set_suffix(rows[0].data) if rows and not self._has_headings() else ""
-        )
-        return f"{formatting.metric_title(self.metric)} with {level} intervals{data_suffix}"
+        is_single = bool(rows) and not self._has_headings()
+        data_suffix = formatting.data_set_suffix(rows[0].data) if is_single else ""
+        return f"{metric} with {level} intervals{data_suffix}"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row an estimate."""
         import polars as pl
 
-        rows = [
-            {
-                **dict(e.data),
-                "method": e.method,
-                "value": e.value,
-                "low": e.low,
-                "high": e.high,
-                "against_best": self.relations[e.data, e.method],
-                "note": e.note,
-            }
-            for e in self._rows()
-        ]
+        rows: list[dict[str, Any]] = []
+        for e in self._rows():
+            row = {"method": e.method, "value": e.value, "low": e.low, "high": e.high}
+            relation = self.relations[e.data, e.method]
+            rows.append({**dict(e.data), **row, "against_best": relation, "note": e.note})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        label_by_method = unique_labels([e.method for e in self._rows()])
-        positions, names, y = [], [], 0.0
+        rows: dict[float, Estimate] = {}
+        y = 0.0
         for split, estimates in self.groups.items():
             if self._has_headings():
-                at = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-                draw_text(axes, 0.0, y, split_name(split), fontweight="bold", **at)
+                style = {"fontweight": "bold", "va": "center", "fontsize": 9}
+                across = axes.get_yaxis_transform()
+                draw_text(axes, 0.0, y, split_name(split), transform=across, **style)
                 y += 1.0
             self._draw_best(axes, estimates, y)
-            for estimate in estimates:
-                positions.append(y)
-                names.append(label_by_method[estimate.method])
-                y += 1.0
-            y += 0.4
-        self._draw_rows(axes, dict(zip(positions, self._rows(), strict=True)), kwargs)
+            rows |= {y + i: estimate for i, estimate in enumerate(estimates)}
+            y += len(estimates) + 0.4
+        self._draw_rows(axes, rows, kwargs)
         hide_frame(axes)
-        set_many_tick_labels(axes, "y", names, positions)
+        label_by_method = unique_labels([e.method for e in rows.values()])
+        names = [label_by_method[e.method] for e in rows.values()]
+        set_many_tick_labels(axes, "y", names, list(rows))
         axes.set_ylim(y - 0.8, -0.7)
-        self._label_axis(axes)
+        is_lower_better = any(e.lower_is_better for e in rows.values())
+        direction = "lower" if is_lower_better else "higher"
+        metric = formatting.metric_title(self.metric)
+        axes.set_xlabel(f"{metric} ({direction} is better)", parse_math=False)
+        _limit_ticks(axes)
+
+    def _draw_best(self, ax: "Axes", estimates: list[Estimate], y: float) -> None:
+        """Draw a dotted line at the value of the best method of a data set."""
+        n_defined = sum(not math.isnan(e.value) for e in estimates)
+        y_bounds = [y - 0.45, y + n_defined - 0.55]
+        style = {"color": LIGHT[0], "linestyle": (0, (1, 2)), "linewidth": 1.1, "zorder": 1}
+        for e in estimates:
+            if self.relations[e.data, e.method] == "best":
+                draw_rule(ax, [e.value, e.value], y_bounds, **style)
 
     def _draw_rows(self, ax: "Axes", rows: dict[float, Estimate], kwargs: dict[str, Any]) -> None:
         """Draw the estimates at their positions, grouped by mark."""
         across = ax.get_yaxis_transform()
-        positions_by_relation: dict[RelationToBest, list[float]] = {}
+        positions_by_mark: dict[str, list[float]] = {}
         for y, estimate in rows.items():
             if math.isnan(estimate.value):
                 note = f": {estimate.note}" if estimate.note else ""
-                text_style = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
-                draw_text(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **text_style)
+                style: Style = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
+                draw_text(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **style)
                 continue
             relation = self.relations[estimate.data, estimate.method]
-            positions_by_relation.setdefault(
-                relation if relation in _MARK_BY_RELATION else "untested", []
-            ).append(y)
-        all_positions = [y for positions in positions_by_relation.values() for y in positions]
-        draw_rules(
-            ax,
-            [0.0] * len(all_positions),
-            [1.0] * len(all_positions),
-            all_positions,
-            transform=across,
-        )
-        for relation, places in positions_by_relation.items():
-            estimates = [rows[y] for y in places]
+            positions_by_mark.setdefault(relation if relation in _MARKS else "other", []).append(y)
+        positions = [y for group in positions_by_mark.values() for y in group]
+        n = len(positions)
+        draw_rules(ax, [0.0] * n, [1.0] * n, positions, transform=across)
+        for name, positions in positions_by_mark.items():
+            values = np.array([rows[y].value for y in positions])
+            low = np.array([rows[y].low for y in positions])
+            high = np.array([rows[y].high for y in positions])
             # A value at the bound of its range can exceed its interval by a rounding error.
-            error_bars = np.maximum(
-                [[e.value - e.low for e in estimates], [e.high - e.value for e in estimates]], 0
-            )
-            style = {
-                **_MARK_BY_RELATION.get(relation, _DEFAULT_MARK),
-                "markersize": 5.5,
-                "linewidth": 1.6,
-                "capsize": 0,
-            }
-            values = [e.value for e in estimates]
-            ax.errorbar(values, places, xerr=error_bars, linestyle="none", **style | kwargs)
-
-    def _draw_best(self, ax: "Axes", estimates: list[Estimate], y: float) -> None:
-        best = next((e for e in estimates if self.relations[e.data, e.method] == "best"), None)
-        if best is not None:
-            dots = {"color": LIGHT[0], "linestyle": (0, (1, 2)), "linewidth": 1.1}
-            n_defined = sum(not math.isnan(e.value) for e in estimates)
-            y_bounds = [y - 0.45, y + n_defined - 0.55]
-            draw_rule(ax, [best.value, best.value], y_bounds, **{**dots, "zorder": 1})
-
-    def _label_axis(self, ax: "Axes") -> None:
-        rows = self._rows()
-        direction = "lower" if rows and rows[0].lower_is_better else "higher"
-        ax.set_xlabel(
-            f"{formatting.metric_title(self.metric)} ({direction} is better)", parse_math=False
-        )
-        _limit_ticks(ax)
+            error_bars = np.maximum([values - low, high - values], 0)
+            style = {**_MARKS[name], "markersize": 5.5, "linewidth": 1.6}
+            style |= {"capsize": 0, "linestyle": "none", **kwargs}
+            ax.errorbar(values, positions, xerr=error_bars, **style)
 
     def _has_headings(self) -> bool:
         """Return whether each group of rows has a heading."""

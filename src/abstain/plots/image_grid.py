@@ -1,12 +1,11 @@
 """Images with descriptions in labeled rows."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError, ShapeError
-from abstain.plots._panels import Panels
+from abstain.plots._panels import Panels, distinct, replace_axes
 from abstain.plots.formatting import escape_control_characters
 from abstain.plots.labels import draw_text
 from abstain.plots.style import INK
@@ -94,49 +93,38 @@ class ImageGridDisplay(Panels):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        rows, n_columns = self._rows, self._n_columns
-        position = axes.get_subplotspec()
-        figure: Any = axes.figure
-        if position is None:
-            raise InputError(
-                "`ax` must be created by plt.subplots or add_subplot, because images replace it"
-            )
-        axes.remove()
+        rows = self._rows()
+        n_columns = max(map(len, rows.values()))
+        style = {"cmap": "gray", "vmin": 0, "vmax": 255, "interpolation": "nearest", **kwargs}
+        figure: Any = self.figure_
         # The heading spans the row, so that it does not change the width of an image.
         heights = [_HEADING_HEIGHT, 1.0] * len(rows)
-        spec = position.subgridspec(2 * len(rows), n_columns, height_ratios=heights)
-        image_axes: list[Axes] = []
+        grid = replace_axes(axes, 2 * len(rows), n_columns, height_ratios=heights)
         for i, (row, row_images) in enumerate(rows.items()):
-            heading = figure.add_subplot(spec[2 * i, :])
+            heading = figure.add_subplot(grid[2 * i, :])
             heading.axis("off")
-            draw_text(heading, 0.0, 0.0, row, fontsize=8.5, color=INK, transform=heading.transAxes)
+            draw_text(heading, 0.0, 0.0, row, fontsize=8.5, transform=heading.transAxes)
             for j, image in enumerate(row_images):
-                ax = figure.add_subplot(spec[2 * i + 1, j])
-                self._draw_image(ax, image, kwargs)
-                image_axes.append(ax)
-        self.ax_ = image_axes[0]
+                ax = figure.add_subplot(grid[2 * i + 1, j])
+                ax.imshow(image.levels, **style)
+                ax.set(xticks=[], yticks=[])
+                ax.spines[:].set_visible(False)
+                ax.set_xlabel(_wrapped_description(image), fontsize=7, color=INK, parse_math=False)
+                if i == j == 0:
+                    self.ax_ = ax
 
-    def _draw_image(self, ax: "Axes", image: LabeledImage, kwargs: dict[str, Any]) -> None:
-        style = {"cmap": "gray", "vmin": 0, "vmax": 255, "interpolation": "nearest", **kwargs}
-        ax.imshow(image.levels, **style)
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_visible(False)
-        ax.set_xlabel(_wrapped_description(image), fontsize=7, color=INK, parse_math=False)
-
-    @property
-    def _rows(self) -> dict[str, Sequence[LabeledImage]]:
-        named = dict.fromkeys(p.row for p in self.images)
-        return {row: [p for p in self.images if p.row == row] for row in named}
-
-    @property
-    def _n_columns(self) -> int:
-        return max(len(row_images) for row_images in self._rows.values())
+    def _rows(self) -> dict[str, list[LabeledImage]]:
+        """Return the images of each row."""
+        return {
+            row: [p for p in self.images if p.row == row] for row in distinct(self.images, "row")
+        }
 
     def _size(self) -> tuple[float, float]:
-        lines = max(_wrapped_description(p).count("\n") + 1 for p in self.images)
-        return max(_IMAGE_SIZE * self._n_columns, 4.0), 0.4 + (
-            _IMAGE_SIZE + 0.3 + _LINE_HEIGHT * lines
-        ) * len(self._rows)
+        rows = self._rows()
+        n_lines = max(_wrapped_description(p).count("\n") + 1 for p in self.images)
+        row_height = _IMAGE_SIZE + 0.3 + _LINE_HEIGHT * n_lines
+        width = max(_IMAGE_SIZE * max(map(len, rows.values())), 4.0)
+        return width, 0.4 + row_height * len(rows)
 
 
 def _wrapped_description(image: LabeledImage) -> str:

@@ -40,18 +40,16 @@ def unique_labels(names: Sequence[str], width: int = MAX_LABEL_LENGTH) -> dict[s
     """
     label_by_name: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = _shorten(escape_control_characters(name), width)
-        used_labels = set(label_by_name.values())
-        candidates = (f"{text} ({i})" if i > 1 else text for i in range(1, len(names) + 2))
-        label_by_name[name] = next(t for t in candidates if t not in used_labels)
+        text = escape_control_characters(name)
+        if len(text) > width:
+            n_end = (width - 1) // 2
+            text = f"{text[: width - 1 - n_end]}…{text[len(text) - n_end :]}"
+        label, i = text, 1
+        while label in label_by_name.values():
+            i += 1
+            label = f"{text} ({i})"
+        label_by_name[name] = label
     return label_by_name
-
-
-def _shorten(text: str, width: int) -> str:
-    if len(text) <= width:
-        return text
-    n_end = (width - 1) // 2
-    return f"{text[: width - 1 - n_end]}…{text[len(text) - n_end :]}"
 
 
 def draw_text(ax: "Axes", x: float, y: float, text: str, **style: Any) -> "Text":
@@ -68,14 +66,9 @@ def draw_texts(
     if len(position_by_text) <= _MAX_SEPARATE_LABELS:
         for text, position in position_by_text.items():
             draw_text(ax, *position, text, **style)
-    else:
-        _draw_texts_as_one(
-            ax,
-            [*map(escape_control_characters, position_by_text)],
-            [*position_by_text.values()],
-            ax.transData,
-            **style,
-        )
+        return
+    texts = [escape_control_characters(text) for text in position_by_text]
+    _draw_texts_as_one(ax, texts, list(position_by_text.values()), ax.transData, **style)
 
 
 def set_tick_labels(
@@ -94,32 +87,28 @@ def set_many_tick_labels(
     if len(names) <= _MAX_SEPARATE_LABELS:
         set_tick_labels(ax, side, names, positions, **style)
         return
-    axis = ax.xaxis if side == "x" else ax.yaxis
-    axis.set_ticks([])
-    # matplotlib ignores these labels when it places the axis title.
-    axis.labelpad += _draw_tick_labels(ax, side, names, positions, style)
-
-
-def _draw_tick_labels(
-    ax: "Axes", side: str, names: Sequence[str], positions: Sequence[float], style: dict[str, Any]
-) -> float:
-    """Draw many labels at the positions of tick labels; return their extent in points."""
     from matplotlib import rcParams
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
     settings: Any = rcParams
-    offset = -float(settings[f"{side}tick.major.pad"]) / 72
+    pad = float(settings[f"{side}tick.major.pad"]) / 72
+    style = {"fontsize": settings[f"{side}tick.labelsize"], **style}
     if side == "x":
-        at, near = ax.get_xaxis_transform(), ScaledTranslation(0, offset, figure.dpi_scale_trans)
-        points, aligned = [(position, 0.0) for position in positions], {"ha": "center", "va": "top"}
+        points = [(position, 0.0) for position in positions]
+        offset = ScaledTranslation(0, -pad, figure.dpi_scale_trans)
+        style = {"ha": "center", "va": "top", **style}
     else:
-        at, near = ax.get_yaxis_transform(), ScaledTranslation(offset, 0, figure.dpi_scale_trans)
-        points, aligned = [(0.0, position) for position in positions], {"ha": "right"}
-        aligned["va"] = "center_baseline"
-    size = settings[f"{side}tick.labelsize"]
-    box = _draw_texts_as_one(ax, names, points, at + near, **{"fontsize": size, **aligned, **style})
-    return float(72 * (box.height if side == "x" else box.width) / figure.dpi) - 72 * offset
+        points = [(0.0, position) for position in positions]
+        offset = ScaledTranslation(-pad, 0, figure.dpi_scale_trans)
+        style = {"ha": "right", "va": "center_baseline", **style}
+    axis = ax.xaxis if side == "x" else ax.yaxis
+    axis.set_ticks([])
+    transform = ax.get_xaxis_transform() if side == "x" else ax.get_yaxis_transform()
+    box = _draw_texts_as_one(ax, names, points, transform + offset, **style)
+    # matplotlib ignores these labels when it places the axis title.
+    extent = box.height if side == "x" else box.width
+    axis.labelpad += float(72 * extent / figure.dpi) + 72 * pad
 
 
 def _draw_texts_as_one(
@@ -138,32 +127,30 @@ def _draw_texts_as_one(
     return artist.get_window_extent()
 
 
-def set_figure_title(ax: "Axes", title: str) -> None:
-    """Draw a left-aligned title with line breaks.
+def set_figure_title(figure: Any, title: str) -> None:
+    """Draw a title above all axes, aligned at the left."""
+    text = _wrap_title(title, figure.bbox.width / figure.dpi)
+    figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
 
-    If the axes are the only axes of the figure, the title spans the width of the figure.
-    """
-    figure: Any = ax.figure
-    is_only_axes = len(figure.axes) == 1
-    box = figure.bbox if is_only_axes else ax.bbox
-    inches = box.width / figure.dpi
-    lines = [
-        wrap(escape_control_characters(line), max(int(inches / _LETTER_WIDTH), 12))
-        for line in title.split("\n")
-    ]
-    text = "\n".join(part for parts in lines for part in parts)
-    style: dict[str, Any] = {"fontsize": 10, "color": INK, "parse_math": False, "ha": "left"}
-    if is_only_axes:
-        figure.suptitle(text, x=0.01, **style)
-    else:
-        ax.set_title(text, loc="left", **style)
+
+def set_axes_title(ax: "Axes", title: str, *, fontsize: float = 10) -> None:
+    """Draw a title above the axes, aligned at the left."""
+    text = _wrap_title(title, ax.bbox.width / ax.figure.dpi)
+    ax.set_title(text, loc="left", fontsize=fontsize, color=INK, parse_math=False)
+
+
+def _wrap_title(title: str, inches: float) -> str:
+    max_letters = max(int(inches / _LETTER_WIDTH), 12)
+    lines = title.split("\n")
+    return "\n".join(
+        t for line in lines for t in wrap(escape_control_characters(line), max_letters)
+    )
 
 
 def label_width(names: Iterable[str], width: int = MAX_LABEL_LENGTH) -> float:
     """Return the maximum width of the labels, in inches."""
-    return _LETTER_WIDTH * max(
-        (min(len(escape_control_characters(name)), width) for name in names), default=0
-    )
+    lengths = [min(len(escape_control_characters(name)), width) for name in names]
+    return _LETTER_WIDTH * max(lengths, default=0)
 
 
 def hide_frame(ax: "Axes") -> None:
@@ -254,9 +241,8 @@ def legend_height(names: Iterable[str], width: float) -> float:
     name_list = list(names)
     if len(name_list) <= _MAX_NAMES_INSIDE:
         return 0.0
-    return 0.15 + _ROW_HEIGHT * math.ceil(
-        len(name_list) / _n_columns(name_list, _AXES_WIDTH_SHARE * width)
-    )
+    n_columns = n_legend_columns(name_list, _AXES_WIDTH_SHARE * width)
+    return 0.15 + _ROW_HEIGHT * math.ceil(len(name_list) / n_columns)
 
 
 def add_curve_legend(ax: "Axes") -> None:
@@ -299,7 +285,7 @@ def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
         "loc": "upper left",
         "bbox_to_anchor": (0, 0),
         "bbox_transform": ax.transAxes + down,
-        "ncols": _n_columns(names, ax.bbox.width / figure.dpi),
+        "ncols": n_legend_columns(names, ax.bbox.width / figure.dpi),
         "fontsize": 9,
         "handlelength": 1.8,
         "columnspacing": 1.2,
@@ -309,5 +295,15 @@ def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
     }
 
 
-def _n_columns(names: list[str], width: float) -> int:
-    return max(int(width / (_HANDLE_WIDTH + 0.8 * label_width(names))), 1)
+def n_legend_columns(
+    names: Sequence[str], width: float, *, handle_width: float = _HANDLE_WIDTH
+) -> int:
+    """Return the number of legend columns that fit a width in inches."""
+    return max(int(width / (handle_width + 0.8 * label_width(names))), 1)
+
+
+def add_legend_at_right(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
+    """Add a legend of handles and names next to the axes, so that it does not cover a point."""
+    if entries:
+        handles, names = zip(*entries, strict=True)
+        add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=9)

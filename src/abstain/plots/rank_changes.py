@@ -1,12 +1,11 @@
 """Table of rank changes between two metrics in several studies."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from abstain.errors import InputError
-from abstain.plots._panels import Panels, name_panel, split_axes
+from abstain.plots._panels import Panels, distinct, name_panel, table_of
 from abstain.plots.labels import (
     draw_text,
     hide_frame,
@@ -14,7 +13,7 @@ from abstain.plots.labels import (
     set_many_tick_labels,
     unique_labels,
 )
-from abstain.plots.style import GRID, INK, LIGHT, PAPER
+from abstain.plots.style import GRID, LIGHT, PAPER
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,6 +85,8 @@ class RankChangesDisplay(Panels):
     [('', 'pe', 'iid', 3.0, 1.0, -2.0)]
     """
 
+    max_columns: ClassVar[int] = 1
+
     changes: tuple[RankChange, ...]
     title: str
 
@@ -96,56 +97,47 @@ class RankChangesDisplay(Panels):
 
     def frame(self) -> "pl.DataFrame":
         """Return the plotted data as a Polars table with one row per cell."""
-        import polars as pl
-
-        rows = [(c.panel, c.method, c.study, c.before, c.after, c.change) for c in self.changes]
-        columns = ["panel", "method", "study", "before", "after", "change"]
-        return pl.DataFrame(rows, schema=columns, orient="row")
+        columns = ("panel", "method", "study", "before", "after", "change")
+        return table_of(self.changes, columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        panels = _unique(c.panel for c in self.changes)
-        panel_axes = split_axes(axes, len(panels), share_x=False, share_y=False, max_columns=1)
-        self.ax_ = panel_axes[0]
-        for panel, ax in zip(panels, panel_axes, strict=True):
-            self._draw_panel(ax, [c for c in self.changes if c.panel == panel], kwargs)
-            if panel:
-                name_panel(ax, panel)
+        cells_by_panel = self._cells_by_panel()
+        panels = self._split_axes(axes, len(cells_by_panel))
+        for (name, cells), ax in zip(cells_by_panel.items(), panels, strict=True):
+            self._draw_panel(ax, cells, kwargs)
+            name_panel(ax, name)
 
-    def _draw_panel(self, ax: "Axes", cells: Sequence[RankChange], kwargs: dict[str, Any]) -> None:
+    def _draw_panel(self, ax: "Axes", cells: list[RankChange], kwargs: dict[str, Any]) -> None:
         from matplotlib.patches import Rectangle
 
-        rows, columns = _unique(c.method for c in cells), _unique(c.study for c in cells)
+        rows, columns = distinct(cells, "method"), distinct(cells, "study")
         for cell in cells:
             x, y = columns.index(cell.study), rows.index(cell.method)
             style = {"facecolor": _color(cell.change), "edgecolor": PAPER, "linewidth": 1.2}
             ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **{**style, **kwargs}))
-            bold = "bold" if cell.change else "normal"
-            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
-            draw_text(ax, x, y, _cell_text(cell), color=INK, fontweight=bold, **middle)
+            weight = "bold" if cell.change else "normal"
+            centered = {"ha": "center", "va": "center", "fontsize": 7.5, "fontweight": weight}
+            draw_text(ax, x, y, _cell_text(cell), **centered)
         ax.set(xlim=(-0.52, len(columns) - 0.48), ylim=(len(rows) - 0.48, -0.52))
         hide_frame(ax)
-        label_maps = unique_labels(rows), unique_labels(columns, _MAX_NAME_LENGTH)
-        set_many_tick_labels(ax, "y", [label_maps[0][row] for row in rows], range(len(rows)))
+        row_labels, column_labels = unique_labels(rows), unique_labels(columns, _MAX_NAME_LENGTH)
+        set_many_tick_labels(ax, "y", list(row_labels.values()), range(len(rows)))
         slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor", "fontsize": 8.5}
-        set_many_tick_labels(
-            ax, "x", [label_maps[1][c] for c in columns], range(len(columns)), **slanted
-        )
+        set_many_tick_labels(ax, "x", list(column_labels.values()), range(len(columns)), **slanted)
+
+    def _cells_by_panel(self) -> dict[str, list[RankChange]]:
+        return {
+            panel: [c for c in self.changes if c.panel == panel]
+            for panel in distinct(self.changes, "panel")
+        }
 
     def _size(self) -> tuple[float, float]:
-        cells_by_panel = [
-            [c for c in self.changes if c.panel == panel]
-            for panel in _unique(c.panel for c in self.changes)
-        ]
-        n_columns = max(len(_unique(c.study for c in cells)) for cells in cells_by_panel)
-        n_rows = sum(len(_unique(c.method for c in cells)) for cells in cells_by_panel)
-        names = label_width([c.method for c in self.changes])
-        return max(0.6 + names + _CELL_WIDTH * n_columns, 4.2), 0.7 + 1.1 * len(
-            cells_by_panel
-        ) + _CELL_HEIGHT * n_rows
-
-
-def _unique(names: Any) -> list[str]:
-    return list(dict.fromkeys(names))
+        cells_by_panel = list(self._cells_by_panel().values())
+        n_columns = max(len(distinct(cells, "study")) for cells in cells_by_panel)
+        n_rows = sum(len(distinct(cells, "method")) for cells in cells_by_panel)
+        names_width = label_width(c.method for c in self.changes)
+        width = max(0.6 + names_width + _CELL_WIDTH * n_columns, 4.2)
+        return width, 0.7 + 1.1 * len(cells_by_panel) + _CELL_HEIGHT * n_rows
 
 
 def _cell_text(cell: RankChange) -> str:

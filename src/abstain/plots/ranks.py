@@ -1,7 +1,6 @@
 """Figures of rank probabilities, and of rankings by two metrics."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Agreement, Comparison, Standing
 from abstain.plots import formatting
-from abstain.plots._panels import Panels, grid_shape, name_panel, split_axes
+from abstain.plots._panels import DisplayGrid
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import (
     draw_rules,
@@ -21,7 +20,7 @@ from abstain.plots.labels import (
     set_many_tick_labels,
     unique_labels,
 )
-from abstain.plots.style import INK, LIGHT, MUTED
+from abstain.plots.style import INK, LIGHT, MUTED, Style
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -136,52 +135,49 @@ class RankBlobDisplay(Titled):
         k, count = self._n_ranks(), len(self.standings)
         draw_rules(axes, [0.5] * count, [k + 0.5] * count, range(count))
         ranked = {y: s for y, s in enumerate(self.standings) if not math.isnan(s.mean_rank)}
-        for y in sorted(set(range(count)) - set(ranked)):
-            text_style = {"color": MUTED, "fontsize": 8, "style": "italic", "va": "center"}
-            draw_text(axes, 0.5, y, "no rank", **text_style)
-        self._draw_blobs(axes, ranked, kwargs)
-        line: dict[str, Any] = {"color": INK, "linewidth": 1.4, "zorder": 3}
-        standings = list(ranked.values())
-        bounds = [s.rank_low for s in standings], [s.rank_high for s in standings]
-        draw_rules(axes, *bounds, list(ranked), **line)
-        line |= {"marker": "x", "markersize": 6, "markeredgewidth": 1.6, "linestyle": "none"}
-        axes.plot([_mean_drawn_rank(s) for s in standings], list(ranked), **line)
+        for y in range(count):
+            if y not in ranked:
+                style = {"color": MUTED, "fontsize": 8, "style": "italic", "va": "center"}
+                draw_text(axes, 0.5, y, "no rank", **style)
+        self._draw_circles(axes, ranked, kwargs)
+        rows, standings = list(ranked), list(ranked.values())
+        line: Style = {"color": INK, "linewidth": 1.4, "zorder": 3}
+        low, high = [s.rank_low for s in standings], [s.rank_high for s in standings]
+        draw_rules(axes, low, high, rows, **line)
+        cross: Style = {"marker": "x", "markersize": 6, "markeredgewidth": 1.6, "linestyle": "none"}
+        axes.plot([_mean_drawn_rank(s) for s in standings], rows, **line, **cross)
         axes.set(xlim=(0.4, k + 0.6), ylim=(count - 0.4, -0.6), aspect="equal")
         hide_frame(axes)
         label_by_method = unique_labels([s.method for s in self.standings])
         names = [label_by_method[s.method] for s in self.standings]
-        set_many_tick_labels(axes, "y", names, range(len(names)))
+        set_many_tick_labels(axes, "y", names, range(count))
         ranks = range(1, k + 1)
         set_many_tick_labels(axes, "x", [str(rank) for rank in ranks], ranks, color=MUTED)
         axes.set_xlabel("Rank (1 is best)")
 
-    def _draw_blobs(self, ax: "Axes", ranked: dict[int, Standing], kwargs: dict[str, Any]) -> None:
+    def _draw_circles(
+        self, ax: "Axes", ranked: dict[int, Standing], kwargs: dict[str, Any]
+    ) -> None:
         """Draw the circles, grouped by size because there can be thousands."""
         from matplotlib.collections import EllipseCollection
 
-        blobs = [
-            (x, y, c)
+        circles = [
+            (rank, y, probability)
             for y, s in ranked.items()
-            for x, c in enumerate(s.rank_probabilities, 1)
-            if c > 0
+            for rank, probability in enumerate(s.rank_probabilities, 1)
+            if probability > 0
         ]
-        blob_array = np.array(blobs).reshape(-1, 3)
-        radii = _MAX_RADIUS * np.sqrt(blob_array[:, 2])
+        centers, areas = np.hsplit(np.array(circles).reshape(-1, 3), [2])
+        radii = _MAX_RADIUS * np.sqrt(areas[:, 0])
         if radii.size > _MAX_EXACT_RADII:
             radii = _RADIUS_STEP * np.maximum(np.rint(radii / _RADIUS_STEP), 1)
-        style = {"facecolor": LIGHT[0], "edgecolor": "none", "alpha": 0.45, "zorder": 2, **kwargs}
+        style: Style = {"facecolor": LIGHT[0], "edgecolor": "none", "alpha": 0.45, "zorder": 2}
         # All circles are inside the axes, and clipping would increase the size of the file.
-        style = {"clip_on": False, **style}
+        style |= {"clip_on": False, "units": "xy", "offset_transform": ax.transData, **kwargs}
         for radius in np.unique(radii):
-            diameter, offsets = [2 * radius], blob_array[radii == radius, :2]
-            positions: dict[str, Any] = {
-                "units": "xy",
-                "offsets": offsets,
-                "offset_transform": ax.transData,
-            }
-            ax.add_collection(
-                EllipseCollection(diameter, diameter, [0], **positions, **style), autolim=False
-            )
+            style["offsets"] = centers[radii == radius]
+            collection = EllipseCollection([2 * radius], [2 * radius], [0], **style)
+            ax.add_collection(collection, autolim=False)
 
     def _n_ranks(self) -> int:
         return max((len(s.rank_probabilities) for s in self.standings), default=1)
@@ -262,41 +258,37 @@ class RankingChangeDisplay(Titled):
         RankingChangeDisplay
             Display that is not drawn yet; call `plot`.
         """
-        first_metric = formatting.check_comparison(comparison).metric_or_first(first, "first")
-        other_metrics = [m for m in comparison.metrics if m != first_metric]
-        second_metric = comparison.metric_or_first(
-            other_metrics[0] if second is None and other_metrics else second
-        )
+        first = formatting.check_comparison(comparison).metric_or_first(first, "first")
+        other_metrics = [m for m in comparison.metrics if m != first]
+        if second is None and other_metrics:
+            second = other_metrics[0]
+        second = comparison.metric_or_first(second)
         split = comparison.data_or_all(data)
-        left, right = (
+        before, after = (
             {s.method: s.rank for s in comparison.standings_of(metric, split)}
-            for metric in (first_metric, second_metric)
+            for metric in (first, second)
         )
-        ranks = {method: (rank, right[method]) for method, rank in left.items() if method in right}
-        return cls(
-            first_metric,
-            second_metric,
-            ranks,
-            split,
-            _find_agreement(comparison, first_metric, second_metric, split),
-        )
+        ranks = {method: (before[method], after[method]) for method in before if method in after}
+        agreements = [
+            a
+            for a in comparison.agreements
+            if {a.first, a.second} == {first, second} and a.data == split
+        ]
+        return cls(first, second, ranks, split, agreements[0] if agreements else None)
 
     @property
     def title(self) -> str:
         """Title of the figure."""
         names = f"{formatting.metric_title(self.first)} and {formatting.metric_title(self.second)}"
-        return f"Ranks by {names}{formatting.data_set_suffix(self.data)}{self._tau()}"
-
-    def _tau(self) -> str:
-        if self.agreement is None or math.isnan(self.agreement.tau):
-            return ""
+        title = f"Ranks by {names}{formatting.data_set_suffix(self.data)}"
         a = self.agreement
+        if a is None or math.isnan(a.tau):
+            return title
         if math.isnan(a.low):
-            return f"\n(Kendall's tau {a.tau:.2f})"
-        interval = f"{a.low:.2f} to {a.high:.2f}"
+            return f"{title}\n(Kendall's tau {a.tau:.2f})"
         return (
-            f"\n(Kendall's tau {a.tau:.2f}; {interval} in studies of this size, "
-            f"{formatting.SIMULATION_ASSUMPTION})"
+            f"{title}\n(Kendall's tau {a.tau:.2f}; {a.low:.2f} to {a.high:.2f} in studies of this "
+            f"size, {formatting.SIMULATION_ASSUMPTION})"
         )
 
     def frame(self) -> "pl.DataFrame":
@@ -308,46 +300,34 @@ class RankingChangeDisplay(Titled):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        left, right = self._positions()
+        ranks = {m: both for m, both in self.ranks.items() if not any(map(math.isnan, both))}
+        # Tied methods are sorted by the other metric, so that few lines cross.
+        left = sorted(ranks, key=lambda m: ranks[m])
+        right = sorted(ranks, key=lambda m: ranks[m][::-1])
+        for y, method in enumerate(left):
+            style = {"marker": "o", "markersize": 5, **_line_style(*ranks[method]), **kwargs}
+            axes.plot([0, 1], [y, right.index(method)], **style)
         label_by_method = unique_labels(list(self.ranks))
-        for method, y in left.items():
-            style = {"marker": "o", "markersize": 5, **_line_style(*self.ranks[method]), **kwargs}
-            axes.plot([0, 1], [y, right[method]], **style)
-        for changed in (False, True):
-            ranks_by_method = {
-                m: r for m, r in self.ranks.items() if m in left and (r[0] != r[1]) == changed
-            }
-            bold = {"fontweight": "bold" if changed else "normal", "va": "center"}
-            before = {
-                f"{label_by_method[m]}  {r[0]:g}": (-0.06, left[m])
-                for m, r in ranks_by_method.items()
-            }
-            after = {
-                f"{r[1]:g}  {label_by_method[m]}": (1.06, right[m])
-                for m, r in ranks_by_method.items()
-            }
-            draw_texts(axes, before, ha="right", **bold)
-            draw_texts(axes, after, **bold)
+        for weight, is_changed in (("normal", False), ("bold", True)):
+            before, after = {}, {}
+            for method, (rank_before, rank_after) in ranks.items():
+                if (rank_before != rank_after) == is_changed:
+                    name = label_by_method[method]
+                    before[f"{name}  {rank_before:g}"] = (-0.06, left.index(method))
+                    after[f"{rank_after:g}  {name}"] = (1.06, right.index(method))
+            draw_texts(axes, before, ha="right", va="center", fontweight=weight)
+            draw_texts(axes, after, va="center", fontweight=weight)
         for x, metric in enumerate((self.first, self.second)):
-            name = formatting.metric_title(metric)
-            draw_text(axes, x, -0.9, name, ha="center", color=MUTED)
+            draw_text(axes, x, -0.9, formatting.metric_title(metric), ha="center", color=MUTED)
         axes.set(xlim=(-0.1, 1.1), ylim=(max(len(left), 1) - 0.4, -1.3), xticks=[], yticks=[])
         hide_frame(axes)
 
-    def _positions(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return the positions of the methods on both sides; ties cross few lines."""
-        ranked = [m for m, ranks in self.ranks.items() if not any(map(math.isnan, ranks))]
-        ranks = self.ranks
-        left = sorted(ranked, key=lambda m: ranks[m])
-        right = sorted(ranked, key=lambda m: (ranks[m][1], ranks[m][0]))
-        return {m: i for i, m in enumerate(left)}, {m: i for i, m in enumerate(right)}
-
     def _size(self) -> tuple[float, float]:
-        return _ranking_size(self.ranks)
+        return 3.4 + 2 * label_width(self.ranks), 1.3 + 0.29 * max(len(self.ranks), 3)
 
 
 @dataclass(eq=False)
-class RankingChangesDisplay(Panels):
+class RankingChangesDisplay(DisplayGrid):
     """Rankings by two metrics in several studies, one panel per study.
 
     `plot` passes additional options as `RankingChangeDisplay` does.
@@ -375,55 +355,15 @@ class RankingChangesDisplay(Panels):
         if not self.rankings:
             raise InputError("`rankings` must hold at least one ranking; got none")
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table with one row per method and panel."""
-        import polars as pl
-
-        return pl.concat(
-            ranking.frame().select(pl.lit(name).alias("panel"), pl.all())
-            for name, ranking in self.rankings.items()
-        )
-
-    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        panel_axes = split_axes(
-            axes, len(self.rankings), share_x=False, share_y=False, max_columns=2
-        )
-        self.ax_ = panel_axes[0]
-        for (name, ranking), ax in zip(self.rankings.items(), panel_axes, strict=True):
-            ranking.plot(ax, title=False, **kwargs)
-            name_panel(ax, name)
-
-    def _size(self) -> tuple[float, float]:
-        rows, columns = grid_shape(len(self.rankings), 2)
-        sizes = [_ranking_size(ranking.ranks) for ranking in self.rankings.values()]
-        return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
-
-
-def _ranking_size(ranks: Mapping[str, object]) -> tuple[float, float]:
-    """Return the width and height of a figure of two rankings, in inches."""
-    return 3.4 + 2 * label_width(ranks), 1.3 + 0.29 * max(len(ranks), 3)
-
-
-def _find_agreement(
-    comparison: Comparison, first_metric: str, second_metric: str, data: Split | None
-) -> Agreement | None:
-    return next(
-        (
-            a
-            for a in comparison.agreements
-            if {a.first, a.second} == {first_metric, second_metric} and a.data == data
-        ),
-        None,
-    )
+    @property
+    def _displays(self) -> dict[str, RankingChangeDisplay]:
+        return self.rankings
 
 
 def _line_style(before: float, after: float) -> dict[str, Any]:
+    """Return gray for equal ranks, blue and dashed for a better rank, and orange for a worse."""
     if before == after:
         return {"color": MUTED, "linewidth": 1.0, "markerfacecolor": INK}
-    worse = after > before
-    return {
-        "color": LIGHT[1] if worse else LIGHT[0],
-        "linestyle": "-" if worse else (0, (4, 2)),
-        "linewidth": 2.2,
-        "zorder": 3,
-    }
+    if after > before:
+        return {"color": LIGHT[1], "linestyle": "-", "linewidth": 2.2, "zorder": 3}
+    return {"color": LIGHT[0], "linestyle": (0, (4, 2)), "linewidth": 2.2, "zorder": 3}

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.evaluation.rules import RuleChecks
 from abstain.plots.drawable import Titled
 from abstain.plots.formatting import format_percent
-from abstain.plots.labels import draw_rule, draw_text, hide_frame, label_width, set_tick_labels
-from abstain.plots.style import GRID, INK, MUTED, PAPER
+from abstain.plots.labels import (
+    add_legend,
+    draw_rule,
+    draw_text,
+    hide_frame,
+    label_width,
+    set_tick_labels,
+)
+from abstain.plots.style import GRID, INK, MUTED, PAPER, Style, error_bar
 from abstain.plots.verdicts import (
     LABEL_BY_VERDICT,
     check_rule_checks,
@@ -29,9 +36,6 @@ _AXIS_TITLES = {
     "coverage": "Target of {target:g} minus coverage",
     "cost": "Mean cost minus the cost of abstaining on all samples",
 }
-_NO_TARGET = "No target"
-#: Axis title for one threshold with several limits.
-_LIMITS_TITLE = "Risk minus its limit"
 
 #: Distance from the axes to the legend, in inches.
 _LEGEND_OFFSET = 0.5
@@ -107,98 +111,75 @@ class RiskExcessDisplay(Titled):
         """Return the plotted data as a Polars table with one row per data set."""
         import polars as pl
 
-        rows = [
-            {
-                "name": c.label,
-                "n": c.n,
-                "accepted": c.accepted,
-                "excess": c.excess,
-                "excess_low": c.excess_interval.low,
-                "excess_high": c.excess_interval.high,
-                "verdict": c.verdict,
-                "note": c.excess_interval.note,
-            }
-            for c in self._plotted_checks
+        columns = [
+            "name",
+            "n",
+            "accepted",
+            "excess",
+            "excess_low",
+            "excess_high",
+            "verdict",
+            "note",
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        rows = []
+        for c in self._plotted_checks:
+            low, high, note = c.excess_interval.low, c.excess_interval.high, c.excess_interval.note
+            rows.append((c.label, c.n, c.accepted, c.excess, low, high, c.verdict, note))
+        return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         checks = self._plotted_checks
-        self._connect_severities(axes)
+        across = axes.get_yaxis_transform()
+        for rows in group_severities(["" if c.group else c.name for c in checks]):
+            values = [checks[y].excess for y in rows]
+            axes.plot(values, rows, color=GRID, linewidth=2, zorder=1)
         for y, c in enumerate(checks):
-            draw_rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
+            draw_rule(axes, [0, 1], [y, y], transform=across)
             if math.isnan(c.excess):
-                at: dict[str, Any] = {
-                    "transform": axes.get_yaxis_transform(),
-                    "va": "center",
-                    "fontsize": 8,
-                }
-                text = c.note or c.verdict
-                at["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
-                draw_text(axes, 0.02, y, text, color=MUTED, style="italic", zorder=3, **at)
+                style: Style = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
+                style["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
+                draw_text(axes, 0.02, y, c.note or c.verdict, transform=across, zorder=3, **style)
                 continue
-            style = {
-                **verdict_mark(c.verdict),
-                "markersize": 5.5,
-                "linewidth": 1.6,
-                "capsize": 0,
-                **kwargs,
-            }
-            low, high = c.excess_interval.low, c.excess_interval.high
-            has_interval = not (math.isnan(low) or math.isnan(high))
-            error_bar = (
-                [[max(c.excess - low, 0)], [max(high - c.excess, 0)]] if has_interval else None
-            )
-            axes.errorbar([c.excess], [y], xerr=error_bar, linestyle="none", **style)
+            style = {**verdict_mark(c.verdict), "markersize": 5.5, "linewidth": 1.6}
+            style |= {"capsize": 0, "linestyle": "none", **kwargs}
+            axes.errorbar([c.excess], [y], xerr=error_bar(c.excess, c.excess_interval), **style)
         hide_frame(axes)
         names = shorten_names([c.label for c in checks])
         set_tick_labels(axes, "y", [names[c.label] for c in checks], range(len(checks)))
         axes.set_ylim(len(checks) - 0.4, -0.6)
-        self._style_axis(axes)
-
-    def _connect_severities(self, ax: "Axes") -> None:
-        """Connect the severities of one shift."""
-        checks = self._plotted_checks
-        for rows in group_severities([c.name if not c.group else "" for c in checks]):
-            values = [checks[y].excess for y in rows]
-            ax.plot(values, rows, color=GRID, linewidth=2, zorder=1)
-
-    def _style_axis(self, ax: "Axes") -> None:
-        rule = self.checks.rule
-        ax.axvline(0, color=INK, linewidth=1, zorder=1)
-        title_template = _AXIS_TITLES.get(rule.quantity) if rule.target is not None else None
-        title = title_template.format(target=rule.target) if title_template else _NO_TARGET
-        has_limits = bool(rule.parts) and not rule.per
-        ax.set_xlabel(_LIMITS_TITLE if has_limits else title)
-        low, high = ax.get_xlim()
+        axes.axvline(0, color=INK, linewidth=1, zorder=1)
+        axes.set_xlabel(self._axis_title())
+        low, high = axes.get_xlim()
         # The line at 0 always has a margin on both sides.
         width = max(high - low, 1e-6)
-        ax.set_xlim(min(low, -0.06 * width), max(high, 0.06 * width))
-        ax.locator_params(axis="x", nbins=6)
-        self._add_legend(ax)
+        axes.set_xlim(min(low, -0.06 * width), max(high, 0.06 * width))
+        axes.locator_params(axis="x", nbins=6)
+        self._add_legend(axes)
+
+    def _axis_title(self) -> str:
+        rule = self.checks.rule
+        if rule.parts and not rule.per:
+            # One threshold with several limits.
+            return "Risk minus its limit"
+        if rule.target is None or rule.quantity not in _AXIS_TITLES:
+            return "No target"
+        return _AXIS_TITLES[rule.quantity].format(target=rule.target)
 
     def _add_legend(self, ax: "Axes") -> None:
         from matplotlib.lines import Line2D
 
-        verdicts = {c.verdict for c in self._plotted_checks if not math.isnan(c.excess)}
-        label_by_verdict = {v: label for v, label in LABEL_BY_VERDICT.items() if v in verdicts}
-        handles = [
-            Line2D([], [], linestyle="none", markersize=6, **verdict_mark(v))
-            for v in label_by_verdict
-        ]
-        if handles:
-            position: dict[str, Any] = {"loc": "upper left", "frameon": False, "labelcolor": INK}
-            position |= {
-                "bbox_to_anchor": (0, -_LEGEND_OFFSET / self._axes_height(ax)),
-                "fontsize": 9,
-            }
-            ax.legend(
-                handles, list(label_by_verdict.values()), ncols=3, handletextpad=0.2, **position
-            )
-
-    def _axes_height(self, ax: "Axes") -> float:
         figure: Any = ax.figure
-        return float(ax.bbox.height / figure.dpi)
+        verdicts = {c.verdict for c in self._plotted_checks if not math.isnan(c.excess)}
+        labels = {
+            verdict: text for verdict, text in LABEL_BY_VERDICT.items() if verdict in verdicts
+        }
+        if labels:
+            mark: Style = {"linestyle": "none", "markersize": 6}
+            handles = [Line2D([], [], **mark, **verdict_mark(verdict)) for verdict in labels]
+            position = (0, -_LEGEND_OFFSET * figure.dpi / ax.bbox.height)
+            style: Style = {"loc": "upper left", "bbox_to_anchor": position, "ncols": 3}
+            style |= {"fontsize": 9, "handletextpad": 0.2}
+            add_legend(ax, handles, list(labels.values()), **style)
 
     def _size(self) -> tuple[float, float]:
         names = label_width(c.label for c in self._plotted_checks)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError, ShapeError
 from abstain.plots._panels import (
     Panels,
+    distinct,
     grid_shape,
     hide_inner_labels,
     legend_below,
-    n_legend_columns,
+    legend_below_height,
     name_panel,
-    split_axes,
+    style_panel,
 )
 from abstain.plots.labels import label_width
-from abstain.plots.style import CURVE_ID, INK, MUTED, line_style, reference_style, style_axes
+from abstain.plots.style import CURVE_ID, INK, line_style, reference_style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,139 +119,108 @@ class SeriesDisplay(Panels):
     @property
     def panels(self) -> list[str]:
         """Names of the panels, in order."""
-        return list(dict.fromkeys(s.panel for s in self.series))
+        return distinct(self.series, "panel")
 
     @property
     def names(self) -> list[str]:
         """Names of the lines, in order."""
-        return list(dict.fromkeys(s.name for s in self.series))
+        return distinct(self.series, "name")
 
     def frame(self) -> "pl.DataFrame":
         """Return the plotted data as a Polars table with one row per point."""
         import polars as pl
 
-        columns = ("panel", "name", "x", "y", "low", "high")
-        types = dict(zip(columns, (pl.String, pl.String, *(pl.Float64,) * 4), strict=True))
+        columns: dict[str, Any] = {"panel": pl.String, "name": pl.String}
+        columns |= dict.fromkeys(("x", "y", "low", "high"), pl.Float64)
         rows = [
-            (s.panel, s.name, x, y, _value_at(s.low, i), _value_at(s.high, i))
+            (s.panel, s.name, s.x[i], s.y[i], *((s.low[i], s.high[i]) if s.low else (None, None)))
             for s in self.series
-            for i, (x, y) in enumerate(zip(s.x, s.y, strict=True))
+            for i in range(len(s.x))
         ]
-        return pl.DataFrame(rows, schema=types, orient="row")
+        return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        panels = self.panels
-        axes = split_axes(ax, len(panels), share_y=self.share_y)
-        self.ax_ = axes[0]
-        color_order = list(dict.fromkeys((*self.order, *self.names)))
-        styles = {name: line_style(color_order.index(name)) for name in self.names}
+        axes = self._split_axes(ax, len(self.panels), share_x=True, share_y=self.share_y)
         handles: dict[str, Any] = {}
-        for name, at in zip(panels, axes, strict=True):
-            self._draw_panel(at, name, styles, kwargs, handles)
+        for panel, panel_axes in zip(self.panels, axes, strict=True):
+            self._draw_panel(panel_axes, panel, kwargs, handles)
+            self._scale(panel_axes, panel)
+            style_panel(panel_axes, self.x_title, self.y_title)
+            name_panel(panel_axes, panel)
         hide_inner_labels(axes, share_y=self.share_y)
         legend_below(axes[0], list(handles.values()), list(handles))
 
     def _draw_panel(
-        self,
-        ax: "Axes",
-        panel: str,
-        styles: Mapping[str, dict[str, Any]],
-        kwargs: Mapping[str, Any],
-        handles: dict[str, Any],
+        self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
     ) -> None:
+        """Draw the lines and bands of a panel, and add the legend handles of new names."""
+        color_order = list(dict.fromkeys((*self.order, *self.names)))
         name_with_band = self._only_name_with_band()
         bands: dict[str, Any] = {}
         for s in self.series:
-            if s.panel == panel:
-                style = {"marker": "o", "markersize": 2.6, **styles[s.name]}
-                if len(s.x) > _MAX_POINTS_WITH_MARKERS:
-                    style["marker"] = ""
-                style |= {"linewidth": 1.4, **kwargs, "gid": CURVE_ID}
-                (line,) = ax.plot(s.x, [_value_on_axis(y, log=self.log_y) for y in s.y], **style)
-                if s.low and (name_with_band is None or s.name == name_with_band):
-                    band = self._draw_band(ax, s, style["color"])
-                    bands |= {f"band of {name_with_band}": band} if name_with_band else {}
-                handles.setdefault(s.name, line)
+            if s.panel != panel:
+                continue
+            marker = "o" if len(s.x) <= _MAX_POINTS_WITH_MARKERS else ""
+            style = {**line_style(color_order.index(s.name)), "linewidth": 1.4}
+            style |= {"marker": marker, "markersize": 2.6, **kwargs, "gid": CURVE_ID}
+            (line,) = ax.plot(s.x, self._on_axis(s.y), **style)
+            handles.setdefault(s.name, line)
+            if s.low and name_with_band in {None, s.name}:
+                band = {"color": style["color"], "alpha": 0.07, "linewidth": 0}
+                bounds = self._on_axis(s.low), self._on_axis(s.high)
+                bands[s.name] = ax.fill_between(s.x, *bounds, **band)
         if panel in self.level:
-            line = ax.axhline(self.level[panel], **reference_style() | {"color": INK})
+            line = ax.axhline(self.level[panel], **{**reference_style(), "color": INK})
             handles.setdefault(self.level_name, line)
-        for name, band in bands.items():
-            handles.setdefault(name, band)
-        self._scale(ax, panel)
+        if name_with_band in bands:
+            handles.setdefault(f"band of {name_with_band}", bands[name_with_band])
 
     def _only_name_with_band(self) -> str | None:
         """Return the name of the only line with a band, or None if all bands are drawn.
 
         Many overlapping bands would be unreadable; the table contains all.
         """
-        names = [name for name in self.names if any(s.low for s in self.series if s.name == name)]
+        names = distinct((s for s in self.series if s.low), "name")
         return names[0] if len(names) > _MAX_BANDS else None
 
-    def _draw_band(self, ax: "Axes", s: Series, color: str) -> Any:
-        low = [_value_on_axis(v, log=self.log_y) for v in s.low]
-        high = [_value_on_axis(v, log=self.log_y) for v in s.high]
-        return ax.fill_between(s.x, low, high, color=color, alpha=0.07, linewidth=0)
+    def _on_axis(self, values: tuple[float, ...]) -> list[float]:
+        """Replace values that a logarithmic axis cannot show by NaN."""
+        return [math.nan if self.log_y and not v > 0 else v for v in values]
 
     def _scale(self, ax: "Axes", panel: str) -> None:
-        if self.log_x:
-            positive = sorted({x for s in self.series for x in s.x if x > 0})
-            if positive:
-                set_log_ticks(ax, positive)
-        if self.log_y and self._has_positive_values(panel):
+        positive_x = sorted({x for s in self.series for x in s.x if x > 0})
+        if self.log_x and positive_x:
+            set_log_ticks(ax, positive_x)
+        series = [s for s in self.series if self.share_y or s.panel == panel]
+        y = [v for s in series for v in s.y]
+        has_negative_band = any(v < 0 for s in series for v in s.low)
+        # For a bias, the band shows whether it differs from 0.
+        is_bias = any(level <= 0 for level in self.level.values())
+        if self.log_y and any(v > 0 for v in y):
             ax.set_yscale("log")
         elif self.linear_to > 0:
             ax.set_yscale("symlog", linthresh=self.linear_to, linscale=0.6)
-        elif self._starts_at_zero(panel):
+        elif has_negative_band and not is_bias and not any(v < 0 for v in y):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
-        ax.set_xlabel(self.x_title, parse_math=False)
-        ax.set_ylabel(self.y_title, parse_math=False)
-        style_axes(ax)
-        ax.tick_params(labelsize=8, which="both", length=0, colors=MUTED)
-        if panel:
-            name_panel(ax, panel)
-
-    def _starts_at_zero(self, panel: str) -> bool:
-        """Return whether only bands, but no lines, have negative values."""
-        if any(v <= 0 for v in self.level.values()):
-            # For a bias, the band shows whether it differs from 0.
-            return False
-        series = [s for s in self.series if self.share_y or s.panel == panel]
-        has_negative_band = any(v < 0 for s in series for v in s.low)
-        return has_negative_band and not any(v < 0 for s in series for v in s.y)
-
-    def _has_positive_values(self, panel: str) -> bool:
-        """Return whether there are positive values for a logarithmic axis."""
-        series = [s for s in self.series if self.share_y or s.panel == panel]
-        return any(y > 0 for s in series for y in s.y)
 
     def _size(self) -> tuple[float, float]:
         rows, columns = grid_shape(len(self.panels))
-        panel_size = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
-        width = max(columns * panel_size[0] + 0.4, 5.6)
-        names = [*self.names, *([self.level_name] if self.level else [])]
-        names += (
-            [f"band of {name_with_band}"] if (name_with_band := self._only_name_with_band()) else []
-        )
-        n_legend_rows = math.ceil(len(names) / n_legend_columns(names, width - 0.3))
+        panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
+        width = max(columns * panel_width + 0.4, 5.6)
+        legend_names = [*self.names, *([self.level_name] if self.level else [])]
+        if name_with_band := self._only_name_with_band():
+            legend_names.append(f"band of {name_with_band}")
         title_height = 0.2 if any(self.panels) else 0.0
-        extra = 0.35 if label_width(self.panels) > columns * panel_size[0] else 0.0
-        return width, rows * (panel_size[1] + title_height) + 0.5 + 0.2 * n_legend_rows + extra
+        # Long titles of panels have two lines.
+        extra = 0.35 if label_width(self.panels) > columns * panel_width else 0.0
+        height = rows * (panel_height + title_height) + 0.5 + extra
+        return width, height + legend_below_height(legend_names, width)
 
 
 #: Lines with more points have no markers.
 _MAX_POINTS_WITH_MARKERS = 20
 #: Maximum number of bands in a panel; with more, only the first is drawn.
 _MAX_BANDS = 2
-
-
-def _value_at(values: tuple[float, ...], i: int) -> float | None:
-    return values[i] if values else None
-
-
-def _value_on_axis(value: float, *, log: bool) -> float:
-    """Return NaN for values that a logarithmic axis cannot show."""
-    return math.nan if log and not value > 0 else value
-
 
 #: Maximum and minimum number of ticks of a logarithmic axis.
 _MAX_TICKS, _MIN_TICKS = 9, 4
@@ -296,11 +266,8 @@ def _drop_overlapping(values: Sequence[float]) -> list[float]:
     span = math.log(values[-1] / values[0]) or 1.0
     ticks = [values[0]]
     for value in values[1:]:
-        width = (
-            _DIGIT_WIDTH
-            * span
-            * (1 + (len(_format_tick(ticks[-1])) + len(_format_tick(value))) / 2)
-        )
+        n_digits = (len(_format_tick(ticks[-1])) + len(_format_tick(value))) / 2
+        width = _DIGIT_WIDTH * span * (1 + n_digits)
         while value == values[-1] and len(ticks) > 1 and math.log(value / ticks[-1]) < width:
             ticks.pop()
         if math.log(value / ticks[-1]) >= width:

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import formatting
-from abstain.plots._panels import Panels, grid_shape, name_panel, split_axes
+from abstain.plots._panels import DisplayGrid
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import (
     draw_squares,
@@ -17,7 +17,7 @@ from abstain.plots.labels import (
     set_many_tick_labels,
     unique_labels,
 )
-from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
+from abstain.plots.style import GRID, LIGHT, MUTED, PAPER, Style
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -148,75 +148,67 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        k, index_by_method = len(self.methods), self._index_by_method
-        cells_by_significance: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
-        for (row, column), pair in self._cells().items():
-            cells_by_significance[pair.better == row].append(
-                (index_by_method[column], index_by_method[row])
-            )
+        k, cells = len(self.methods), self._cells()
+        index_by_method = {method: i for i, method in enumerate(self.methods)}
+        significant: list[tuple[int, int]] = []
+        other: list[tuple[int, int]] = []
+        for (row, column), pair in cells.items():
+            position = index_by_method[column], index_by_method[row]
+            is_significant = pair.better == row
+            (significant if is_significant else other).append(position)
             if k <= _MAX_METHODS_WITH_P_VALUES:
-                self._write_p_value(
-                    axes,
-                    (index_by_method[column], index_by_method[row]),
-                    pair.adjusted,
-                    pair.better == row,
-                )
-        for is_better, positions in cells_by_significance.items():
-            style = {"facecolor": LIGHT[0] if is_better else GRID, "edgecolor": PAPER}
-            draw_squares(axes, positions, **style | {"linewidth": _cell_gap(k)} | kwargs)
+                style: Style = {"ha": "center", "va": "center", "fontsize": 9 if k <= 8 else 6.5}
+                if is_significant:
+                    style |= {"color": PAPER, "fontweight": "bold"}
+                draw_text(axes, *position, _format_cell(pair.adjusted), **style)
+        # At most a quarter of a cell, in points.
+        gap = min(1.5, 72 * self._side / k / 4) if k else 0.0
+        for positions, color in ((significant, LIGHT[0]), (other, GRID)):
+            style = {"facecolor": color, "edgecolor": PAPER, "linewidth": gap, **kwargs}
+            draw_squares(axes, positions, **style)
         axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
         hide_frame(axes)
         self._label_axes(axes)
 
-    def _write_p_value(
-        self, ax: "Axes", position: tuple[int, int], adjusted: float, is_better: bool
-    ) -> None:
-        text = "–" if math.isnan(adjusted) else _format_cell(adjusted)
-        color, weight = (PAPER, "bold") if is_better else (INK, "normal")
-        size = 9 if len(self.methods) <= 8 else 6.5
-        middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-        draw_text(ax, *position, text, color=color, fontweight=weight, **middle)
-
-    @property
-    def _index_by_method(self) -> dict[str, int]:
-        """Index of each method."""
-        return {method: i for i, method in enumerate(self.methods)}
-
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
         """Return the pair of each cell; in two-sided tests, the row is the better method."""
-        cells, index_by_method = {(p.first, p.second): p for p in self.pairs}, self._index_by_method
-        # If both orders of a pair were tested, each has a cell.
+        index = self.methods.index
+        cells = {(p.first, p.second): p for p in self.pairs}
         for pair in self.pairs:
-            is_reversed = index_by_method[pair.second] < index_by_method[pair.first]
+            is_reversed = index(pair.second) < index(pair.first)
             if pair.better:
                 is_reversed = pair.better == pair.second
+            # If both orders of a pair were tested, each has a cell.
             if (pair.second, pair.first) not in cells and is_reversed:
                 cells[pair.second, pair.first] = cells.pop((pair.first, pair.second))
-        return dict(
-            sorted(
-                cells.items(),
-                key=lambda cell: (index_by_method[cell[0][0]], index_by_method[cell[0][1]]),
-            )
-        )
+        order = sorted(cells, key=lambda cell: (index(cell[0]), index(cell[1])))
+        return {cell: cells[cell] for cell in order}
 
     def _label_axes(self, ax: "Axes") -> None:
         label_by_method = unique_labels(self.methods, _MAX_NAME_LENGTH)
         names = [label_by_method[method] for method in self.methods]
         # Labels are not higher than the cells, so that they do not overlap.
-        size = {"fontsize": min(10.0, 0.9 * 72 * _map_side(len(names)) / max(len(names), 1))}
+        size = min(10.0, 0.9 * 72 * self._side / max(len(names), 1))
         slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         positions = range(len(names))
-        set_many_tick_labels(ax, "y", names, positions, **size)
-        set_many_tick_labels(ax, "x", names, positions, **size, **slanted)
+        set_many_tick_labels(ax, "y", names, positions, fontsize=size)
+        set_many_tick_labels(ax, "x", names, positions, fontsize=size, **slanted)
         ax.set_xlabel("… than this method", color=MUTED, fontsize=9)
         ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
 
+    @property
+    def _side(self) -> float:
+        """Side of the map in inches, with a minimum size of the cells."""
+        k = len(self.methods)
+        return min(max(0.46 * k, 1.6), max(5.5, 0.1 * k))
+
     def _size(self) -> tuple[float, float]:
-        return _map_size(self.methods)
+        names_width = label_width(self.methods, _MAX_NAME_LENGTH)
+        return max(self._side + 0.9 + names_width, 4.2), self._side + 1.5 + 0.7 * names_width
 
 
 @dataclass(eq=False)
-class SignificanceMapsDisplay(Panels):
+class SignificanceMapsDisplay(DisplayGrid):
     """Several significance maps side by side, for two tests or two metrics.
 
     `plot` passes additional options as `SignificanceMapDisplay` does.
@@ -238,6 +230,8 @@ class SignificanceMapsDisplay(Panels):
     [('by AUGRC', 'msr', 'pe', 0.002, True)]
     """
 
+    panel_column: ClassVar[str] = "map"
+
     maps: dict[str, SignificanceMapDisplay]
     title: str
 
@@ -246,42 +240,9 @@ class SignificanceMapsDisplay(Panels):
         if not self.maps:
             raise InputError("`maps` must hold at least one map; got none")
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the plotted data as a Polars table with one row per cell with a p-value."""
-        import polars as pl
-
-        return pl.concat(
-            significance_map.frame().select(pl.lit(name).alias("map"), pl.all())
-            for name, significance_map in self.maps.items()
-        )
-
-    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        panel_axes = split_axes(axes, len(self.maps), share_x=False, share_y=False, max_columns=2)
-        self.ax_ = panel_axes[0]
-        for (name, significance_map), ax in zip(self.maps.items(), panel_axes, strict=True):
-            significance_map.plot(ax, title=False, **kwargs)
-            name_panel(ax, name)
-
-    def _size(self) -> tuple[float, float]:
-        rows, columns = grid_shape(len(self.maps), 2)
-        sizes = [_map_size(significance_map.methods) for significance_map in self.maps.values()]
-        return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
-
-
-def _map_size(methods: tuple[str, ...]) -> tuple[float, float]:
-    """Return the width and height of a map with its labels, in inches."""
-    side, names = _map_side(len(methods)), label_width(methods, _MAX_NAME_LENGTH)
-    return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
-
-
-def _map_side(n_methods: int) -> float:
-    """Return the side of the map in inches, with a minimum size of the cells."""
-    return min(max(0.46 * n_methods, 1.6), max(5.5, 0.1 * n_methods))
-
-
-def _cell_gap(n_methods: int) -> float:
-    """Return the gap between two cells in points, at most a quarter of a cell."""
-    return min(1.5, 72 * _map_side(n_methods) / n_methods / 4)
+    @property
+    def _displays(self) -> dict[str, SignificanceMapDisplay]:
+        return self.maps
 
 
 def _format_cell(value: float) -> str:
@@ -289,9 +250,11 @@ def _format_cell(value: float) -> str:
 
     Examples
     --------
-    >>> [_format_cell(value) for value in (0.0123, 0.00001, 0.5, 1.0)]
-    ['.012', '<.001', '.50', '1']
+    >>> [_format_cell(value) for value in (0.0123, 0.00001, 0.5, 1.0, float("nan"))]
+    ['.012', '<.001', '.50', '1', '–']
     """
+    if math.isnan(value):
+        return "–"
     if value < 0.001:
         return "<.001"
     if value >= 0.995:

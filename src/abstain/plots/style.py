@@ -1,9 +1,15 @@
 """Colors, line styles and axes of figures; matplotlib's global settings are not changed."""
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from abstain.inference.intervals import Interval
+
+#: Keyword arguments of a matplotlib function.
+Style: TypeAlias = dict[str, Any]
 
 # Okabe and Ito (2008), "Color universal design", without yellow, which is too light for lines.
 # Darkened on white and lightened on black to a contrast of at least 3 to 1.
@@ -55,7 +61,7 @@ def axes_without_window(width: float, height: float) -> "Axes":
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def line_style(index: int) -> dict[str, Any]:
+def line_style(index: int) -> Style:
     """Return the color and the dashes of a score; lines differ also without color."""
     pattern = dash_pattern(index)
     solid = pattern[1] == 0
@@ -63,13 +69,13 @@ def line_style(index: int) -> dict[str, Any]:
     return {"color": LIGHT[index % len(LIGHT)], "linestyle": linestyle, "linewidth": 1.6}
 
 
-def reference_style() -> dict[str, Any]:
+def reference_style() -> Style:
     """Return the style of reference lines."""
     return {"color": MUTED, "linestyle": (0, (1, 3)), "linewidth": 1.0, "zorder": 1}
 
 
 def style_axes(ax: "Axes") -> None:
-    """Apply the style of all figures to the axes."""
+    """Apply the style of figures of curves to the axes."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)
     ax.grid(visible=True, color=GRID, linewidth=0.8)
@@ -77,3 +83,10 @@ def style_axes(ax: "Axes") -> None:
     ax.tick_params(colors=MUTED, length=0)
     ax.xaxis.label.set_color(INK)
     ax.yaxis.label.set_color(INK)
+
+
+def error_bar(value: float, interval: "Interval") -> list[list[float]] | None:
+    """Return the distances to the bounds of an interval, as for ``Axes.errorbar``."""
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return None
+    return [[max(value - interval.low, 0.0)], [max(interval.high - value, 0.0)]]

@@ -7,7 +7,8 @@ import numpy as np
 
 from abstain._foundation.arrays import read_only
 from abstain.errors import ShapeError
-from abstain.plots._panels import Panels, grid_shape, hide_inner_labels, name_panel, split_axes
+from abstain.plots._panels import Panels, grid_shape, hide_inner_labels, name_panel
+from abstain.plots.labels import hide_frame
 from abstain.plots.style import INK, MUTED, PAPER
 from abstain.typing import FloatArray
 
@@ -82,12 +83,11 @@ class SurfaceDisplay(Panels):
         return pl.concat(tables)
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
-        axes = split_axes(ax, len(self.surfaces), share_y=True)
-        self.ax_ = axes[0]
+        axes = self._split_axes(ax, len(self.surfaces), share_x=True, share_y=True)
         levels = self._levels()
-        for (name, z), panel_axes in zip(self.surfaces.items(), axes, strict=True):
-            colors = self._draw(panel_axes, z, levels, kwargs)
-            name_panel(panel_axes, name)
+        for (name, z), panel in zip(self.surfaces.items(), axes, strict=True):
+            colors = self._draw_panel(panel, z, levels, kwargs)
+            name_panel(panel, name)
         hide_inner_labels(axes, share_y=True)
         figure: Any = self.figure_
         bar = figure.colorbar(colors, ax=axes, ticks=levels[:: max(len(levels) // 7, 1)], aspect=30)
@@ -96,25 +96,25 @@ class SurfaceDisplay(Panels):
         bar.ax.set_yticklabels([f"{v:.2g}" for v in bar.get_ticks()])
         bar.outline.set_visible(False)
 
-    def _draw(self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]) -> Any:
+    def _draw_panel(
+        self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]
+    ) -> Any:
+        """Draw one surface; return the artist whose colors the color scale explains."""
         from matplotlib.colors import LogNorm
 
         positive = np.ma.masked_where(~(z > 0), z)
         norm = LogNorm(levels[0], levels[-1])
         style = {"levels": levels, "norm": norm, "cmap": "viridis", "extend": "both", **kwargs}
         colors = ax.contourf(self.x, self.y, positive, **style)
-        lines = ax.contour(
-            self.x, self.y, positive, levels=levels[1:-1:3], colors=PAPER, linewidths=0.5, alpha=0.7
-        )
+        style = {"levels": levels[1:-1:3], "colors": PAPER, "linewidths": 0.5, "alpha": 0.7}
+        lines = ax.contour(self.x, self.y, positive, **style)
         ax.clabel(lines, fmt="%.2g", fontsize=6.5)
         if self.log_y:
             ax.set_yscale("log")
         ax.set_xlabel(self.x_title, parse_math=False)
         ax.set_ylabel(self.y_title, parse_math=False)
-        ax.spines[:].set_visible(False)
+        hide_frame(ax)
         ax.tick_params(colors=MUTED, length=0, labelsize=8, which="both")
-        ax.xaxis.label.set_color(INK)
-        ax.yaxis.label.set_color(INK)
         return colors
 
     def _levels(self) -> FloatArray:

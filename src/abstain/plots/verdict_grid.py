@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 #: Height of a row and width of a column in inches, and maximum length of a label.
 _ROW_HEIGHT, _COLUMN_WIDTH, _MAX_NAME_LENGTH = 0.185, 0.36, 30
-
-#: Sizes of filled and of hollow marks, in points.
-_MARK_SIZE, _HOLLOW_MARK_SIZE = 6.0, 5.0
 
 
 @dataclass(eq=False)
@@ -83,81 +81,44 @@ class VerdictGridDisplay(Titled):
         return pl.DataFrame(rows, schema=["row", "column", "verdict"], orient="row")
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        handles, names = [], []
-        for verdict, hollow in self._kinds():
-            style = {**self._style(verdict, hollow=hollow), **kwargs}
-            handles += axes.plot(*self._mark_positions(verdict, hollow=hollow), **style)
-            names.append(f"{verdict} (literature)" if hollow else verdict)
-        wide, high = len(self.columns), len(self.cells)
-        draw_rules(axes, [-0.5] * high, [wide - 0.5] * high, [i + 0.5 for i in range(high)])
-        for i in self._group_starts():
-            axes.axvline(i - 0.5, color=GRID, linewidth=1.6, zorder=0)
-        axes.set(xlim=(-0.5, wide - 0.5), ylim=(high - 0.5, -0.5))
-        self._label_axes(axes)
+        n_rows, n_columns = len(self.cells), len(self.columns)
+        handles, names = self._draw_marks(axes, kwargs)
+        draw_rules(
+            axes, [-0.5] * n_rows, [n_columns - 0.5] * n_rows, [i + 0.5 for i in range(n_rows)]
+        )
+        for i, (previous, column) in enumerate(pairwise(self.columns), 1):
+            if previous.split()[0] != column.split()[0]:
+                axes.axvline(i - 0.5, color=GRID, linewidth=1.6, zorder=0)
+        axes.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5))
+        row_labels = list(unique_labels(list(self.cells), _MAX_NAME_LENGTH).values())
+        set_many_tick_labels(axes, "y", row_labels, range(n_rows), fontsize=8)
+        axes.xaxis.tick_top()
+        axes.set_xticks(range(n_columns))
+        axes.set_xticklabels(
+            self.columns, rotation=45, ha="left", rotation_mode="anchor", fontsize=8
+        )
         hide_frame(axes)
         legend_below(axes, handles, names)
 
-    def _kinds(self) -> list[tuple[str, bool]]:
-        """Return the distinct check results, each with whether its marks are hollow."""
-        kinds = [
-            (row[column], column in self.hollow_columns)
-            for row in self.cells.values()
-            for column in self.columns
-            if column in row
-        ]
-        return list(dict.fromkeys(kinds))
-
-    def _style(self, verdict: str, *, hollow: bool) -> dict[str, Any]:
-        style = {
-            "linestyle": "none",
-            "markersize": _MARK_SIZE,
-            "markeredgewidth": 0.8,
-            **verdict_mark(verdict),
-        }
-        if hollow:
-            style |= {
-                "markersize": _HOLLOW_MARK_SIZE,
-                "markerfacecolor": PAPER,
-                "markeredgewidth": 1.1,
-            }
-        return style
-
-    def _mark_positions(self, verdict: str, *, hollow: bool) -> tuple[list[int], list[int]]:
-        """Return the positions of the marks of one kind."""
-        positions = [
-            (x, y)
-            for y, row in enumerate(self.cells.values())
-            for x, column in enumerate(self.columns)
-            if row.get(column) == verdict and (column in self.hollow_columns) == hollow
-        ]
-        return [x for x, _ in positions], [y for _, y in positions]
-
-    def _group_starts(self) -> list[int]:
-        """Return the indices of the columns at which a new group starts."""
-        first_words = [column.split()[0] for column in self.columns]
-        return [i for i in range(1, len(first_words)) if first_words[i] != first_words[i - 1]]
-
-    def _label_axes(self, ax: "Axes") -> None:
-        label_by_row = unique_labels(list(self.cells), _MAX_NAME_LENGTH)
-        set_many_tick_labels(
-            ax, "y", [label_by_row[name] for name in self.cells], range(len(self.cells)), fontsize=8
-        )
-        ax.xaxis.tick_top()
-        slanted: dict[str, Any] = {
-            "rotation": 45,
-            "ha": "left",
-            "rotation_mode": "anchor",
-            "fontsize": 8,
-        }
-        ax.set_xticks(range(len(self.columns)))
-        ax.set_xticklabels(self.columns, **slanted)
+    def _draw_marks(self, ax: "Axes", kwargs: dict[str, Any]) -> tuple[list[Any], list[str]]:
+        """Draw the marks, grouped by check result and source; return the legend entries."""
+        positions: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+        for y, row in enumerate(self.cells.values()):
+            for x, column in enumerate(self.columns):
+                if column in row:
+                    kind = row[column], column in self.hollow_columns
+                    positions.setdefault(kind, []).append((x, y))
+        handles, names = [], []
+        for (verdict, is_hollow), points in positions.items():
+            style = {"markersize": 6.0, "markeredgewidth": 0.8, **verdict_mark(verdict)}
+            if is_hollow:
+                style |= {"markersize": 5.0, "markeredgewidth": 1.1, "markerfacecolor": PAPER}
+            x_values, y_values = zip(*points, strict=True)
+            handles += ax.plot(x_values, y_values, **{"linestyle": "none", **style, **kwargs})
+            names.append(f"{verdict} (literature)" if is_hollow else verdict)
+        return handles, names
 
     def _size(self) -> tuple[float, float]:
-        width = (
-            len(self.columns) * _COLUMN_WIDTH
-            + label_width(list(self.cells), _MAX_NAME_LENGTH)
-            + 0.9
-        )
-        return max(width, 4.5), len(self.cells) * _ROW_HEIGHT + 0.75 * label_width(
-            self.columns
-        ) + 0.9
+        names_width = label_width(list(self.cells), _MAX_NAME_LENGTH)
+        width = max(len(self.columns) * _COLUMN_WIDTH + names_width + 0.9, 4.5)
+        return width, len(self.cells) * _ROW_HEIGHT + 0.75 * label_width(self.columns) + 0.9

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 #: Output formats of `abstain.report.render`.
@@ -121,6 +121,10 @@ class Number:
     reason: str = ""
     display_text: str = ""
 
+    def without_interval(self) -> "Number":
+        """Return the number without its confidence interval."""
+        return replace(self, low=NAN, high=NAN)
+
 
 @dataclass(frozen=True)
 class Range:
@@ -225,6 +229,14 @@ class GlossaryEntry:
     name: str = ""
     range: str = ""
     source: str = ""
+
+
+def define_terms(meanings: Mapping[str, Text], **values: object) -> tuple[GlossaryEntry, ...]:
+    """Return glossary entries from meanings by title; `values` replace placeholders in strings."""
+    return tuple(
+        GlossaryEntry(title, meaning.format(**values) if isinstance(meaning, str) else meaning)
+        for title, meaning in meanings.items()
+    )
 
 
 def single_group(rows: Iterable[Sequence[Cell] | Row]) -> tuple[TableRows, ...]:

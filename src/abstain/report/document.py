@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
+from abstain.plots.style import css_variable, dash_pattern
 from abstain.report.cells import (
     FORMATS,
     METHOD_COLUMN,
@@ -29,12 +30,12 @@ from abstain.report.cells import (
     TableRows,
     Text,
     Thumbnail,
+    define_terms,
     interval_column,
     number_column,
     plain_text,
     single_group,
 )
-from abstain.report.controls import Choice, JumpMenu, Option, SearchField, Switch, line_option
 
 if TYPE_CHECKING:
     from abstain.report.images import SampleImages
@@ -44,31 +45,25 @@ __all__ = [
     "METHOD_COLUMN",
     "NAN",
     "Cell",
-    "Choice",
     "Column",
     "Format",
     "GlossaryEntry",
-    "JumpMenu",
     "Label",
     "Number",
     "NumberFormat",
-    "Option",
     "Range",
     "Remark",
     "Row",
-    "SearchField",
     "Span",
-    "Switch",
     "TableRows",
     "Text",
     "Thumbnail",
+    "define_terms",
     "interval_column",
-    "line_option",
     "number_column",
     "plain_text",
     "single_group",
 ]
-
 
 #: Role of a block. All formats contain the "key" blocks. Short outputs contain the "summary" blocks
 #: and full reports the "detail" blocks. "interactive" blocks are for web pages only, and "static"
@@ -116,25 +111,20 @@ class Table(Block):
 
     def summary(self) -> "Table":
         """Return the table without the columns and intervals that are details."""
-        columns = self.columns
-        indices = [i for i, column in enumerate(columns) if column.detail_level != "column"]
+        indices = [i for i, c in enumerate(self.columns) if c.detail_level != "column"]
 
-        def shorten(cell: Cell, column: Column) -> Cell:
-            if column.detail_level == "intervals" and isinstance(cell, Number):
-                return replace(cell, low=NAN, high=NAN)
-            return cell
+        def summarize(row: Row) -> Row:
+            cells = []
+            for i in indices:
+                cell = row.cells[i]
+                if isinstance(cell, Number) and self.columns[i].detail_level == "intervals":
+                    cell = cell.without_interval()
+                cells.append(cell)
+            return replace(row, cells=tuple(cells))
 
-        groups = tuple(
-            replace(
-                group,
-                rows=tuple(
-                    replace(row, cells=tuple(shorten(row.cells[i], columns[i]) for i in indices))
-                    for row in group.rows
-                ),
-            )
-            for group in self.groups
-        )
-        return replace(self, columns=tuple(columns[i] for i in indices), groups=groups)
+        columns = tuple(self.columns[i] for i in indices)
+        groups = (replace(group, rows=tuple(map(summarize, group.rows))) for group in self.groups)
+        return replace(self, columns=columns, groups=tuple(groups))
 
 
 # -------------------------------------------------------------------------------- other blocks
@@ -265,6 +255,68 @@ class Links(Block):
 
 
 # ------------------------------------------------------------------------------ interaction
+@dataclass(frozen=True)
+class Option:
+    """An option of a `Choice`; `color` and `dash` are the style of its line in the figures."""
+
+    key: str
+    label: str
+    color: str = ""
+    dash: str = ""
+    is_selected: bool = True
+
+
+def line_option(index: int, name: str, *, is_selected: bool = True) -> Option:
+    """Return the option for a score or a method, with the line style of the figures."""
+    pattern = " ".join(map(str, dash_pattern(index)))
+    return Option(str(index), name, css_variable(index), pattern, is_selected=is_selected)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A control that selects which tagged parts of a page are visible.
+
+    A part with the tag ``{name: key}`` is visible if the option `key` is selected. A tag can
+    contain several keys, separated by spaces, and the option "" shows all parts. If `is_multiple`,
+    each option is a button that shows and hides its parts, including the parts of figures with the
+    class ``name-key``; otherwise the control is a menu, and `selected` is its initial option.
+    """
+
+    name: str
+    label: str
+    options: tuple[Option, ...]
+    is_multiple: bool = False
+    selected: str = ""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A checkbox that sets the class `name` on the page."""
+
+    name: str
+    label: str
+    is_on: bool = False
+
+
+@dataclass(frozen=True)
+class SearchField:
+    """A field that searches the rows of the table at `anchor` and shows the number of matches.
+
+    `row_noun` is the plural noun for its rows, such as "numbers".
+    """
+
+    anchor: str
+    row_noun: str
+
+
+@dataclass(frozen=True)
+class JumpMenu:
+    """A menu of links to anchors: groups of a title and pairs of anchor and text."""
+
+    label: str
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
 @dataclass(frozen=True)
 class Controls(Block):
     """Controls of a page; with `is_sticky` they remain visible when the page scrolls."""
@@ -425,3 +477,14 @@ def reproduce_section(command: str, *, citation_advice: str = "") -> Section:
     code = [Code(command)] if command else []
     title = "Cite and reproduce" if citation_advice else "Reproduce"
     return Section("reproduce", title, (Prose(text.rstrip()), *code), nav_title="Reproduce")
+
+
+def glossary_section(entries: Iterable[GlossaryEntry], *further_blocks: Block) -> Section:
+    """Return the section with the terms of a report."""
+    return Section("glossary", "Glossary", (Glossary(tuple(entries)), *further_blocks))
+
+
+def figures_section(title: str, figures: Iterable[Figure], *, nav_title: str = "") -> list[Section]:
+    """Return the section with the figures of a report; nothing without figures."""
+    box = Box(tuple(figures), "figures")
+    return [Section("figures", title, (box,), nav_title=nav_title)] if box.blocks else []

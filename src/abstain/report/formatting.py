@@ -45,6 +45,18 @@ def format_number(value: float) -> str:
     return f"{value:,.{max(decimals, 0)}f}"
 
 
+#: Maximum number of characters of `format_narrow_number`.
+NARROW_WIDTH: Final = 8
+
+
+def format_narrow_number(value: float) -> str:
+    """Format a number with at most as many characters as a narrow column has."""
+    text = format_number(value)
+    if len(text) < NARROW_WIDTH:
+        return text
+    return f"{value:.5f}" if abs(value) >= 1e-3 else f"{value:.2e}"
+
+
 def format_count(value: float) -> str:
     """Format a count with commas between thousands."""
     return f"{value:,.0f}"

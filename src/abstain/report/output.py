@@ -56,20 +56,6 @@ class PageSection:
     build: Callable[[Any], Section | None]
 
 
-def _with_added_sections(result: object, document: Document) -> Document:
-    """Append the sections that other packages add to the reports of this type of result."""
-    extensions = [
-        extension
-        for extension in plugins.extensions(plugins.SECTIONS)
-        if extension.name == type(result).__name__
-    ]
-    if not extensions:
-        return document
-    builders = [plugins.load_extension(extension, PageSection).build for extension in extensions]
-    sections = tuple(section for build in builders if (section := build(result)))
-    return replace(document, blocks=lambda: (*document.blocks(), *sections))
-
-
 @dataclass(frozen=True)
 class Subject(Generic[ResultT]):
     """A type of result, with functions that build its document and its figures.
@@ -92,7 +78,16 @@ class Subject(Generic[ResultT]):
         for name in ("images", "other_models"):
             if getattr(options, name) and name not in supported:
                 raise InputError(f"`{name}` cannot be used with {type(result).__name__}")
-        return _with_added_sections(result, self.document(result, options))
+        document = self.document(result, options)
+        sections = [
+            section
+            for extension in plugins.extensions(plugins.SECTIONS)
+            if extension.name == type(result).__name__
+            and (section := plugins.load_extension(extension, PageSection).build(result))
+        ]
+        if not sections:
+            return document
+        return replace(document, blocks=lambda: (*document.blocks(), *sections))
 
     def html(
         self,
@@ -313,27 +308,33 @@ def _figure_file_contents(
 
 # --------------------------------------------------------------------------------- the subjects
 # The builders of a subject are imported when a result of its type is reported.
-_SUBJECTS_PACKAGE = "abstain.report.subjects"
-
-
-def _subject_with_figures(name: str) -> Subject[Any]:
-    location = f"{_SUBJECTS_PACKAGE}.{name}.document:{name}"
-    return Subject(
-        lazy_function(f"{location}_document"), lazy_function(f"{location}_figures"), ("svg", "png")
-    )
+def _lazy_builder(location: str) -> Callable[..., Any]:
+    return lazy_function(f"abstain.report.subjects.{location}")
 
 
 EVALUATION: Subject["Evaluation"] = Subject(
-    lazy_function(f"{_SUBJECTS_PACKAGE}.evaluation.document:evaluation_document"),
+    _lazy_builder("evaluation.document:evaluation_document"),
     supported_options=frozenset({"images"}),
 )
 COMPARISON: Subject["Comparison"] = Subject(
-    lazy_function(f"{_SUBJECTS_PACKAGE}.comparison.document:comparison_document"),
-    lazy_function(f"{_SUBJECTS_PACKAGE}.comparison.figures:comparison_figures"),
+    _lazy_builder("comparison.document:comparison_document"),
+    _lazy_builder("comparison.figures:comparison_figures"),
 )
-RULE: Subject["RuleChecks"] = _subject_with_figures("rule")
-CASCADE: Subject["CascadeChecks"] = _subject_with_figures("cascade")
-MONITOR: Subject["Monitor"] = _subject_with_figures("monitor")
+RULE: Subject["RuleChecks"] = Subject(
+    _lazy_builder("rule.document:rule_document"),
+    _lazy_builder("rule.document:rule_figures"),
+    ("svg", "png"),
+)
+CASCADE: Subject["CascadeChecks"] = Subject(
+    _lazy_builder("cascade:cascade_document"),
+    _lazy_builder("cascade:cascade_figures"),
+    ("svg", "png"),
+)
+MONITOR: Subject["Monitor"] = Subject(
+    _lazy_builder("monitor:monitor_document"),
+    _lazy_builder("monitor:monitor_figures"),
+    ("svg", "png"),
+)
 #: Subjects by the class name of the result, which is unique in the package.
 _SUBJECT_BY_CLASS_NAME: Final[Mapping[str, Subject[Any]]] = {
     "CascadeChecks": CASCADE,
@@ -359,10 +360,8 @@ def _get_subject(result: object) -> Subject[Any]:
     subject = _find_subject(result)
     if subject is None:
         extensions = plugins.extensions(plugins.SUBJECTS)
-        names = ", ".join(
-            sorted({*_SUBJECT_BY_CLASS_NAME, *(extension.name for extension in extensions)})
-        )
-        raise InputError(f"`result` must be one of {names}; got {type(result).__name__}")
+        names = sorted({*_SUBJECT_BY_CLASS_NAME, *(extension.name for extension in extensions)})
+        raise InputError(f"`result` must be one of {', '.join(names)}; got {type(result).__name__}")
     return subject
 
 
@@ -428,6 +427,29 @@ def build_document(
     """
     options = ReportOptions(title, source, notes, command, full, images, other_models)
     return ANY.to_document(result, options)
+
+
+def notebook_html(result: object) -> str:
+    """Return a result as one HTML element with a table and a curve."""
+    return str(render(build_document(with_empty_checks(result)), "notebook"))
+
+
+def with_empty_checks(result: object) -> Any:
+    """Wrap a decision rule or a cascade in check results without data sets; return other results.
+
+    Reports describe check results, so a rule alone is reported as a rule without checks.
+    """
+    from abstain.thresholds import Cascade, DecisionRule
+
+    if isinstance(result, DecisionRule):
+        from abstain.evaluation import check_rule
+
+        return check_rule(result, {})
+    if isinstance(result, Cascade):
+        from abstain.evaluation import check_cascade
+
+        return check_cascade(result, {})
+    return result
 
 
 def figure_files(result: object, formats: Sequence[str]) -> dict[str, bytes]:

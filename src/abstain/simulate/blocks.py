@@ -9,7 +9,13 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.simulate.by_rank import StepScores
-from abstain.simulate.population import Population, PopulationEntry, Sample, draw_failures
+from abstain.simulate.population import (
+    Population,
+    PopulationEntry,
+    Sample,
+    check_masses_and_risks,
+    draw_failures,
+)
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, FloatArray
 
@@ -101,17 +107,10 @@ def _validated_blocks(
     low: AnyArray, high: AnyArray, mass: AnyArray, risk: AnyArray, *, name: str = "block-scores"
 ) -> BlockScores:
     starts = checks.finite(checks.vector(low, "low"), "low").astype(np.float64)
-    ends, shares, risks = (
-        checks.finite(checks.vector(x, part, length=starts.size, reference="low"), part).astype(
-            float
-        )
-        for x, part in ((high, "high"), (mass, "mass"), (risk, "risk"))
-    )
+    ends = checks.vector(high, "high", length=starts.size, reference="low")
+    ends = checks.finite(ends, "high").astype(np.float64)
     checks.reject_entries("high", "must lie above `low`", ends, ends <= starts)
-    checks.reject_entries("mass", "must be above 0", shares, shares <= 0)
-    checks.unit_interval(risks, "risk")
-    if abs(shares.sum() - 1) > 1e-9:
-        raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
+    shares, risks = check_masses_and_risks(mass, risk, length=starts.size, reference="low")
     order = np.argsort(starts)
     starts, ends = starts[order], ends[order]
     is_overlapping = np.append(False, starts[1:] < ends[:-1])

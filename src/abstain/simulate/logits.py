@@ -151,18 +151,16 @@ class LogitPopulation:
         features, _ = self._sample(size, as_generator(rng))
         confidence = np.empty(size)
         mean_loss = np.empty(size)
+        block_areas = []
         for rows in np.array_split(np.arange(size), parts):
             z = self._logits(features[rows])
             confidence[rows] = checks.confidence(
                 to_numpy(score(z), "score"), "score", length=rows.size
             )
             mean_loss[rows] = self._mean_loss(features[rows], z, loss)
-        spread = np.array([
-            _areas(confidence[rows], mean_loss[rows])
-            for rows in np.array_split(np.arange(size), parts)
-        ])  # fmt: skip
+            block_areas.append(_areas(confidence[rows], mean_loss[rows]))
+        errors = (np.std(block_areas, axis=0, ddof=1) / np.sqrt(parts)).tolist()
         risk, aurc, augrc = _areas(confidence, mean_loss)
-        errors = (spread.std(axis=0, ddof=1) / np.sqrt(parts)).tolist()
         return Truth(risk, aurc, augrc, errors[0], errors[1], errors[2], size)
 
     @property

@@ -357,6 +357,21 @@ def check_open_fraction(x: float, name: str) -> float:
     return value
 
 
+def check_masses_and_risks(
+    mass: AnyArray, risk: AnyArray, *, length: int, reference: str
+) -> tuple[FloatArray, FloatArray]:
+    """Validate the mass and the failure probability of each level or interval."""
+    masses, risks = (
+        checks.finite(checks.vector(x, name, length=length, reference=reference), name)
+        for x, name in ((mass, "mass"), (risk, "risk"))
+    )
+    checks.reject_entries("mass", "must be above 0", masses, masses <= 0)
+    checks.unit_interval(risks, "risk")
+    if abs(masses.sum() - 1) > 1e-9:
+        raise DomainError(f"`mass` must sum to 1; got {masses.sum()!r}")
+    return masses.astype(np.float64), risks.astype(np.float64)
+
+
 def _check_range(low: float, high: float) -> tuple[float, float]:
     high = checks.fraction(high, "high")
     return checks.fraction(low, "low", high=high), high

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.errors import DomainError, InputError
+from abstain.errors import InputError
 from abstain.simulate.gaussians import two_gaussians
 from abstain.simulate.population import (
     Population,
     PopulationEntry,
     Sample,
+    check_masses_and_risks,
     check_open_fraction,
     draw_failures,
 )
@@ -67,8 +68,33 @@ class _Tied(Population):
         return self.base.optimal_aurc, self.base.optimal_augrc
 
 
+class _Levels(Population):
+    """A population with a few distinct confidences."""
+
+    @property
+    @abstractmethod
+    def _levels(self) -> FloatArray:
+        """The distinct confidences, ascending."""
+
+    @property
+    @abstractmethod
+    def _edges(self) -> FloatArray:
+        """Share of samples at or above each level, descending from 1, then 0."""
+
+    def _share_above(self, confidence: FloatArray) -> FloatArray:
+        return self._edges[np.searchsorted(self._levels, confidence, side="right")]
+
+    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
+        return self._edges[np.searchsorted(self._levels, confidence)]
+
+    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
+        # The highest level at which at least this share is accepted.
+        index = np.searchsorted(self._edges[::-1], coverage) - 1
+        return self._levels[::-1][np.clip(index, 0, self._levels.size - 1)]
+
+
 @dataclass(frozen=True, eq=False)
-class Cut(_Tied):
+class Cut(_Tied, _Levels):
     """A population whose confidence is the number of thresholds that the base reaches."""
 
     thresholds: FloatArray
@@ -79,8 +105,11 @@ class Cut(_Tied):
         return f"{self.base.name}-cut"
 
     @cached_property
+    def _levels(self) -> FloatArray:
+        return np.arange(self.thresholds.size + 1.0)
+
+    @cached_property
     def _edges(self) -> FloatArray:
-        """Coverages at the bounds of the levels, descending from 1 to 0."""
         inner_edges = np.asarray(self.base.coverage(self.thresholds))
         return np.concatenate(([1.0], inner_edges, [0.0]))
 
@@ -88,19 +117,6 @@ class Cut(_Tied):
     def _ties(self) -> tuple[tuple[float, float], ...]:
         edges = self._edges[::-1].tolist()
         return tuple((p, q) for p, q in pairwise(edges) if q > p)
-
-    def _share_above(self, confidence: FloatArray) -> FloatArray:
-        index = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
-        return np.asarray(self._edges[index.astype(int)])
-
-    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
-        index = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
-        return np.asarray(self._edges[index.astype(int)])
-
-    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        # The highest level at which at least this share is accepted.
-        index = np.searchsorted(self._edges[::-1], coverage)
-        return np.asarray((self._edges.size - 1.0) - index, dtype=np.float64)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         confidence, loss = self.base.sample(n, rng=rng)
@@ -241,7 +257,7 @@ _RISK = (0.6, 0.35, 0.15, 0.05, 0.01)
 
 
 @dataclass(frozen=True, eq=False)
-class DiscreteScores(Population):
+class DiscreteScores(_Levels):
     """Ascending confidence levels, each with its mass and failure probability."""
 
     confidence: FloatArray
@@ -255,9 +271,12 @@ class DiscreteScores(Population):
         """Whether all levels are probabilities."""
         return bool(self.confidence[0] >= 0 and self.confidence[-1] <= 1)
 
+    @property
+    def _levels(self) -> FloatArray:
+        return self.confidence
+
     @cached_property
     def _edges(self) -> FloatArray:
-        """Share of samples at or above each level, descending, then 0."""
         inner_edges = np.cumsum(self.mass[:0:-1])[::-1]
         return np.concatenate(([1.0], np.minimum(inner_edges, 1.0), [0.0]))
 
@@ -271,16 +290,6 @@ class DiscreteScores(Population):
 
         ties = tuple(zip(c[:-1].tolist(), c[1:].tolist(), strict=True))
         return RiskCurve(loss_at, lambda x: np.interp(x, c, loss), ties=ties)
-
-    def _share_above(self, confidence: FloatArray) -> FloatArray:
-        return self._edges[np.searchsorted(self.confidence, confidence, side="right")]
-
-    def _coverage_at_threshold(self, confidence: FloatArray) -> FloatArray:
-        return self._edges[np.searchsorted(self.confidence, confidence)]
-
-    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        index = np.searchsorted(self._edges[::-1], coverage) - 1
-        return self.confidence[::-1][np.clip(index, 0, self.mass.size - 1)]
 
     def _sample(self, n: int, rng: np.random.Generator) -> Sample:
         level_index = rng.choice(self.mass.size, n, p=self.mass)
@@ -328,19 +337,12 @@ def discrete_scores(
     [0.076713, 0.125, 0.0625]
     """
     levels = checks.confidence(confidence)
-    shares, risks = (
-        checks.finite(checks.vector(x, name, length=levels.size, reference="confidence"), name)
-        for x, name in ((mass, "mass"), (risk, "risk"))
-    )
-    checks.reject_entries("mass", "must be above 0", shares, shares <= 0)
-    checks.unit_interval(risks, "risk")
-    if abs(shares.sum() - 1) > 1e-9:
-        raise DomainError(f"`mass` must sum to 1; got {shares.sum()!r}")
+    shares, risks = check_masses_and_risks(mass, risk, length=levels.size, reference="confidence")
     order = np.argsort(levels)
     is_repeated = np.append(np.diff(levels[order]) == 0, False)
     checks.reject_entries("confidence", "must hold each level once", levels[order], is_repeated)
     ascending = levels[order].astype(np.float64)
-    return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order].astype(np.float64))
+    return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order])
 
 
 def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 20) -> Population:

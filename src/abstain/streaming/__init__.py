@@ -1,7 +1,5 @@
 """Metrics of streams: mergeable states with exact metrics or with certified limits."""
 
-from abstain.streaming.bounds import Bounded as Bounded
-from abstain.streaming.bounds import compute as compute
 from abstain.streaming.files import load as load
 from abstain.streaming.files import save as save
 from abstain.streaming.groups import GroupCounts as GroupCounts
@@ -14,6 +12,8 @@ from abstain.streaming.passes import first_pass as first_pass
 from abstain.streaming.passes import second_pass as second_pass
 from abstain.streaming.runs import SortedRuns as SortedRuns
 from abstain.streaming.runs import sorted_runs as sorted_runs
+from abstain.streaming.states import Bounded as Bounded
+from abstain.streaming.states import compute as compute
 from abstain.streaming.states import merge as merge
 from abstain.streaming.states import scored as scored
 from abstain.streaming.states import update as update

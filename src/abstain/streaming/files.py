@@ -12,13 +12,11 @@ from abstain._foundation import checks
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import open_atomically
 from abstain.errors import FileFormatError, InputError
-from abstain.streaming.groups import GroupCounts
+from abstain.streaming.groups import GroupCounts, ValueCounts, checked_value_counts
 from abstain.streaming.histogram import Histogram
 from abstain.streaming.passes import CutCounts, FailureCounts
-from abstain.streaming.run_files import SortedRun
-from abstain.streaming.runs import SortedRuns
+from abstain.streaming.runs import SortedRun, SortedRuns
 from abstain.streaming.scales import check_bins, check_scale
-from abstain.streaming.value_counts import ValueCounts, checked_value_counts
 from abstain.typing import Array
 
 #: Version of the file format. Version 1 had no checksums of sorted runs; versions 1 and 2 used

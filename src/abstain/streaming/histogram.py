@@ -9,8 +9,15 @@ from abstain._foundation.arrays import read_only
 from abstain._foundation.checks import weight_scale
 from abstain.errors import InputError
 from abstain.metrics.binned import NonemptyBins
-from abstain.streaming.bin_edges import bin_starts, count_sorted_values
-from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, check_bins, check_scale
+from abstain.streaming.scales import (
+    DEFAULT_BINS,
+    Scale,
+    bin_index,
+    bin_starts,
+    check_bins,
+    check_scale,
+    count_sorted_values,
+)
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 #: From this many samples per bin, sorting a batch is faster than computing the bin of each sample.

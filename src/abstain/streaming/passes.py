@@ -15,9 +15,9 @@ from abstain._foundation.arrays import read_only
 from abstain._foundation.scored import Scored, scored_from_merged_groups
 from abstain._foundation.tie_groups import TieGroups
 from abstain.errors import InputError, UncountedError
-from abstain.streaming.groups import BinaryBatch
-from abstain.streaming.value_counts import (
+from abstain.streaming.groups import (
     MIN_PENDING_BYTES,
+    BinaryBatch,
     ValueCounts,
     append_pending,
     count_at_most,

@@ -1,7 +1,7 @@
 """Build `Predictions` by split from the selected columns, with notes and warnings on the data."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
 #: Names of columns whose values are usually evaluated separately.
-USUAL_SPLIT_COLUMNS = ("split", "study", "fold", "model")
+_USUAL_SPLIT_COLUMNS = ("split", "study", "fold", "model")
 
 #: More splits are not useful: `by` probably names a column of ids.
 _MAX_SPLITS = 10_000
@@ -29,41 +29,20 @@ _MAX_SPLITS = 10_000
 _MAX_SMALL_SPLITS = 100
 
 
-@dataclass(frozen=True, eq=False)
-class _ConvertedTable:
-    """All rows of the selected columns as one record."""
-
-    builder: PredictionsBuilder
-    predictions: Predictions
-    #: Rows of the table that were not dropped; None for all.
-    retained_rows: Array | None
-
-    @property
-    def notes(self) -> list[Note]:
-        """Notes that count rows."""
-        of_predictions = [Note(READING, text) for text in self.predictions.notes]
-        return [
-            *self.builder.missing.notes,
-            *self.builder.notes,
-            *of_predictions,
-        ]
-
-    def retained(self, column: DataColumn) -> DataColumn:
-        """Return the rows of a column that were not dropped."""
-        return column if self.retained_rows is None else column.rows(self.retained_rows)
-
-
 def build_reading(table: DataTable, selection: ColumnSelection, options: ReadingOptions) -> Reading:
     """Return the predictions of each split, with notes and warnings."""
-    converted = _convert(table, selection, options)
-    predictions = converted.predictions
-    notes = [*table.notes, *selection.notes, *converted.notes]
+    builder, predictions = _convert(table, selection, options)
+    notes = [*table.notes, *selection.notes, *_conversion_notes(builder, predictions)]
     notes += _notes_on_never_predicted_labels(predictions)
     notes += _notes_on_rows(predictions)
     notes += float16_notes(predictions)
-    notes += _notes_on_correctness(converted)
-    splits = _split(converted)
-    warnings = [*_warnings_on_pooled_columns(converted), *warnings_on_data(splits, selection.id)]
+    notes += _notes_on_correctness(builder, predictions)
+    splits = _split(builder, predictions)
+    warnings = [
+        *_warnings_on_pooled_columns(builder),
+        *_warn_of_single_class(splits.values()),
+        *_warn_of_repeated_ids(splits, selection.id),
+    ]
     notes += [Note.warning(READING, text) for text in warnings]
     return Reading(splits, tuple(notes), table.source)
 
@@ -75,13 +54,13 @@ def build_chunk_reading(
 
     Notes that require all rows, such as on classes that are never predicted, are omitted.
     """
-    converted = _convert(table, selection, options, is_chunk=True)
+    builder, predictions = _convert(table, selection, options, is_chunk=True)
     notes = [
-        *converted.notes,
-        *_notes_on_rows(converted.predictions),
-        *_notes_on_correctness(converted),
+        *_conversion_notes(builder, predictions),
+        *_notes_on_rows(predictions),
+        *_notes_on_correctness(builder, predictions),
     ]
-    return Reading(_split(converted), tuple(notes), table.source)
+    return Reading(_split(builder, predictions), tuple(notes), table.source)
 
 
 def _convert(
@@ -90,7 +69,8 @@ def _convert(
     options: ReadingOptions,
     *,
     is_chunk: bool = False,
-) -> _ConvertedTable:
+) -> tuple[PredictionsBuilder, Predictions]:
+    """Convert all rows of the selected columns to one record, without the dropped rows."""
     columns = table.load(selection.names())
     check_lengths(table, columns)
     missing = MissingEntries(options.missing, table.source, table.n_rows, is_chunk)
@@ -99,10 +79,9 @@ def _convert(
         _add_numbers(builder)
         add_labels_and_answers(builder)
         _add_arrays_groups_ids(builder)
-        retained_rows = missing.retained_rows
         arguments = builder.arguments
-        if retained_rows is not None:
-            arguments = _select_rows(arguments, retained_rows)
+        if missing.retained_rows is not None:
+            arguments = _select_rows(arguments, missing.retained_rows)
         predictions = Predictions(
             **arguments,
             renormalize=options.renormalize,
@@ -113,7 +92,7 @@ def _convert(
         if str(error).startswith(table.source):
             raise
         raise type(error)(f"{table.source}: {error}") from None
-    return _ConvertedTable(builder, predictions, retained_rows)
+    return builder, predictions
 
 
 def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
@@ -228,27 +207,26 @@ def _add_arrays_groups_ids(builder: PredictionsBuilder) -> None:
 
 
 # ------------------------------------------------------------------------------------ splits
-def _split(converted: _ConvertedTable) -> dict[Split, Predictions]:
-    builder, predictions = converted.builder, converted.predictions
+def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split, Predictions]:
     by = builder.selection.by
     if not by:
         return {(): predictions}
-    # The code of a row is a number whose digits are the codes of its values.
-    row_codes = np.zeros(predictions.n, dtype=np.int64)
-    values_by_column: list[list[str]] = []
-    for name in by:
-        codes, values = converted.retained(builder.columns[name]).distinct()
-        row_codes = row_codes * len(values) + codes
-        values_by_column.append(list(map(str, values)))
+    codes_and_values = [builder.retained(builder.columns[name]).distinct() for name in by]
+    codes, values = zip(*codes_and_values, strict=True)
+    n_values = tuple(map(len, values))
+    # One number per row for the combination of its values.
+    row_codes = np.ravel_multi_index(codes, n_values)
     split_codes, first_rows, split_index = np.unique(
         row_codes, return_index=True, return_inverse=True
     )
     _check_number_of_splits(builder, split_codes.size, predictions.n)
     split_sizes = np.bincount(split_index)
     rows_by_split = np.split(np.argsort(split_index, kind="stable"), np.cumsum(split_sizes)[:-1])
-    splits = {}
+    splits: dict[Split, Predictions] = {}
     for i in np.argsort(first_rows):
-        split = _decode_split(int(split_codes[i]), by, values_by_column)
+        value_codes = np.unravel_index(split_codes[i], n_values)
+        split_values = [str(names[code]) for names, code in zip(values, value_codes, strict=True)]
+        split = tuple(zip(by, split_values, strict=True))
         splits[split] = predictions.subset(rows_by_split[i])
     return splits
 
@@ -263,24 +241,21 @@ def _check_number_of_splits(builder: PredictionsBuilder, n_splits: int, n_rows: 
         )
 
 
-def _decode_split(code: int, by: tuple[str, ...], values_by_column: list[list[str]]) -> Split:
-    pairs = []
-    for name, values in zip(reversed(by), reversed(values_by_column), strict=True):
-        code, value_code = divmod(code, len(values))
-        pairs.append((name, values[value_code]))
-    return tuple(reversed(pairs))
-
-
 # ------------------------------------------------------------------------------------ notes
+def _conversion_notes(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
+    """Return the notes that were recorded while the columns were converted."""
+    texts_of_predictions = [Note(READING, text) for text in predictions.notes]
+    return [*builder.missing.notes, *builder.notes, *texts_of_predictions]
+
+
 #: Maximum number of labels that a note lists.
 _MAX_LISTED_LABELS = 20
 #: A note reports labels that are never predicted if at least this share of the rows has one.
 _MIN_REPORTED_SHARE = 0.005
 
 
-def _notes_on_correctness(converted: _ConvertedTable) -> list[Note]:
+def _notes_on_correctness(builder: PredictionsBuilder, predictions: Predictions) -> list[Note]:
     """Report rows in which a column of correctness disagrees with label == prediction."""
-    builder, predictions = converted.builder, converted.predictions
     name = builder.selection.correct_to_verify
     if name is None or not predictions.has_labels:
         return []
@@ -290,7 +265,7 @@ def _notes_on_correctness(converted: _ConvertedTable) -> list[Note]:
         )
     except InputError:
         return []  # The column has the name, but contains no grades.
-    differs = predictions.correct != (converted.retained(column).values == 1)
+    differs = predictions.correct != (builder.retained(column).values == 1)
     if not differs.any():
         return []
     text = (
@@ -360,18 +335,22 @@ def float16_notes(predictions: Predictions) -> list[Note]:
 
 
 # ------------------------------------------------------------------------------------ warnings
-def _warnings_on_pooled_columns(converted: _ConvertedTable) -> list[str]:
-    """Warn of columns such as `study` whose values are pooled."""
-    builder = converted.builder
+def pooled_columns(table: DataTable, selection: ColumnSelection) -> list[str]:
+    """Return columns such as `study` that are not selected, so their values are pooled."""
+    matches = [table.find(name) for name in _USUAL_SPLIT_COLUMNS]
+    used = selection.names()
+    return [
+        name
+        for name in matches
+        if name is not None and name not in used and table.kind_by_column[name] != "block"
+    ]
+
+
+def _warnings_on_pooled_columns(builder: PredictionsBuilder) -> list[str]:
     table = builder.table
     warnings = []
-    for usual_name in USUAL_SPLIT_COLUMNS:
-        name = table.find(usual_name)
-        if name is None or name in builder.selection.names():
-            continue
-        if table.kind_by_column[name] == "block":
-            continue
-        values = converted.retained(table.load((name,))[name]).distinct()[1]
+    for name in pooled_columns(table, builder.selection):
+        values = builder.retained(table.load((name,))[name]).distinct()[1]
         if len(values) > 1:
             value_list = ", ".join(map(str, values[:4])) + (", ..." if len(values) > 4 else "")
             warnings.append(
@@ -379,11 +358,6 @@ def _warnings_on_pooled_columns(converted: _ConvertedTable) -> list[str]:
                 f"together; pass {format_option('by', name)} to evaluate them separately"
             )
     return warnings
-
-
-def warnings_on_data(splits: Mapping[Split, Predictions], id_column: str | None) -> list[str]:
-    """Return warnings about data that are probably not intended."""
-    return [*_warn_of_single_class(splits.values()), *_warn_of_repeated_ids(splits, id_column)]
 
 
 def _warn_of_single_class(predictions: Iterable[Predictions]) -> list[str]:

@@ -55,6 +55,11 @@ class PredictionsBuilder:
         """Add a note on the whole table."""
         self.notes.append(Note(READING, text))
 
+    def retained(self, column: DataColumn) -> DataColumn:
+        """Return the rows of a column that were not dropped."""
+        rows = self.missing.retained_rows
+        return column if rows is None else column.rows(rows)
+
 
 def add_labels_and_answers(builder: PredictionsBuilder) -> None:
     """Add labels, prediction, class scores and classes to the arguments."""
@@ -76,8 +81,14 @@ def add_labels_and_answers(builder: PredictionsBuilder) -> None:
     if label is not None:
         unknown_labels = _unknown_labels(builder, label)
         builder.arguments["labels"] = _merge_unknown_labels(builder, label, unknown_labels)
-    if prediction is not None:
-        builder.arguments["prediction"] = _prediction(builder, prediction)
+    if prediction is None:
+        return
+    values = _conversion.class_values(prediction)
+    if prediction.is_missing is not None:
+        builder.missing.handle_answers(prediction.is_missing, prediction.name, "prediction")
+        # No label is the empty text, so an abstention is always wrong.
+        values = np.where(prediction.is_missing, "", np.asarray(values).astype(object))
+    builder.arguments["prediction"] = values
 
 
 def _reread_as_text(
@@ -98,33 +109,25 @@ def _reread_as_text(
     return texts
 
 
-def _prediction(builder: PredictionsBuilder, prediction: DataColumn) -> Array | CodedNames:
-    values = _conversion.class_values(prediction)
-    if prediction.is_missing is None:
-        return values
-    builder.missing.handle_answers(prediction.is_missing, prediction.name, "prediction")
-    # No label is the empty text, so an abstention is always wrong.
-    names: Array = np.where(prediction.is_missing, "", np.asarray(values).astype(object))
-    return names
-
-
 # ------------------------------------------------------------------------------------ labels
 def _unknown_labels(builder: PredictionsBuilder, label: DataColumn) -> list[Hashable]:
-    """Return the labels of unknown classes, in the type of the column."""
-    return [_convert_unknown_label(name, label) for name in builder.options.unknown_label]
+    """Return the labels of unknown classes in the type of the column.
 
-
-def _convert_unknown_label(unknown_label: Hashable, label: DataColumn) -> Hashable:
-    """Convert a label, which is text on a command line, to the type of the column."""
+    On a command line, they are texts.
+    """
+    names = builder.options.unknown_label
     if label.is_text:
-        return str(unknown_label)
-    try:
-        return int(str(unknown_label))
-    except ValueError:
-        raise InputError(
-            f"{format_option('unknown_label')} must be a number, because column {label.name!r} "
-            f"contains numbers; got {unknown_label!r}"
-        ) from None
+        return list(map(str, names))
+    labels: list[Hashable] = []
+    for name in names:
+        try:
+            labels.append(int(str(name)))
+        except ValueError:
+            raise InputError(
+                f"{format_option('unknown_label')} must be a number, because column "
+                f"{label.name!r} contains numbers; got {name!r}"
+            ) from None
+    return labels
 
 
 def _merge_unknown_labels(
@@ -134,7 +137,11 @@ def _merge_unknown_labels(
     values = _conversion.class_values(label)
     if not unknown_labels:
         return values
-    is_unknown = _is_in(label, unknown_labels)
+    if label.texts is None:
+        is_unknown = np.isin(label.values, np.array(unknown_labels))
+    else:
+        codes = np.flatnonzero([text in unknown_labels for text in label.texts])
+        is_unknown = np.isin(label.values, codes)
     builder.arguments["unknown_label"] = unknown_labels[0]
     if not is_unknown.any():
         names = ", ".join(map(repr, unknown_labels))
@@ -149,21 +156,17 @@ def _merge_unknown_labels(
     return merged
 
 
-def _is_in(label: DataColumn, names: list[Hashable]) -> BoolArray:
-    if label.texts is None:
-        return np.asarray(np.isin(label.values, np.array(names)))
-    # Missing entries have the code -1.
-    is_in_by_code: BoolArray = np.array([*(text in names for text in label.texts), False])
-    is_in: BoolArray = is_in_by_code[label.values]
-    return is_in
-
-
 # ------------------------------------------------------------------------------------ class scores
 def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> None:
     kind = builder.selection.class_scores_kind
     names = builder.selection.class_scores
     pattern = builder.selection.class_scores_pattern
-    columns = [_score_column(builder, name, kind) for name in names]
+    columns = [
+        builder.columns[name]
+        if builder.columns[name].values.ndim > 1
+        else builder.numeric_column(name, kind)
+        for name in names
+    ]
     class_scores = _conversion.stack_class_scores(columns, kind, builder.table.source)
     builder.release_columns(names)
     if len(columns) == 1 and columns[0].values.ndim == 1:
@@ -188,17 +191,13 @@ def _add_class_scores(builder: PredictionsBuilder, label: DataColumn | None) -> 
     _add_prediction(builder, classes)
 
 
-def _score_column(builder: PredictionsBuilder, name: str, kind: str) -> DataColumn:
-    column = builder.columns[name]
-    return column if column.values.ndim > 1 else builder.numeric_column(name, kind)
-
-
 def _add_labels_of_scored_classes(
     builder: PredictionsBuilder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
     """Add the labels of samples with class scores; return the classes."""
     if label.is_text != isinstance(classes[0], str):
         classes = _match_class_names(builder, label, classes)
+        builder.arguments["classes"] = classes
     present = label
     if label.is_missing is not None:
         present = label.rows(np.flatnonzero(~label.is_missing))
@@ -224,20 +223,15 @@ def _match_class_names(
         builder.add_note(
             "labels are numbers and class scores have names: labels are column numbers from 0"
         )
-        classes = tuple(range(len(classes)))
-        builder.arguments["classes"] = classes
-        return classes
+        return tuple(range(len(classes)))
     texts = [] if label.texts is None else list(map(str, label.texts))
     unknown_labels = set(map(str, builder.options.unknown_label))
     texts = [text for text in texts if text not in unknown_labels]
     if len(builder.selection.class_scores) == 1 and len(texts) == len(classes):
         # As in scikit-learn, the columns of an array are the sorted labels.
         builder.add_note("class scores have no names: columns are the labels in sorted order")
-        classes = tuple(texts)
-    else:
-        classes = tuple(map(str, classes))
-    builder.arguments["classes"] = classes
-    return classes
+        return tuple(texts)
+    return tuple(map(str, classes))
 
 
 def _unknown_labels_message(

@@ -79,15 +79,21 @@ class ColumnSelection:
         names = (*single, self.id, self.correct_to_verify, *multiple)
         return tuple(name for name in names if name is not None)
 
+    @property
+    def has_class_scores(self) -> bool:
+        """Whether class scores or samples of them are selected."""
+        has_samples = any(role.endswith("_samples") for role in self.array_keys)
+        return bool(self.class_scores) or has_samples
+
 
 def select_columns(table: DataTable, options: ReadingOptions) -> ColumnSelection:
     """Select the columns to read."""
-    by = tuple(_find_column(table, name, "by") for name in options.by)
+    by = tuple(find_column(table, name, "by") for name in options.by)
     selection = ColumnSelection(by=by)
     for role in ("group", "weight", "id"):
         requested_name = getattr(options, role)
         if requested_name is not None:
-            setattr(selection, role, _find_column(table, requested_name, role))
+            setattr(selection, role, find_column(table, requested_name, role))
     _select_class_scores(table, options, selection)
     _select_truth_columns(table, options, selection)
     _select_confidences(table, options, selection)
@@ -99,7 +105,8 @@ def select_columns(table: DataTable, options: ReadingOptions) -> ColumnSelection
 
 
 # ------------------------------------------------------------------------------------ look-up
-def _find_column(table: DataTable, name: str, role: str) -> str:
+def find_column(table: DataTable, name: str, role: str) -> str:
+    """Return the column with a requested name; raise an error if it does not exist."""
     column_name = table.find(name)
     if column_name is None:
         raise UnknownNameError(_unknown_name_message(table, name, role))
@@ -187,29 +194,21 @@ def _select_array_keys(table: DataTable, selection: ColumnSelection) -> None:
     selection.array_keys |= key_by_role
 
 
-def _has_sampled_class_scores(selection: ColumnSelection) -> bool:
-    return any(role.endswith("_samples") for role in selection.array_keys)
-
-
-def _has_class_scores(selection: ColumnSelection) -> bool:
-    return bool(selection.class_scores) or _has_sampled_class_scores(selection)
-
-
 def _select_truth_columns(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
     """Select the columns that define correctness: label and prediction, else correct, else loss."""
-    if options.unlabeled:
-        _select_prediction_column(table, options, selection)
-        return
-    for role in ("label", "prediction", "correct", "loss"):
+    roles = ("prediction",) if options.unlabeled else ("label", "prediction", "correct", "loss")
+    for role in roles:
         requested_name = getattr(options, role)
         if requested_name is not None:
-            setattr(selection, role, _find_column(table, requested_name, role))
-    has_class_scores = _has_class_scores(selection)
-    selection.label = selection.label or _find_default_column(table, "label")
+            setattr(selection, role, find_column(table, requested_name, role))
+    has_class_scores = selection.has_class_scores
     if not has_class_scores:
         selection.prediction = selection.prediction or _find_default_column(table, "prediction")
+    if options.unlabeled:
+        return
+    selection.label = selection.label or _find_default_column(table, "label")
     if selection.correct or selection.loss:
         return
     has_predictions = has_class_scores or bool(selection.prediction)
@@ -224,16 +223,6 @@ def _select_truth_columns(
         raise MissingInputError(_missing_truth_message(table, selection))
 
 
-def _select_prediction_column(
-    table: DataTable, options: ReadingOptions, selection: ColumnSelection
-) -> None:
-    """Select the predictions of unlabeled data."""
-    if options.prediction is not None:
-        selection.prediction = _find_column(table, options.prediction, "prediction")
-    elif not _has_class_scores(selection):
-        selection.prediction = _find_default_column(table, "prediction")
-
-
 def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
     if table.grade_columns:
         return (
@@ -243,7 +232,7 @@ def _missing_truth_message(table: DataTable, selection: ColumnSelection) -> str:
     missing_roles = []
     if not selection.label:
         missing_roles.append(("label", "the true class"))
-    if not (selection.prediction or _has_class_scores(selection)):
+    if not (selection.prediction or selection.has_class_scores):
         missing_roles.append(("prediction", "the predicted class"))
     missing = " or ".join(
         f"{description} ({format_option(role)}; default names: {', '.join(DEFAULT_NAMES[role])})"
@@ -261,7 +250,12 @@ def _select_confidences(
     table: DataTable, options: ReadingOptions, selection: ColumnSelection
 ) -> None:
     if options.confidence:
-        negated = [name for name in options.confidence if _is_negated_name(table, name)]
+        # A name such as "-entropy" is that of a negated uncertainty, as in results.
+        negated = [
+            name
+            for name in options.confidence
+            if name.startswith("-") and table.find(name) is None and table.find(name[1:])
+        ]
         names = tuple(name[1:] if name in negated else name for name in options.confidence)
         selection.confidence = _expand_patterns(table, names, "confidence")
         selection.negated = frozenset(name[1:] for name in negated)
@@ -279,7 +273,7 @@ def _select_confidences(
         *selection.by,
     }
     selection.confidence = tuple(n for n in candidates if n is not None and n not in used)
-    if not selection.confidence and not _has_class_scores(selection):
+    if not selection.confidence and not selection.has_class_scores:
         notes_on_file = f" The file: {'; '.join(map(str, table.notes))}." if table.notes else ""
         raise MissingInputError(
             f"{table.source} has no column with a default name for the confidence "
@@ -288,11 +282,6 @@ def _select_confidences(
             f"{', '.join(table.names[:_MAX_LISTED_COLUMNS])}."
             f"{_class_scores_hint(table, selection)}{notes_on_file}"
         )
-
-
-def _is_negated_name(table: DataTable, name: str) -> bool:
-    """Return whether a name such as "-entropy" is that of a negated uncertainty, as in results."""
-    return name.startswith("-") and table.find(name) is None and table.find(name[1:]) is not None
 
 
 def _confidences_named_by(
@@ -309,7 +298,7 @@ def _confidences_named_by(
         )
     if requested == ALL_CONFIDENCES:
         return frozenset(selection.confidence)
-    names = [_find_column(table, name, role) for name in requested]
+    names = [find_column(table, name, role) for name in requested]
     for name in names:
         if name not in selection.confidence:
             raise InputError(

@@ -10,8 +10,7 @@ from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
-from abstain.tables.grades import GRADE_EXAMPLES, grade_of
-from abstain.tables.number_formats import are_percentages
+from abstain.tables.number_formats import GRADE_EXAMPLES, are_percentages, grade_of
 from abstain.typing import Array, BoolArray
 
 #: Number of rows of class scores that are transposed at a time.
@@ -23,7 +22,8 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> DataColumn:
     """Return a column of numbers, shape (n,); raise an error that shows the first text."""
-    if is_untyped or _has_percentages(column):
+    texts = () if column.texts is None else tuple(map(str, column.texts))
+    if is_untyped or are_percentages(texts):
         column = to_number(column)
     if column.texts is not None:
         raise DomainError(_text_column_message(column, role, source, is_untyped=is_untyped))
@@ -54,10 +54,6 @@ def _text_column_message(column: DataColumn, role: str, source: str, *, is_untyp
         f"{source}: column {column.name!r} ({role}) must contain numbers; "
         f"got the text {value} in row {row}, counted from 0.{hint}"
     )
-
-
-def _has_percentages(column: DataColumn) -> bool:
-    return column.texts is not None and are_percentages(list(map(str, column.texts)))
 
 
 def _is_number(text: str) -> bool:
@@ -159,7 +155,11 @@ def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) ->
     """Stack class scores into one array (n, K) of the widest type among them."""
     if len(columns) == 1:
         values = columns[0].values
-        return values if values.ndim > 1 else _scores_of_two_classes(values, kind)
+        if values.ndim > 1:
+            return values
+        # The column has the scores of the second class of a binary model.
+        first_class = 1 - values if kind == "probabilities" else np.zeros_like(values)
+        return np.column_stack([first_class, values])
     for column in columns:
         if column.values.ndim != 1:
             raise InputError(
@@ -176,27 +176,8 @@ def stack_class_scores(columns: Sequence[DataColumn], kind: str, source: str) ->
     return class_scores
 
 
-def _scores_of_two_classes(values: Array, kind: str) -> Array:
-    """Return the scores of both classes, given those of the second class of a binary model."""
-    first_class = 1 - values if kind == "probabilities" else np.zeros_like(values)
-    return np.column_stack([first_class, values])
-
-
 def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) -> list[str]:
     """Return the column names without their common prefix; prefer names that occur as labels."""
-    candidates = [
-        [name.removeprefix(prefix) for name in columns] for prefix in _prefixes(columns, pattern)
-    ]
-    if label is not None:
-        labels = set(map(str, label.distinct()[1]))
-        for names in candidates:
-            if not labels.isdisjoint(names):
-                return names
-    return candidates[0]
-
-
-def _prefixes(columns: Sequence[str], pattern: str) -> list[str]:
-    """Return possible common prefixes, most plausible first."""
     wildcards = [pattern.find(character) for character in "*?[" if character in pattern]
     literal_prefix = pattern[: min(wildcards, default=0)]
     first, last = min(columns), max(columns)
@@ -205,8 +186,16 @@ def _prefixes(columns: Sequence[str], pattern: str) -> list[str]:
     # "p_10" and "p_11" share "p_1", and "cat" and "car" share "ca": end at a separator.
     ends = [i + 1 for i, character in enumerate(common) if not character.isalnum()]
     prefixes = [common[:end] for end in reversed(ends)]
-    requested = [literal_prefix] if literal_prefix else []
-    return list(dict.fromkeys([*requested, *prefixes, common.rstrip("0123456789"), ""]))
+    if literal_prefix:
+        prefixes.insert(0, literal_prefix)
+    prefixes += [common.rstrip("0123456789"), ""]
+    candidates = [[name.removeprefix(prefix) for name in columns] for prefix in prefixes]
+    if label is not None:
+        labels = set(map(str, label.distinct()[1]))
+        for names in candidates:
+            if not labels.isdisjoint(names):
+                return names
+    return candidates[0]
 
 
 def convert_class_names(names: list[str], label: DataColumn | None) -> tuple[Hashable, ...]:

@@ -15,7 +15,7 @@ from abstain._foundation.notes import DROPPED, READING, Note, RowCount
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables.number_formats import parse_numbers
-from abstain.typing import Array, BoolArray, FloatArray, IntArray
+from abstain.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -219,7 +219,7 @@ def _from_lists(series: "pl.Series") -> DataColumn:
     return DataColumn(series.name, block, None, None, str(series.dtype))
 
 
-def to_number(column: DataColumn) -> DataColumn:
+def to_number(column: DataColumn, decimal: str = ".") -> DataColumn:
     """Convert a text column of a text format (CSV) to numbers, or return it if that is impossible.
 
     "NA", "N/A", "null" and "None" are missing numbers. Percentages such as "90%" become fractions.
@@ -227,21 +227,19 @@ def to_number(column: DataColumn) -> DataColumn:
     if column.texts is None:
         return column
     texts = [str(text).strip() for text in column.texts]
+    if decimal == ",":
+        texts = [text.replace(",", ".") if "." not in text else text for text in texts]
     numbers = parse_numbers(texts)
     if numbers is None:
         return column
-    _check_distinct_as_float64(texts, numbers, column.name)
-    # Missing entries have the code -1.
-    number_by_code = np.append(numbers, np.nan)
-    return from_array(number_by_code[column.values], column.name)
-
-
-def _check_distinct_as_float64(texts: list[str], numbers: FloatArray, name: str) -> None:
-    """Raise an error if different integers in a text file have the same value as float64."""
+    # Different integers must not have the same value as float64.
     is_large = np.abs(numbers) >= FIRST_INEXACT_INTEGER
     large = [i for i in np.flatnonzero(is_large) if texts[i].lstrip("+-").isdigit()]
     exact = np.array([int(texts[i]) for i in large], dtype=object)
-    reject_rounding_ties(exact, numbers[large], name)
+    reject_rounding_ties(exact, numbers[large], column.name)
+    # Missing entries have the code -1.
+    number_by_code = np.append(numbers, np.nan)
+    return from_array(number_by_code[column.values], column.name)
 
 
 # --------------------------------------------------------------------------- missing entries

@@ -1,16 +1,16 @@
 """Open files as tables, by their suffixes, and describe damaged files in error messages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from abstain._foundation import input_files
-from abstain._foundation.archives import Archive
+from abstain._foundation.archives import Archive, read_npy
 from abstain._foundation.checks import FIRST_INEXACT_INTEGER
 from abstain._foundation.input_files import (
     check_exists,
@@ -19,8 +19,7 @@ from abstain._foundation.input_files import (
     open_regular_file,
 )
 from abstain._foundation.notes import READING, Note
-from abstain.errors import FileFormatError
-from abstain.tables import array_files
+from abstain.errors import FileFormatError, InputError, ShapeError
 from abstain.tables._lines import (
     check_encoding,
     count_simple_rows,
@@ -38,6 +37,7 @@ from abstain.tables.table import (
     DataTable,
     check_unique_names,
     from_archive,
+    from_arrays,
     from_polars,
     from_scan,
 )
@@ -45,23 +45,8 @@ from abstain.tables.table import (
 if TYPE_CHECKING:
     import polars as pl
 
-SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".feather",
-    ".arrow",
-    ".ipc",
-    ".jsonl",
-    ".ndjson",
-    ".npz",
-    ".json",
-    ".pth",
-    ".pt",
-    ".eval",
-    array_files.SUFFIX,
-)
-
+#: Suffix of files with one array.
+ARRAY_SUFFIX: Final = ".npy"
 #: Size in bytes from which the columns of a CSV file are read separately.
 _LARGE_CSV_BYTES = 1 << 22
 #: Number of rows from which the types of separately read columns are inferred.
@@ -117,7 +102,7 @@ def _open_csv(path: Path) -> DataTable:
 def _csv_errors(path: Path) -> Iterator[None]:
     """Raise FileFormatError if polars cannot read a text; name its encoding if it is not UTF-8."""
     try:
-        with polars_errors_as_format_errors(path.name, _format(path)):
+        with polars_errors_as_format_errors(path.name, format_name(path)):
             yield
     except FileFormatError as error:
         if "utf-8" in str(error):
@@ -154,7 +139,9 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
         except FileFormatError:
             # A later row has another type, so types are inferred from all rows.
             return read(requested, infer_schema_length=None)
-        if _has_inexact_integers(frame):
+        # Floats that are too large to be exact may be integers that an exact type can represent.
+        floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
+        if any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats):
             return read(requested, infer_schema_length=None)
         return frame
 
@@ -170,12 +157,6 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
         return None
     table = from_scan(first_rows.schema, n_rows, read_typed, path.name)
     return replace(table, is_untyped=True, load_as_text=read_as_text)
-
-
-def _has_inexact_integers(frame: "pl.DataFrame") -> bool:
-    """Return whether a column of floats has numbers too large to be exact if they are integers."""
-    floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
-    return any((np.abs(column.to_numpy()) >= FIRST_INEXACT_INTEGER).any() for column in floats)
 
 
 def read_csv_block(path: Path, block: bytes, source: str) -> DataTable:
@@ -231,7 +212,8 @@ def _find_blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
     return is_blank
 
 
-def _format(path: Path) -> str:
+def format_name(path: Path) -> str:
+    """Return the format of a file for messages: its suffix without the dot."""
     return path.suffix.lower().lstrip(".")
 
 
@@ -275,47 +257,63 @@ def read_json_lines(file: IO[bytes], source: str) -> DataTable:
 
 
 # ------------------------------------------------------------------------------------ binary
-def _open_parquet(path: Path) -> DataTable:
+def scan_rows(path: Path) -> "pl.LazyFrame":
+    """Scan a Parquet file or an Arrow file; both have a schema and an index of their rows."""
     import polars as pl
 
-    # A damaged footer can make polars wait forever, so it is checked first.
-    read_footer(path)
-    return _open_scan(
-        path,
-        lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False),
-        lambda columns: check_pages(path, columns, path.name),
-    )
+    if path.suffix.lower() == ".parquet":
+        return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    return pl.scan_ipc(path, glob=False)
 
 
-def _open_scan(
-    path: Path,
-    scan: "Callable[[], pl.LazyFrame]",
-    check: Callable[[tuple[str, ...]], None] = lambda _: None,
-) -> DataTable:
-    """Open a file with a schema, from which only the requested columns are read.
+def has_rows_index(path: Path) -> bool:
+    """Return whether a file is a Parquet file or an Arrow file with an index of its rows.
 
-    `check` raises an error for damaged columns that would crash the library.
+    The suffix .arrow is used for two layouts, files and streams; only files begin with a mark.
     """
+    if path.suffix.lower() not in {".feather", ".arrow", ".ipc"}:
+        return path.suffix.lower() == ".parquet"
+    with open_regular_file(path) as file:
+        return file.read(6) == b"ARROW1"
+
+
+def count_indexed_rows(path: Path) -> int:
+    """Return the number of rows of a file with an index of its rows."""
     import polars as pl
 
-    with polars_errors_as_format_errors(path.name, _format(path)):
-        lazy_frame = scan()
+    with polars_errors_as_format_errors(path.name, format_name(path)):
+        return int(scan_rows(path).select(pl.len()).collect().item())
+
+
+def open_rows(path: Path, source: str, start: int = 0, stop: int | None = None) -> DataTable:
+    """Open a range of rows of a file with an index of its rows.
+
+    Only the requested columns are read.
+    """
+    is_parquet = path.suffix.lower() == ".parquet"
+    if is_parquet:
+        # A damaged footer can make polars wait forever, so it is checked first.
+        read_footer(path)
+    with polars_errors_as_format_errors(source, format_name(path)):
+        lazy_frame = scan_rows(path)
         schema = lazy_frame.collect_schema()
-        n_rows = int(lazy_frame.select(pl.len()).collect().item())
+    if stop is None:
+        n_rows = count_indexed_rows(path)
+    else:
+        n_rows = stop - start
+        lazy_frame = lazy_frame.slice(start, n_rows)
     check_columns(len(schema), path.name)
 
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
-        n_bytes = sum(n_rows * _min_bytes_per_entry(schema[name]) for name in names)
-        check_fits_memory(n_bytes, path.name, f"a table of {n_rows:,} rows")
-        check(names)
-        with polars_errors_as_format_errors(path.name, _format(path)):
+        dtypes = [schema[name] for name in names]
+        entry_bytes = [np.dtype(t.to_python()).itemsize if t.is_numeric() else 1 for t in dtypes]
+        check_fits_memory(n_rows * sum(entry_bytes), source, f"a table of {n_rows:,} rows")
+        if is_parquet:
+            check_pages(path, names, source, start, stop)
+        with polars_errors_as_format_errors(source, format_name(path)):
             return lazy_frame.select(names).collect()
 
-    return from_scan(schema, n_rows, read, path.name)
-
-
-def _min_bytes_per_entry(dtype: "pl.DataType") -> int:
-    return np.dtype(dtype.to_python()).itemsize if dtype.is_numeric() else 1
+    return from_scan(schema, n_rows, read, source)
 
 
 def check_columns(n_columns: int, source: str) -> None:
@@ -333,14 +331,19 @@ def _check_number_of_columns(n_columns: int, source: str) -> None:
         )
 
 
+def _open_parquet(path: Path) -> DataTable:
+    return open_rows(path, path.name)
+
+
 def _open_ipc(path: Path) -> DataTable:
     import polars as pl
 
-    # The suffix .arrow is used for two layouts, files and streams; only files begin with a mark.
-    with open_regular_file(path) as file:
-        if file.read(6) == b"ARROW1":
-            return _open_scan(path, lambda: pl.scan_ipc(path, glob=False))
-    with open_regular_file(path) as file, polars_errors_as_format_errors(path.name, _format(path)):
+    if has_rows_index(path):
+        return open_rows(path, path.name)
+    with (
+        open_regular_file(path) as file,
+        polars_errors_as_format_errors(path.name, format_name(path)),
+    ):
         frame = pl.read_ipc_stream(file)
     check_columns(frame.width, path.name)
     return from_polars(frame, path.name)
@@ -351,6 +354,39 @@ def _open_npz(path: Path) -> DataTable:
     if not archive:
         raise FileFormatError(f"{path.name} contains no arrays")
     return from_archive(archive)
+
+
+# ------------------------------------------------------------------------------------ array files
+def _open_array(path: Path) -> DataTable:
+    """Open a file with one array as a table; the column has the name of the file."""
+    return from_arrays({path.stem: read_npy(path)}, path.name)
+
+
+def are_arrays(paths: Sequence[Path]) -> bool:
+    """Return whether all files are arrays; raise an error if only some of them are."""
+    array_files = [path for path in paths if path.suffix.lower() == ARRAY_SUFFIX]
+    if array_files and len(array_files) < len(paths):
+        other_file = next(path for path in paths if path not in array_files)
+        raise InputError(
+            f"{array_files[0].name} contains one array and {other_file.name} a complete table; "
+            f"arrays ({ARRAY_SUFFIX}) can only be combined with other arrays"
+        )
+    return bool(array_files)
+
+
+def open_arrays(paths: Sequence[Path]) -> DataTable:
+    """Open several arrays as the columns of one table."""
+    arrays = {}
+    for path in paths:
+        if path.stem in arrays:
+            raise InputError(f"two files contain an array named {path.stem!r}; names must differ")
+        arrays[path.stem] = read_npy(path)
+    source = ", ".join(path.name for path in paths)
+    lengths = {name: array.shape[:1] for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ShapeError(f"{source} must have the same number of rows; got the shapes {shapes}")
+    return from_arrays(arrays, source)
 
 
 _OPENERS: dict[str, Callable[[Path], DataTable]] = {
@@ -367,8 +403,9 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
     ".pth": open_torch,
     ".pt": open_torch,
     ".eval": inspect_ai.open_log,
-    array_files.SUFFIX: array_files.open_array,
+    ARRAY_SUFFIX: _open_array,
 }
+SUFFIXES = tuple(_OPENERS)
 
 
 def polars_errors_as_format_errors(source: str, format_name: str) -> AbstractContextManager[None]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from abstain._foundation.notes import READING, Note
 from abstain._foundation.option_format import format_option
-from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError, suggest
+from abstain.errors import DomainError, InputError, MissingInputError
+from abstain.tables._column_selection import find_column
 from abstain.tables._reading import ReadingOptions
 from abstain.tables.column import DataColumn
 from abstain.tables.table import DataTable
@@ -48,10 +49,10 @@ def to_wide_form(table: DataTable, options: ReadingOptions) -> tuple[DataTable, 
             f"{format_option('long')} requires the column with the name of each sample; pass it "
             f"with {format_option('id')}"
         )
-    id_column = _find_column(table, options.id)
-    class_column = _find_column(table, options.long)
-    score_column = _find_column(table, requested_scores)
-    split_columns = [_find_column(table, name) for name in options.by]
+    id_column = find_column(table, options.id, "id")
+    class_column = find_column(table, options.long, "long")
+    score_column = find_column(table, requested_scores, kind)
+    split_columns = [find_column(table, name, "by") for name in options.by]
     columns = table.load([id_column, class_column, score_column, *split_columns])
     sample_index, first_rows = _index_samples(
         columns[id_column], [columns[name] for name in split_columns]
@@ -79,15 +80,6 @@ def _class_scores_option(options: ReadingOptions) -> tuple[str, str]:
         f"{format_option('long')} requires the one column of class scores; name it with "
         f"{format_option('probabilities')} or {format_option('logits')}"
     )
-
-
-def _find_column(table: DataTable, name: str) -> str:
-    column_name = table.find(name)
-    if column_name is None:
-        raise UnknownNameError(
-            f"{table.source} has no column {name!r}.{suggest(name, table.names)}"
-        )
-    return column_name
 
 
 def _index_samples(

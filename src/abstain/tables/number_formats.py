@@ -1,6 +1,7 @@
-"""Parse numbers in texts, with missing entries, percent signs and decimal commas."""
+"""Parse numbers and grades in texts: missing entries, percent signs, words such as CORRECT."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -43,17 +44,6 @@ def are_percentages(texts: Sequence[str]) -> bool:
     return bool(present) and all(word.endswith("%") for word in present)
 
 
-def with_decimal_point(texts: Sequence[str]) -> list[str]:
-    """Replace decimal commas by points; texts that contain a point are unchanged.
-
-    Examples
-    --------
-    >>> with_decimal_point(["0,9", "1.000,5"])
-    ['0.9', '1.000,5']
-    """
-    return [text.replace(",", ".") if "." not in text else text for text in texts]
-
-
 def look_like_percentages(values: Array) -> bool:
     """Return whether numbers are probably percentages: mostly integers from 0 to 100."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
@@ -61,3 +51,26 @@ def look_like_percentages(values: Array) -> bool:
         return False
     in_range = finite.min() >= 0 and _LARGE_PERCENTAGE <= finite.max() <= 100
     return bool(in_range and np.mean(finite == np.round(finite)) >= _SHARE_WHOLE)
+
+
+# ------------------------------------------------------------------------------------ grades
+#: Grades by word in lower case. Inspect writes C, P, I and N for correct, partial, incorrect and
+#: no answer.
+GRADE_BY_WORD: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("correct", "c", "yes", "y", "true", "pass", "passed", "right"), 1.0),
+    **dict.fromkeys(("partial", "p"), 0.5),
+    **dict.fromkeys(
+        ("incorrect", "i", "n", "no", "false", "fail", "failed", "wrong"),
+        0.0,
+    ),
+}
+
+#: Examples for messages.
+GRADE_EXAMPLES: Final = (
+    "CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail"
+)
+
+
+def grade_of(word: str) -> float | None:
+    """Return the grade for a word, or None if the word is not a grade."""
+    return GRADE_BY_WORD.get(word.strip().lower())

@@ -1,33 +1,57 @@
 """Propose roles, splits and directions for the columns of a file, for confirmation by the user."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
+from abstain.errors import InputError
 from abstain.metrics import failure_auroc
+from abstain.tables._classes import ALL_OTHER_LABELS
 from abstain.tables._column_selection import DEFAULT_NAMES, class_score_families
+from abstain.tables._conversion import class_names, correctness
+from abstain.tables.column import MISSING
 from abstain.tables.number_formats import look_like_percentages
-from abstain.tables.proposals.columns import (
-    N_FIRST_ROWS,
-    ColumnProposal,
-    distinct_values,
-    first_rows,
-    flat_columns,
-)
-from abstain.tables.proposals.scores import (
-    NEAR_ONE,
-    ROUNDING,
-    label_of_scores,
-    propose_missing,
-    propose_rejection,
-    propose_scores,
-    propose_unknown_labels,
-)
-from abstain.tables.proposals.truth import find_correct_rows, grade_columns, propose_truth
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
+#: The role of further class scores, which the proposed command does not read.
+UNUSED: Final = "unused"
+#: Maximum number of rows that are inspected for most proposals.
+_N_FIRST_ROWS: Final = 10_000
+
+# ------------------------------------------------------------------------------------ names
+#: Likely names by role, in addition to the default names of `read_predictions`.
+_LIKELY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "label": (
+        "gt", "truth", "true", "actual", "ground_truth", "true_label", "label_id", "y", "gold",
+        "class", "references", "reference", "gt_label", "true_class", "answer",
+    ),
+    "prediction": (
+        "predicted_label", "predicted_class", "pred_label", "yhat", "y_hat", "output",
+        "pred_class", "top1", "argmax", "response",
+    ),
+    "correct": (
+        "right", "hit", "acc", "is_right", "was_correct", "exact_match", "grade", "graded",
+        "judged", "judgement", "judgment",
+    ),
+}  # fmt: skip
+#: A name of a label or a prediction consists of these words and at least one word for the role.
+_CLASS_WORDS: Final = frozenset({"class", "label", "labels", "id", "idx", "index", "y"})
+_ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = {
+    "label": frozenset({"target", "targets", "true", "truth", "gt", "gold", "actual", "label"}),
+    "prediction": frozenset({"pred", "preds", "predicted", "prediction", "yhat"}),
+}
+#: Words that name a data set and not the role of a column.
+_DATA_WORDS: Final = frozenset(
+    {"test", "val", "valid", "validation", "train", "eval", "dev", "iid"}
+)  # fmt: skip
+#: Words in the names of integers that are not labels.
+_NO_LABEL_WORDS: Final = frozenset(
+    {"id", "ids", "index", "idx", "row", "pred", "preds", "prediction", "predictions", "predicted",
+     "argmax", "top1", "fold", "seed", "epoch", "group", "correct", "weight", "weights", "study"}
+)  # fmt: skip
 #: Names of split columns, in the order of the proposed splits.
 _SPLIT_COLUMNS: Final = (
     "study", "split", "dataset", "data_set", "model", "domain", "shift", "fold",
@@ -44,16 +68,50 @@ _CLASS_COLUMNS: Final = (
 _UNCERTAINTY_WORDS: Final = (
     "entropy", "uncertain", "variance", "std", "mutual_info", "distance", "energy"
 )  # fmt: skip
+#: Parts of the names of confidences stated by a model, perhaps as percentages.
+_STATED_CONFIDENCE_WORDS: Final = ("confiden", "stated", "certain", "sure", "prob", "percent")
 #: Names of columns of numbers that are not confidences.
 _NO_CONFIDENCE: Final = ("id", "index", "row", "epoch", "step", "seed", "fold", "run", "time")
+
+# ------------------------------------------------------------------------------------ limits
 #: Maximum number of splits in a proposal.
 _MAX_SPLITS: Final = 60
 #: Minimum number of correct and of wrong answers from which a direction is inferred.
 _MIN_ANSWERS: Final = 10
 #: Maximum AUROC of an uncertainty; 1 minus it is the minimum of a confidence.
 _MAX_UNCERTAINTY_AUROC: Final = 0.4
-#: Parts of the names of confidences stated by a model, perhaps as percentages.
-_STATED_CONFIDENCE_WORDS: Final = ("confiden", "stated", "certain", "sure", "prob", "percent")
+#: Maximum difference between 1 and the sum of a row of probabilities.
+_NEAR_ONE: Final = 0.02
+#: Maximum distance of a rounded probability from [0, 1].
+_ROUNDING: Final = 1e-3
+#: Maximum number of class scores for which all rows are searched for missing answers.
+_MAX_ENTRIES: Final = 50_000_000
+#: Maximum number of labels without a class that are listed, and maximum share of their rows.
+_MAX_LISTED_LABELS: Final = 5
+_MAX_SHARE_UNKNOWN: Final = 0.9
+
+
+@dataclass(frozen=True)
+class ColumnProposal:
+    """A proposed role of a column or of a family of columns.
+
+    Attributes
+    ----------
+    role : str
+        An option of `read_predictions` ("label", "logits", "by"), or "unused" for further class
+        scores.
+    columns : tuple of str
+        The columns; a name that begins with "-" is negated.
+    reason : str
+        The reason for the proposal.
+    is_default : bool
+        Whether `read_predictions` selects the column by default.
+    """
+
+    role: str
+    columns: tuple[str, ...]
+    reason: str
+    is_default: bool = False
 
 
 def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
@@ -68,31 +126,27 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
     >>> [(p.role, p.columns) for p in propose(from_arrays(columns, "a file"))]
     [('label', ('gt',)), ('probabilities', ('out',))]
     """
-    proposals = propose_truth(table)
+    proposals = _propose_truth(table)
     proposals += _propose_long_form(table, _columns_of(proposals))
-    is_long = _has_role(proposals, "long")
-    scores = [] if is_long else propose_scores(table, _label_of(proposals))
+    is_long = _find_role(proposals, "long") is not None
+    scores = [] if is_long else _propose_scores(table, _find_role(proposals, "label"))
     if scores:
-        if _label_of(proposals) is None:
-            label = label_of_scores(table, scores[0])
-            proposals += [] if label is None else [label]
+        if _find_role(proposals, "label") is None:
+            proposals += _propose_label_of_scores(table, scores[0])
         proposals += scores
         # Class scores and labels define correctness, so a grade is not required.
-        if _has_role(proposals, "label"):
+        if _find_role(proposals, "label") is not None:
             proposals = [p for p in proposals if p.role != "correct" or p.is_default]
-        proposals += propose_missing(table, scores[0])
-        proposals += propose_unknown_labels(table, scores[0], _label_of(proposals))
-    elif _has_role(proposals, "correct") and not _has_role(proposals, "prediction"):
+        proposals += _propose_missing_scores(table, scores[0])
+        proposals += _propose_unknown_labels(table, scores[0], _find_role(proposals, "label"))
+    elif _find_role(proposals, "correct") and not _find_role(proposals, "prediction"):
         # Without a prediction, a label is of no use in addition to the grade.
         proposals = [p for p in proposals if p.role != "label" or p.is_default]
     proposals += _propose_splits(table, _columns_of(proposals))
-    used = _columns_of(proposals) | set(grade_columns(table))
-    used |= {name for _, names in class_score_families(table) for name in names}
     if not is_long and not (scores and table.has_keys):
-        confidences = _propose_confidences(table, used, proposals, has_class_scores=bool(scores))
+        confidences = _propose_confidences(table, proposals, has_class_scores=bool(scores))
         proposals += confidences
-        proposals += _propose_percentages(table, confidences)
-        proposals += _propose_missing_confidences(table, confidences)
+        proposals += _propose_confidence_options(table, confidences)
     # Class scores and confidences may both propose an option for missing entries; keep the first.
     unique: dict[tuple[str, tuple[str, ...]], ColumnProposal] = {}
     for proposal in proposals:
@@ -100,22 +154,270 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
     return tuple(unique.values())
 
 
-def _has_role(proposals: Sequence[ColumnProposal], role: str) -> bool:
-    return any(proposal.role == role for proposal in proposals)
+def _find_role(proposals: Iterable[ColumnProposal], role: str) -> str | None:
+    """Return the first column that is proposed for a role."""
+    return next((p.columns[0] for p in proposals if p.role == role), None)
 
 
 def _columns_of(proposals: Iterable[ColumnProposal]) -> set[str]:
     return {name for proposal in proposals for name in proposal.columns}
 
 
-def _label_of(proposals: Iterable[ColumnProposal]) -> str | None:
-    labels = (proposal.columns[0] for proposal in proposals if proposal.role == "label")
-    return next(labels, None)
+# ------------------------------------------------------------------------------------ columns
+def _flat_columns(table: DataTable) -> list[str]:
+    """Return the columns with one number or text per row."""
+    return [name for name, kind in table.kind_by_column.items() if kind in {"number", "text"}]
+
+
+def _numeric_columns(table: DataTable) -> list[str]:
+    """Return the columns with one number per row of the table."""
+    return [
+        name
+        for name, kind in table.kind_by_column.items()
+        if kind == "number" and table.length_by_key.get(name, table.n_rows) == table.n_rows
+    ]
+
+
+def _bare_name(name: str) -> str:
+    """Return a name in lower case, without words that name a data set."""
+    words = "".join(name.split()).casefold().replace("-", "_").split("_")
+    return "_".join(word for word in words if word not in _DATA_WORDS)
+
+
+def _first_rows(table: DataTable, names: Sequence[str]) -> list[Array]:
+    """Return the first rows of several columns."""
+    rows = np.arange(min(table.n_rows, _N_FIRST_ROWS))
+    return [column.values for column in table.select_rows(rows).load(names).values()]
+
+
+def _distinct_values(table: DataTable, name: str) -> list[Any]:
+    return table.load([name])[name].distinct()[1]
+
+
+# ------------------------------------------------------------------------------------ truth
+def _propose_truth(table: DataTable) -> list[ColumnProposal]:
+    """Propose label and prediction, or a grade if these are free texts that require a grader."""
+    proposals: dict[str, ColumnProposal] = {}
+    for role in ("label", "prediction", "correct", "loss"):
+        proposal = _propose_default_name(table, role) or _propose_likely_name(table, role)
+        if proposal is not None:
+            proposals[role] = proposal
+    grade = proposals.get("correct")
+    if grade is not None and not _is_grade(table, grade.columns[0]):
+        del proposals["correct"]
+        grade = None
+    answers = [proposals[role] for role in ("label", "prediction") if role in proposals]
+    if grade is not None and any(_is_free_text(table, answer.columns[0]) for answer in answers):
+        for answer in answers:
+            del proposals[answer.role]
+        # By default, `read_predictions` compares the texts of two columns with default names.
+        are_compared = len(answers) == 2 and all(answer.is_default for answer in answers)
+        is_default = grade.is_default and not are_compared
+        proposals["correct"] = replace(grade, is_default=is_default)
+    if {"label", "prediction"} <= proposals.keys():
+        proposals.pop("correct", None)
+    return list(proposals.values())
+
+
+def _propose_default_name(table: DataTable, role: str) -> ColumnProposal | None:
+    columns = _flat_columns(table)
+    matches = [table.find(name) for name in DEFAULT_NAMES[role]]
+    name = table.column_by_role.get(role) or next((n for n in matches if n in columns), None)
+    if name is None:
+        return None
+    return ColumnProposal(role, (name,), "a default name", is_default=True)
+
+
+def _propose_likely_name(table: DataTable, role: str) -> ColumnProposal | None:
+    """Propose a column with a likely name, disregarding words for a data set."""
+    if role == "correct" and table.grade_columns:
+        reason = f"the first of {len(table.grade_columns)} grades in the log"
+        return ColumnProposal(role, (table.grade_columns[0],), reason)
+    likely_names = (*_LIKELY_NAMES.get(role, ()), *DEFAULT_NAMES[role])
+    # Reversed, so that the first of several columns with the same bare name is proposed.
+    column_by_bare_name = {_bare_name(name): name for name in reversed(_flat_columns(table))}
+    matches = [column_by_bare_name[n] for n in likely_names if n in column_by_bare_name]
+    if not matches and role == "correct":
+        matches = _grade_columns(table)
+    if not matches:
+        # A name such as target_class consists of words for classes and for the role.
+        role_words = _ROLE_WORDS.get(role, frozenset())
+        for bare_name, name in column_by_bare_name.items():
+            words = set(bare_name.split("_"))
+            if words & role_words and words <= role_words | _CLASS_WORDS:
+                matches.append(name)
+    return ColumnProposal(role, (matches[0],), "a likely name") if matches else None
+
+
+def _grade_columns(table: DataTable) -> list[str]:
+    """Return the columns with grades, judged by their names and values."""
+    likely_names = {*_LIKELY_NAMES["correct"], *DEFAULT_NAMES["correct"]}
+    grade_columns = list(table.grade_columns)
+    for name in _flat_columns(table):
+        last_field = name.rpartition(".")[2]  # of a path such as judge.verdict
+        is_candidate = _bare_name(last_field) in likely_names and name not in grade_columns
+        if is_candidate and _is_grade(table, name):
+            grade_columns.append(name)
+    return grade_columns
+
+
+def _is_grade(table: DataTable, name: str) -> bool:
+    try:
+        correctness(table.load([name])[name], table.source, is_untyped=table.is_untyped)
+    except InputError:
+        return False
+    return True
+
+
+def _is_free_text(table: DataTable, name: str) -> bool:
+    """Return whether a column contains texts that mostly differ: answers, not classes."""
+    texts = table.load([name])[name].texts
+    return texts is not None and texts.size > max(2, table.n_rows // 2)
+
+
+def _find_correct_rows(table: DataTable, proposals: Sequence[ColumnProposal]) -> BoolArray | None:
+    """Return a mask of the correct rows; None if the proposed columns do not define correctness."""
+    label, prediction = _find_role(proposals, "label"), _find_role(proposals, "prediction")
+    if label is not None and prediction is not None:
+        columns = table.load([label, prediction])
+        labels, predictions = (columns[n].as_text().to_strings() for n in (label, prediction))
+        return np.asarray(labels == predictions)
+    correct = _find_role(proposals, "correct")
+    if correct is None:
+        return None
+    try:
+        grades = correctness(
+            table.load([correct])[correct], table.source, is_untyped=table.is_untyped
+        )
+    except InputError:
+        return None
+    return np.asarray(grades.values > 0)
+
+
+# ------------------------------------------------------------------------------------ class scores
+def _propose_scores(table: DataTable, label: str | None) -> list[ColumnProposal]:
+    """Propose class scores, probabilities before logits, and list unused ones of the same kind."""
+    candidates = []
+    for name, kind in table.kind_by_column.items():
+        if kind == "block" and table.length_by_key.get(name, table.n_rows) == table.n_rows:
+            try:
+                (values,) = _first_rows(table, [name])
+            except InputError:
+                continue  # text, or lists of different lengths
+            if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] > 1:
+                candidates.append(_propose_kind((name,), values))
+    families = [names for _, names in class_score_families(table)]
+    if label is not None:
+        # Columns that are named as labels, such as the classes of scikit-learn.
+        labels = set(map(str, _distinct_values(table, label)))
+        kinds = table.kind_by_column
+        named_as_labels = [n for n in kinds if kinds[n] == "number" and n in labels]
+        if len(named_as_labels) > 1:
+            families.append(named_as_labels)
+    for names in families:
+        values = np.column_stack(_first_rows(table, names)).astype(float)
+        candidates.append(_propose_kind(tuple(names), values))
+    proposals = [candidate for candidate in candidates if candidate is not None]
+    if not proposals:
+        return []
+    selected = next((p for p in proposals if p.role == "probabilities"), proposals[0])
+    # Class scores of the other kind probably belong to the same model.
+    reason = (
+        f"{selected.role} like {selected.columns[0]!r}, perhaps of another model; the command does "
+        "not read them"
+    )
+    unused = [
+        replace(p, role=UNUSED, reason=reason, is_default=True)
+        for p in proposals
+        if p.role == selected.role and p is not selected
+    ]
+    return [selected, *unused]
+
+
+def _propose_kind(names: tuple[str, ...], values: Array) -> ColumnProposal | None:
+    """Propose probabilities or logits, depending on the values; None if both are unlikely."""
+    has_scores = np.isfinite(values).all(1) & (values != 0).any(1)
+    has_no_scores = np.isnan(values).all(1) | (values == 0).all(1)
+    if not has_scores.any() or not (has_scores | has_no_scores).all():
+        return None
+    values = values[has_scores]
+    low, high, sums = values.min(), values.max(), values.sum(1)
+    if low >= -_ROUNDING and high <= 1 + _ROUNDING and (np.abs(sums - 1) <= _NEAR_ONE).all():
+        return ColumnProposal("probabilities", names, "each row is in [0, 1] and sums to 1")
+    if any("logit" in name.lower() for name in names):
+        return ColumnProposal("logits", names, "a name with 'logit'")
+    if low < 0 and len(names) == 1 and values.dtype.kind == "f":
+        return ColumnProposal("logits", names, "values below 0, rows do not sum to 1")
+    return None
+
+
+def _count_classes(table: DataTable, scores: ColumnProposal) -> int:
+    if len(scores.columns) > 1:
+        return len(scores.columns)
+    return int(_first_rows(table, scores.columns)[0].shape[1])
+
+
+def _propose_label_of_scores(table: DataTable, scores: ColumnProposal) -> list[ColumnProposal]:
+    """Propose the only column of integers that can be labels for class scores."""
+    n_classes = _count_classes(table, scores)
+    candidates = []
+    for name in _numeric_columns(table):
+        has_other_role = not _NO_LABEL_WORDS.isdisjoint(_bare_name(name).split("_"))
+        if name in scores.columns or has_other_role:
+            continue
+        (values,) = _first_rows(table, [name])
+        in_range = np.isfinite(values).all() and values.min() >= 0 and values.max() < n_classes
+        if in_range and (values == np.round(values)).all():
+            candidates.append(name)
+    if len(candidates) != 1:
+        return []
+    reason = f"whole numbers from 0 to {n_classes - 1}, one for each class score"
+    return [ColumnProposal("label", (candidates[0],), reason)]
+
+
+def _propose_missing_scores(table: DataTable, scores: ColumnProposal) -> Iterator[ColumnProposal]:
+    """Propose an option for rows without class scores."""
+    n_columns = len(scores.columns)
+    if table.n_rows * n_columns > _MAX_ENTRIES:
+        table = table.select_rows(np.arange(_N_FIRST_ROWS))
+    columns = [column.values for column in table.load(scores.columns).values()]
+    class_scores = columns[0] if n_columns == 1 else np.column_stack(columns)
+    has_no_scores: BoolArray = np.isnan(class_scores.astype(float, copy=False)).all(1)
+    if scores.role == "probabilities":
+        has_no_scores |= (class_scores == 0).all(1)
+    yield from _propose_rejection(has_no_scores, "class scores")
+
+
+def _propose_rejection(is_missing: BoolArray, description: str) -> Iterator[ColumnProposal]:
+    """Propose to count rows with missing entries as abstentions, if there are any."""
+    if is_missing.any():
+        share = f"{is_missing.sum():,} of {is_missing.size:,} rows have no {description}"
+        yield ColumnProposal("missing", ("reject",), f"{share} and count as abstentions")
+
+
+def _propose_unknown_labels(
+    table: DataTable, scores: ColumnProposal, label: str | None
+) -> Iterator[ColumnProposal]:
+    """Propose the labels without a class score as labels of unknown classes."""
+    if label is None:
+        return
+    column = table.load([label])[label]
+    # As text, 1.0 is the class "1".
+    codes, names = column.as_text().distinct()
+    if len(scores.columns) > 1:
+        classes = class_names(scores.columns, "", column)
+    else:
+        classes = list(map(str, range(_count_classes(table, scores))))
+    unknown = [name for name in names if name not in classes and name != MISSING]
+    share = np.isin(codes, [names.index(name) for name in unknown]).mean()
+    if unknown and share <= _MAX_SHARE_UNKNOWN:
+        labels = tuple(unknown) if len(unknown) <= _MAX_LISTED_LABELS else (ALL_OTHER_LABELS,)
+        yield ColumnProposal("unknown_label", labels, f"no class scores; {share:.1%} of the rows")
 
 
 def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
     """Propose the long form if the table has a row per sample and class."""
-    kinds = {name: table.kind_by_column[name] for name in flat_columns(table) if name not in used}
+    kinds = {name: table.kind_by_column[name] for name in _flat_columns(table) if name not in used}
     id_column = next((name for name in map(table.find, _ID_COLUMNS) if name in kinds), None)
     class_column = next((name for name in map(table.find, _CLASS_COLUMNS) if name in kinds), None)
     if id_column is None or class_column is None:
@@ -124,20 +426,19 @@ def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnPropo
     score_columns = [name for name in numbers if name not in {id_column, class_column}]
     if len(score_columns) != 1:
         return
-    n_samples = len(distinct_values(table, id_column))
-    n_classes = len(distinct_values(table, class_column))
-    if n_classes < 2 or n_samples * n_classes != table.n_rows:
+    n_classes = len(_distinct_values(table, class_column))
+    sample_codes, samples = table.load([id_column])[id_column].distinct()
+    if n_classes < 2 or len(samples) * n_classes != table.n_rows:
         return
-    sample_codes, _ = table.load([id_column])[id_column].distinct()
     scores = table.load(score_columns)[score_columns[0]].values.astype(float)
     sums = np.bincount(sample_codes, scores)
-    if (scores >= -ROUNDING).all() and (np.abs(sums - 1) <= NEAR_ONE).all():
+    if (scores >= -_ROUNDING).all() and (np.abs(sums - 1) <= _NEAR_ONE).all():
         kind = "probabilities"
     elif (scores < 0).any():
         kind = "logits"
     else:
         return
-    yield ColumnProposal("id", (id_column,), f"{n_samples:,} names, each in {n_classes} rows")
+    yield ColumnProposal("id", (id_column,), f"{len(samples):,} names, each in {n_classes} rows")
     yield ColumnProposal("long", (class_column,), f"{n_classes} classes, one row each per sample")
     yield ColumnProposal(kind, (score_columns[0],), "the scores of the classes")
 
@@ -146,22 +447,20 @@ def _propose_long_form(table: DataTable, used: set[str]) -> Iterator[ColumnPropo
 def _propose_splits(table: DataTable, used: set[str]) -> Iterator[ColumnProposal]:
     by = []
     for name in map(table.find, _SPLIT_COLUMNS):
-        if name is None or name in used or name not in flat_columns(table):
+        if name is None or name in used or name not in _flat_columns(table):
             continue
-        if 1 < len(distinct_values(table, name)) <= _MAX_SPLITS:
+        if 1 < len(_distinct_values(table, name)) <= _MAX_SPLITS:
             by.append(name)
     if by:
         yield ColumnProposal("by", tuple(by), "few values, and the name of a split")
 
 
 def _propose_confidences(
-    table: DataTable,
-    used: set[str],
-    proposals: Sequence[ColumnProposal],
-    *,
-    has_class_scores: bool,
+    table: DataTable, proposals: Sequence[ColumnProposal], *, has_class_scores: bool
 ) -> list[ColumnProposal]:
     """Propose confidences with default names; without these and class scores, other decimals."""
+    used = _columns_of(proposals) | set(_grade_columns(table))
+    used |= {name for _, names in class_score_families(table) for name in names}
     numbers = [name for name, kind in table.kind_by_column.items() if kind == "number"]
     default_columns = map(table.find, DEFAULT_NAMES["confidence"])
     default = next((n for n in default_columns if n in numbers and n not in used), None)
@@ -171,13 +470,13 @@ def _propose_confidences(
         return [ColumnProposal("confidence", names, "a default name", is_default=True)]
     if has_class_scores:
         return []
-    rows = np.arange(min(table.n_rows, N_FIRST_ROWS))
-    is_correct = find_correct_rows(table.select_rows(rows), proposals)
+    rows = np.arange(min(table.n_rows, _N_FIRST_ROWS))
+    is_correct = _find_correct_rows(table.select_rows(rows), proposals)
     confidences = []
     for name in numbers:
         if name in used or name.lower().strip() in _NO_CONFIDENCE:
             continue
-        values = first_rows(table, [name])[name]
+        (values,) = _first_rows(table, [name])
         if _may_be_confidence(name, values):
             confidences.append(_with_direction(name, values, is_correct))
     return confidences
@@ -190,21 +489,6 @@ def _may_be_confidence(name: str, values: Array) -> bool:
         return True
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     return values.dtype.kind == "f" and not np.array_equal(finite, np.round(finite))
-
-
-def _propose_percentages(
-    table: DataTable, confidences: Sequence[ColumnProposal]
-) -> Iterator[ColumnProposal]:
-    """Propose to divide confidences from 0 to 100 by 100."""
-    for name in _column_names(table, confidences):
-        if look_like_percentages(first_rows(table, [name])[name]):
-            yield ColumnProposal("percent", (name,), "from 0 to 100: divided by 100")
-
-
-def _column_names(table: DataTable, confidences: Sequence[ColumnProposal]) -> list[str]:
-    """Return the columns of confidences, without the sign of negated ones."""
-    names = [name for proposal in confidences for name in proposal.columns]
-    return [name if name in table.kind_by_column else name.removeprefix("-") for name in names]
 
 
 def _with_direction(name: str, values: Array, is_correct: BoolArray | None) -> ColumnProposal:
@@ -239,11 +523,17 @@ def _clear_auroc(values: Array, is_correct: BoolArray) -> float | None:
     return auroc if is_clear else None
 
 
-def _propose_missing_confidences(
+def _propose_confidence_options(
     table: DataTable, confidences: Sequence[ColumnProposal]
 ) -> Iterator[ColumnProposal]:
-    """Propose an option for rows without a confidence."""
-    columns = table.load(_column_names(table, confidences)).values()
+    """Propose options for confidences from 0 to 100 and for rows without a confidence."""
+    names = [name for proposal in confidences for name in proposal.columns]
+    # Without the sign of negated confidences.
+    names = [name if name in table.kind_by_column else name.removeprefix("-") for name in names]
+    for name, values in zip(names, _first_rows(table, names), strict=True):
+        if look_like_percentages(values):
+            yield ColumnProposal("percent", (name,), "from 0 to 100: divided by 100")
+    columns = table.load(names).values()
     masks = [column.is_missing for column in columns if column.is_missing is not None]
     if masks:
-        yield from propose_rejection(np.any(masks, axis=0), "confidence")
+        yield from _propose_rejection(np.any(masks, axis=0), "confidence")

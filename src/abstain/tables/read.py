@@ -13,10 +13,8 @@ from abstain.tables import hugging_face
 from abstain.tables._build import build_reading
 from abstain.tables._column_selection import select_columns
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, make_options
-from abstain.tables.array_files import are_arrays, open_arrays
-from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.fd_shifts import read_folder
-from abstain.tables.files import open_table
+from abstain.tables.files import are_arrays, open_arrays, open_table
 from abstain.tables.long_form import to_wide_form
 from abstain.tables.table import DataTable, from_arrays, from_frame, from_rows
 from abstain.typing import Split
@@ -156,28 +154,9 @@ def read_predictions(
     >>> print(reading.notes[0])
     the mapping: read label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
-    options = make_options(
-        label=label,
-        prediction=prediction,
-        correct=correct,
-        loss=loss,
-        confidence=confidence,
-        logits=logits,
-        probabilities=probabilities,
-        by=by,
-        group=group,
-        weight=weight,
-        id=id,
-        unknown_label=unknown_label,
-        missing=missing,
-        lower_is_safer=lower_is_safer,
-        percent=percent,
-        decimal=decimal,
-        renormalize=renormalize,
-        masked=masked,
-        unlabeled=unlabeled,
-        long=long,
-    )
+    arguments = dict(locals())
+    del arguments["source"]
+    options = make_options(**arguments)
     if isinstance(source, str | Path):
         return _read_path(Path(source), options)
     if is_list_of_rows(source) and source:
@@ -191,7 +170,8 @@ def read_predictions(
 
 
 def _read_table(table: DataTable, options: ReadingOptions) -> Reading:
-    table = with_decimal_mark(table, options.decimal)
+    if options.decimal == ",":
+        table = table.with_numbers(",")
     table, options = to_wide_form(table, options)
     return build_reading(table, select_columns(table, options), options)
 

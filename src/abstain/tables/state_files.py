@@ -66,7 +66,7 @@ _register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
 _PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
 # The report is a higher layer, so it is imported when a page is written.
 _as_said, _written = (
-    lazy_function("abstain.report.notebook:with_empty_checks"),
+    lazy_function("abstain.report.output:with_empty_checks"),
     lazy_function("abstain.report.output:write"),
 )
 #: Types of class names that JSON preserves.

@@ -14,7 +14,7 @@ from abstain._foundation.input_files import library_errors_as_format_errors
 from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.notes import Note
 from abstain.errors import InputError, MissingInputError
-from abstain.tables.column import DataColumn, from_array, from_series
+from abstain.tables.column import DataColumn, from_array, from_series, to_number
 from abstain.typing import Array
 
 if TYPE_CHECKING:
@@ -87,6 +87,25 @@ class DataTable:
         """Return the table with these columns in memory, so that they are read once."""
         columns = self.load(names)
         return replace(self, loader=lambda requested: {name: columns[name] for name in requested})
+
+    def with_numbers(self, decimal: str) -> "DataTable":
+        """Convert texts such as "90%", and "0,9" if the decimal mark is a comma, to numbers."""
+        numbers: dict[str, DataColumn] = {}
+        text_names = [name for name, kind in self.kind_by_column.items() if kind == "text"]
+        for name, column in self.load(text_names).items():
+            texts = () if column.texts is None else column.texts
+            if any("%" in text or (decimal == "," and "," in text) for text in map(str, texts)):
+                converted = to_number(column, decimal)
+                if not converted.is_text:
+                    numbers[name] = converted
+
+        def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
+            unchanged = self.load([name for name in names if name not in numbers])
+            return {name: numbers[name] if name in numbers else unchanged[name] for name in names}
+
+        kinds: dict[str, Kind] = dict(self.kind_by_column)
+        kinds.update(dict.fromkeys(numbers, "number"))
+        return replace(self, kind_by_column=kinds, loader=load)
 
     def select_rows(self, rows: Array) -> "DataTable":
         """Return the table with some of the rows."""
@@ -173,15 +192,8 @@ def _iter_leaf_columns(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
 
 def from_polars(frame: "pl.DataFrame", source: str, *, is_untyped: bool = False) -> DataTable:
     """Wrap a polars dataframe."""
-    check_has_rows(frame.height, source)
-    leaves = leaf_columns(frame.schema)
-    return DataTable(
-        source,
-        frame.height,
-        {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()},
-        lambda names: {name: from_series(leaves[name].values(frame, name)) for name in names},
-        is_untyped=is_untyped,
-    )
+    table = from_scan(frame.schema, frame.height, lambda names: frame[list(names)], source)
+    return replace(table, is_untyped=is_untyped)
 
 
 def from_scan(
@@ -190,7 +202,7 @@ def from_scan(
     read: Callable[[tuple[str, ...]], "pl.DataFrame"],
     source: str,
 ) -> DataTable:
-    """Wrap a file from which only the requested columns are read."""
+    """Wrap a source of columns with a schema, from which only the requested ones are read."""
     check_has_rows(n_rows, source)
     leaves = leaf_columns(schema)
     kind_by_column = {name: kind_of_dtype(leaf.dtype) for name, leaf in leaves.items()}

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from abstain.cli.console import format_duration
 from abstain.plots.formatting import escape_control_characters
+from abstain_bench.commands.console import print_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -74,8 +75,7 @@ class JobLines:
         steps = [] if self.folder is None else read_job_progress(self.folder)
         if self.progress is None:
             for step in steps:
-                text = escape_control_characters(f"{step.name}: {progress_text(step)}")
-                self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+                print_line(self.console, f"{step.name}: {progress_text(step)}")
             return
         for step in steps:
             if step.name not in self.running:
@@ -96,8 +96,6 @@ class JobLines:
         text += f": {outcome.error}" if outcome.error else ""
         if self.describe_result is not None and (result := self.describe_result(outcome)):
             text += f"; {result}"
-        self.console.print(
-            escape_control_characters(text), markup=False, highlight=False, soft_wrap=True
-        )
+        print_line(self.console, text)
         if self.progress is not None and self.task is not None:
             self.progress.update(self.task, completed=n_finished, total=n_jobs)

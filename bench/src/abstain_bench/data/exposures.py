@@ -87,8 +87,3 @@ class Exposure:
         """Name for people, with the severity of a corruption, and "official" for official ones."""
         title = f"{self.name} {self.severity}" if self.severity else self.name
         return f"{title} (official)" if self.is_corrupted else title
-
-    @property
-    def has_new_classes(self) -> bool:
-        """Whether its images have no known class, so that accepting one is a failure."""
-        return self.kind in {"new-class", "far-new-class"}

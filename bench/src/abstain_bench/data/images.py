@@ -1,7 +1,7 @@
 """`Images`: images with labels, random splits, and held-out classes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -111,11 +111,14 @@ class Splits:
         Images for selecting settings; None if nothing is selected.
     test : Images
         Test images; nothing is selected on them.
+    shifts : mapping
+        Shifted test images by the name of the shift.
     """
 
     train: Images
     validation: Images | None
     test: Images
+    shifts: Mapping[str, Images] = field(default_factory=dict)
 
 
 def split(data: Images, *sizes: int, rng: Rng = 0) -> tuple[Images, ...]:

@@ -4,21 +4,14 @@ Needs torch.
 """
 
 from abstain_bench.networks.backbone import Backbone as Backbone
+from abstain_bench.networks.backbone import Resized as Resized
 from abstain_bench.networks.catalogue import MODELS as MODELS
 from abstain_bench.networks.catalogue import Model as Model
 from abstain_bench.networks.catalogue import n_parameters as n_parameters
-from abstain_bench.networks.fd_shifts import StreetConv as StreetConv
 from abstain_bench.networks.plain import VGG as VGG
 from abstain_bench.networks.plain import SmallConv as SmallConv
+from abstain_bench.networks.plain import StreetConv as StreetConv
 from abstain_bench.networks.residual import PreResNet as PreResNet
 from abstain_bench.networks.residual import ResNet as ResNet
 from abstain_bench.networks.residual import WideResNet as WideResNet
 from abstain_bench.networks.vit import ViT as ViT
-from abstain_bench.networks.zoom import Resized as Resized
-
-__all__ = [
-    "MODELS",
-    "Backbone",
-    "Model",
-    "SmallConv",
-]

@@ -13,12 +13,17 @@ from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench._torch import torch
-from abstain_bench.networks.backbone import Backbone, Tensor
-from abstain_bench.networks.fd_shifts import StreetConv, vgg13_as_run
-from abstain_bench.networks.plain import NINETEEN, THIRTEEN, VGG, SmallConv
+from abstain_bench.networks.backbone import Backbone, Resized, Tensor
+from abstain_bench.networks.plain import (
+    NINETEEN,
+    THIRTEEN,
+    VGG,
+    SmallConv,
+    StreetConv,
+    vgg13_as_run,
+)
 from abstain_bench.networks.residual import PreResNet, ResNet, WideResNet
 from abstain_bench.networks.vit import ViT
-from abstain_bench.networks.zoom import Resized
 
 
 @dataclass(frozen=True)
@@ -104,65 +109,52 @@ def n_parameters(model: "torch.nn.Module") -> int:
 #: Every model by name.
 MODELS: Catalogue[Model] = Catalogue("model")
 
-MODELS.add(Model("small-conv", "small conv net", "abstain", SmallConv, side=0))
-MODELS.add(
-    Model("tiny-conv", "tiny conv net", "abstain", partial(SmallConv, widths=(8, 16, 24)), side=0)
-)
-MODELS.add(
+_VGG_SOURCE = "Simonyan & Zisserman 2015, for CIFAR"
+_RESNET_SOURCE = "He et al. 2015, with a first layer for images of 32 x 32"
+_cifar_resnet = partial(ResNet, small_pictures=True)
+_MODELS = (
+    Model("small-conv", "small conv net", "abstain", SmallConv, side=0),
+    Model("tiny-conv", "tiny conv net", "abstain", partial(SmallConv, widths=(8, 16, 24)), side=0),
     Model(
         "vgg13",
         "VGG-13",
         "Simonyan & Zisserman 2015, as in FD-Shifts",
         partial(VGG, maps=THIRTEEN, hidden=512),
-    )
-)
-MODELS.add(
+    ),
     Model(
         "vgg13-fd-shifts",
         "VGG-13, as FD-Shifts runs it",
         "Simonyan & Zisserman 2015; Jaeger et al. 2023",
         vgg13_as_run,
-    )
-)
-MODELS.add(
+    ),
     Model(
         "street-conv",
         "small conv net for house numbers",
         "Corbière et al. 2019; Jaeger et al. 2023",
         StreetConv,
-    )
-)
-MODELS.add(Model("vgg16-bn", "VGG16-BN", "Simonyan & Zisserman 2015, for CIFAR", VGG))
-for _layers, _of_vgg in ((13, THIRTEEN), (19, NINETEEN)):
-    MODELS.add(
-        Model(
-            f"vgg{_layers}-bn",
-            f"VGG{_layers}-BN",
-            "Simonyan & Zisserman 2015, for CIFAR",
-            partial(VGG, maps=_of_vgg),
-        )
-    )
-for _layers, _blocks in ((18, (2, 2, 2, 2)), (34, (3, 4, 6, 3)), (50, (3, 4, 6, 3))):
-    MODELS.add(
-        Model(
-            f"resnet{_layers}-cifar",
-            f"ResNet-{_layers} for CIFAR",
-            "He et al. 2015, with a first layer for images of 32 x 32",
-            partial(ResNet, blocks=_blocks, bottlenecks=_layers == 50, small_pictures=True),
-        )
-    )
-for _depth in (20, 56, 110, 164):
-    MODELS.add(
-        Model(
-            f"preresnet-{_depth}",
-            f"PreResNet-{_depth}",
-            "He et al. 2016",
-            partial(PreResNet, _depth),
-        )
-    )
-MODELS.add(Model("wrn-28-10", "WideResNet-28x10", "Zagoruyko & Komodakis 2016", WideResNet))
-MODELS.add(Model("resnet50", "ResNet-50", "He et al. 2015", ResNet, side=0, min_side=32))
-MODELS.add(
+    ),
+    Model("vgg16-bn", "VGG16-BN", _VGG_SOURCE, VGG),
+    Model("vgg13-bn", "VGG13-BN", _VGG_SOURCE, partial(VGG, maps=THIRTEEN)),
+    Model("vgg19-bn", "VGG19-BN", _VGG_SOURCE, partial(VGG, maps=NINETEEN)),
+    Model(
+        "resnet18-cifar",
+        "ResNet-18 for CIFAR",
+        _RESNET_SOURCE,
+        partial(_cifar_resnet, blocks=(2, 2, 2, 2), bottlenecks=False),
+    ),
+    Model(
+        "resnet34-cifar",
+        "ResNet-34 for CIFAR",
+        _RESNET_SOURCE,
+        partial(_cifar_resnet, blocks=(3, 4, 6, 3), bottlenecks=False),
+    ),
+    Model("resnet50-cifar", "ResNet-50 for CIFAR", _RESNET_SOURCE, _cifar_resnet),
+    *(
+        Model(f"preresnet-{n}", f"PreResNet-{n}", "He et al. 2016", partial(PreResNet, n))
+        for n in (20, 56, 110, 164)
+    ),
+    Model("wrn-28-10", "WideResNet-28x10", "Zagoruyko & Komodakis 2016", WideResNet),
+    Model("resnet50", "ResNet-50", "He et al. 2015", ResNet, side=0, min_side=32),
     Model(
         "vit-b16",
         "ViT-B/16",
@@ -171,9 +163,10 @@ MODELS.add(
         side=0,
         min_side=16,
         needs_image_side=True,
-    )
+    ),
 )
-
+for _model in _MODELS:
+    MODELS.add(_model)
 
 #: Prefixes of the last layer in published files; it is not loaded.
 _LAST_LAYER_PREFIXES = ("fc.", "head.", "classifier.")

@@ -1,4 +1,4 @@
-"""Results of a benchmark: tables, thresholds, curves and pictures worth a look, from a store."""
+"""Results of a folder of runs: tables, thresholds, curves and example images."""
 
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.results.records import (

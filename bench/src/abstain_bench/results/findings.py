@@ -12,15 +12,6 @@ from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.store import StoredRun
 from abstain_bench.runs.studies import Study
 
-__all__ = [
-    "FEW_FAILURES",
-    "about_choices",
-    "about_failures",
-    "about_runs",
-    "about_studies",
-    "about_untested",
-]
-
 #: A study with fewer failures gets a warning.
 FEW_FAILURES: Final = 10
 

@@ -1,7 +1,7 @@
-"""Numbers of a benchmark beside those that the papers print for the same task."""
+"""Comparison of the values of a benchmark with those that papers print for the same task."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Final
@@ -21,37 +21,39 @@ _TABLES: Final = (
     "fd_shifts_table_10",
 )
 
-#: Rotations of held-out classes, which the papers pool.
-_ROTATED: Final = re.compile(r"-open-\d$")
-_ROTATIONS: Final = "-open-1..5"
-_PUBLISHED_ROTATIONS: Final = 5
+#: End of the name of a task with held-out classes. The papers pool the rotations of these classes.
+_ROTATION: Final = re.compile(r"-open-\d$")
+_ALL_ROTATIONS: Final = "-open-1..5"
+_N_ROTATIONS: Final = 5
+#: Separates the tasks of results over several rotations.
+_TASK_SEPARATOR: Final = ", "
 
-#: Between the tasks of results that are of several rotations together.
-_JOINED: Final = ", "
+#: Printed cells by metric and study, then by method.
+PublishedCells = Mapping[tuple[str, str], Mapping[str, Fact]]
 
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A number of a benchmark, and what a paper prints for the same method and study.
+    """A value of a benchmark, and the printed value of the same method and study.
 
     Attributes
     ----------
     metric, study, method : str
-        What it is of.
+        Names.
     value, published : float
-        The number here and the printed one, both plain fractions.
+        The value of the benchmark and the printed value, both as fractions.
     ratio : float
-        Here over published; NaN where that is 0.
+        `value` divided by `published`; NaN if `published` is 0.
     rank, published_rank : int
-        Among the methods of this metric and study that both have; equal numbers share the best.
+        Ranks among the methods with both values; equal values share the best rank.
     common : int
-        How many these are.
+        Number of methods with both values.
     classifier, backbone : str
-        What the paper tested: "CNN" or "ViT", and the network, empty where this package lacks it.
+        Network of the paper: "CNN" or "ViT", and the model; empty if this package lacks it.
     source : str
         The paper and its table.
     doubt : str
-        What is doubtful of the printed number, or empty.
+        Remark on the reliability of the printed value, or empty.
     """
 
     metric: str
@@ -71,18 +73,18 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class PublishedOrder:
-    """How alike a benchmark and a paper rank the methods that both have.
+    """Rank correlation between a benchmark and a paper, over the methods with both values.
 
     Attributes
     ----------
     metric, study : str
-        What ranks.
+        Names.
     methods : int
-        How many both have, at least two.
+        Number of methods with both values, at least two.
     tau : float
-        Kendall's tau-b of the two orders, of which neither is a single tie.
+        Kendall's tau-b of the two rankings.
     best, published_best : tuple of str
-        The methods on the first rank here, and there.
+        Methods on the first rank in the benchmark, and in the paper.
     source : str
         The paper and its table.
     """
@@ -96,145 +98,134 @@ class PublishedOrder:
     source: str
 
 
-@dataclass(frozen=True)
-class PublishedColumns:
-    """What the papers print for a task, of one kind of network.
+def read_published_cells(task: str, model: str) -> PublishedCells:
+    """Return the printed numbers for a task and the kind of network, CNN or vision transformer."""
+    printed_tasks = {_ROTATION.sub(_ALL_ROTATIONS, name) for name in task.split(_TASK_SEPARATOR)}
+    classifier = "ViT" if model.startswith("vit") else "CNN"
+    cells: dict[tuple[str, str], dict[str, Fact]] = {}
+    for name in _TABLES:
+        for cell in table(name):
+            is_of_task = {cell["task"]} == printed_tasks and cell["classifier"] == classifier
+            if is_of_task and cell["method"]:
+                column = cells.setdefault((cell["metric"], cell["abstain_study"]), {})
+                column[cell["method"]] = cell
+    # The papers print some methods under another name.
+    aliases = {method.name: method.same_as for method in METHODS.values() if method.same_as}
+    for column in cells.values():
+        for alias, method_name in aliases.items():
+            if alias in column:
+                column.setdefault(method_name, column[alias])
+    return cells
 
-    Attributes
-    ----------
-    task, model : str
-        Of the benchmark.
-    cells : mapping from (metric, study) to (method to cell)
-        By the names of this package.
-    """
 
-    task: str
-    model: str
-    cells: Mapping[tuple[str, str], Mapping[str, Fact]]
-
-    @classmethod
-    def of(cls, task: str, model: str) -> "PublishedColumns":
-        """Find the columns of a task: of the same network, or else of the same kind of it."""
-        wanted = {_ROTATED.sub(_ROTATIONS, one) for one in task.split(_JOINED)}
-        own = [c for name in _TABLES for c in table(name) if {c["task"]} == wanted and c["method"]]
-        classifier = "ViT" if model.startswith("vit") else "CNN"
-        found: dict[tuple[str, str], dict[str, Fact]] = {}
-        for cell in own:
-            if cell["classifier"] == classifier:
-                found.setdefault((cell["metric"], cell["abstain_study"]), {})[cell["method"]] = cell
-        for printed in found.values():
-            for name, same in ((m.name, m.same_as) for m in METHODS.values() if m.same_as):
-                # What a paper calls otherwise stands beside the method that it is.
-                if name in printed:
-                    printed.setdefault(same, printed[name])
-        return cls(task, model, found)
-
-    def beside(
-        self, comparisons: Mapping[str, Comparison]
-    ) -> Iterator[tuple[PublishedOrder | None, list[PublishedNumber]]]:
-        """Put each printed column beside the numbers of the same metric and study."""
-        for (metric, study), printed in self.cells.items():
-            comparison = comparisons.get(metric)
-            data = (("study", study),)
-            if comparison is None or data not in comparison.data:
-                continue
-            estimates = comparison.estimates_of(metric, data)
-            # A method that has no number here, or none there, has no rank among the common ones.
-            own = {
-                e.method: e.value for e in estimates if e.method in printed and not isnan(e.value)
-            }
-            if own:
-                lower = estimates[0].lower_is_better
-                there = {m: printed[m] for m in own}
-                yield _column(metric, study, own, there, lower_is_better=lower)
-
-    def findings(self, numbers: Sequence[PublishedNumber]) -> Iterator[Note]:
-        """Say what to think of the comparison, or why there is none."""
-        if not numbers:
-            yield Note("nothing_published", self._nothing())
-            return
-        yield Note("published", self._caveat(numbers))
-        turned = [one for one in self.task.split(_JOINED) if _ROTATED.search(one)]
-        if 0 < len(turned) < _PUBLISHED_ROTATIONS:
-            yield Note(
-                "published",
-                f"Published numbers of held-out classes are of {_PUBLISHED_ROTATIONS} rotations "
-                f"together; these runs are of {len(turned)}.",
+def compare_with_published(
+    comparisons: Mapping[str, Comparison], cells: PublishedCells
+) -> tuple[list[PublishedNumber], list[PublishedOrder]]:
+    """Compare the values and ranks of methods with the printed ones, by metric and study."""
+    numbers: list[PublishedNumber] = []
+    orders: list[PublishedOrder] = []
+    for (metric, study), column in cells.items():
+        comparison, data = comparisons.get(metric), (("study", study),)
+        if comparison is None or data not in comparison.data:
+            continue
+        estimates = comparison.estimates_of(metric, data)
+        # Only methods with both numbers are ranked.
+        values = {e.method: e.value for e in estimates if not isnan(e.value) and e.method in column}
+        if not values:
+            continue
+        printed = {method: float(column[method]["number"]) for method in values}
+        lower_is_better = estimates[0].lower_is_better
+        ranks = _rank(values, lower_is_better=lower_is_better)
+        printed_ranks = _rank(printed, lower_is_better=lower_is_better)
+        source = _table_source(next(iter(column.values())))
+        for method, value in values.items():
+            number, cell = printed[method], column[method]
+            numbers.append(
+                PublishedNumber(
+                    metric=metric,
+                    study=study,
+                    method=method,
+                    value=value,
+                    published=number,
+                    ratio=value / number if number else float("nan"),
+                    rank=ranks[method],
+                    published_rank=printed_ranks[method],
+                    common=len(values),
+                    classifier=cell["classifier"],
+                    backbone=cell["backbone"],
+                    source=source,
+                    doubt=cell["doubt"],
+                )
             )
-        for doubt, own in _by_doubt(numbers).items():
-            where = ", ".join(dict.fromkeys(number.study for number in own))
-            yield Note("published", f"Published numbers of {where} are doubtful: {doubt}")
-
-    def _nothing(self) -> str:
-        if not self.task:
-            return (
-                "These runs do not say of which task they are, so no published number stands "
-                "beside theirs."
+        tau = kendall(list(values.values()), list(printed.values()))
+        if not isnan(tau):
+            best, printed_best = (
+                tuple(method for method, rank in r.items() if rank == 1)
+                for r in (ranks, printed_ranks)
             )
-        if self.cells:
-            return (
-                f"The papers print numbers of the task {self.task!r}, but none of these methods, "
-                "studies and metrics."
-            )
-        known = {cell["task"] for name in _TABLES for cell in table(name) if cell["task"]}
-        return (
-            f"No paper prints numbers of the task {self.task!r}, so nothing stands beside them. "
-            f"There are some of {', '.join(sorted(known))}."
-        )
-
-    def _caveat(self, numbers: Iterable[PublishedNumber]) -> str:
-        there = ", ".join(dict.fromkeys(n.backbone or n.classifier for n in numbers))
-        here = f"{self.model} here" if self.model else "another may be here"
-        same = self.model and there == self.model
-        networks = (
-            f"The network is {there} in both" if same else f"Networks are {there} there and {here}"
-        )
-        return (
-            f"{networks}, trained otherwise, on other splits and other corruptions than those of "
-            "the papers: compare orders and magnitudes, not digits."
-        )
+            order = PublishedOrder(metric, study, len(values), tau, best, printed_best, source)
+            orders.append(order)
+    return numbers, orders
 
 
-def _by_doubt(numbers: Iterable[PublishedNumber]) -> dict[str, list[PublishedNumber]]:
-    found: dict[str, list[PublishedNumber]] = {}
+def _rank(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, int]:
+    """Rank methods as the papers do: equal numbers share their best rank."""
+    ranks = ranking.ranks(list(values.values()), lower_is_better=lower_is_better, ties="min")
+    return dict(zip(values, map(int, ranks), strict=True))
+
+
+def _table_source(cell: Fact) -> str:
+    paper_and_number = (cell["paper"], cell["table"])
+    return next(t.source for t in tables().values() if (t.paper, t.number) == paper_and_number)
+
+
+def published_notes(
+    task: str, model: str, cells: PublishedCells, numbers: Sequence[PublishedNumber]
+) -> Iterator[Note]:
+    """Yield notes on the comparison with published numbers, or the reason why there is none."""
+    if not numbers:
+        yield Note("nothing_published", _reason_without_numbers(task, cells))
+        return
+    networks = ", ".join(dict.fromkeys(n.backbone or n.classifier for n in numbers))
+    if model and networks == model:
+        networks_text = f"The network is {model} in both"
+    else:
+        here = f"{model} here" if model else "another may be here"
+        networks_text = f"Networks are {networks} there and {here}"
+    yield Note(
+        "published",
+        f"{networks_text}, trained otherwise, on other splits and other corruptions than those of "
+        "the papers: compare orders and magnitudes, not digits.",
+    )
+    n_rotations = sum(bool(_ROTATION.search(name)) for name in task.split(_TASK_SEPARATOR))
+    if 0 < n_rotations < _N_ROTATIONS:
+        yield Note(
+            "published",
+            f"Published numbers of held-out classes are of {_N_ROTATIONS} rotations "
+            f"together; these runs are of {n_rotations}.",
+        )
+    studies_by_doubt: dict[str, dict[str, None]] = {}
     for number in numbers:
         if number.doubt:
-            found.setdefault(number.doubt, []).append(number)
-    return found
+            studies_by_doubt.setdefault(number.doubt, {})[number.study] = None
+    for doubt, studies in studies_by_doubt.items():
+        text = f"Published numbers of {', '.join(studies)} are doubtful: {doubt}"
+        yield Note("published", text)
 
 
-def _column(
-    metric: str,
-    study: str,
-    own: Mapping[str, float],
-    printed: Mapping[str, Fact],
-    *,
-    lower_is_better: bool,
-) -> tuple[PublishedOrder | None, list[PublishedNumber]]:
-    there = {method: float(cell["number"]) for method, cell in printed.items()}
-    ranks, published = (_ranks(v, lower_is_better=lower_is_better) for v in (own, there))
-    one = next(iter(printed.values()))
-    source = next(
-        t.source for t in tables().values() if (t.paper, t.number) == (one["paper"], one["table"])
-    )
-    numbers = [
-        PublishedNumber(
-            metric, study, method, value, there[method],
-            value / there[method] if there[method] else float("nan"),
-            ranks[method], published[method], len(own),
-            printed[method]["classifier"], printed[method]["backbone"], source,
-            printed[method]["doubt"],
+def _reason_without_numbers(task: str, cells: PublishedCells) -> str:
+    if not task:
+        return (
+            "These runs do not say of which task they are, so no published number stands "
+            "beside theirs."
         )
-        for method, value in own.items()
-    ]  # fmt: skip
-    tau = kendall([*own.values()], [there[method] for method in own])
-    if isnan(tau):
-        return None, numbers
-    best = tuple(tuple(m for m in r if r[m] == 1) for r in (ranks, published))
-    return PublishedOrder(metric, study, len(own), tau, best[0], best[1], source), numbers
-
-
-def _ranks(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, int]:
-    """Rank as the papers do: equal numbers share the best of their ranks."""
-    places = ranking.ranks(list(values.values()), lower_is_better=lower_is_better, ties="min")
-    return dict(zip(values, map(int, places), strict=True))
+    if cells:
+        return (
+            f"The papers print numbers of the task {task!r}, but none of these methods, "
+            "studies and metrics."
+        )
+    printed_tasks = {cell["task"] for name in _TABLES for cell in table(name) if cell["task"]}
+    return (
+        f"No paper prints numbers of the task {task!r}, so nothing stands beside them. "
+        f"There are some of {', '.join(sorted(printed_tasks))}."
+    )

@@ -1,4 +1,4 @@
-"""`BenchmarkResults`: all that a folder of runs says, in plain records and tables."""
+"""`BenchmarkResults`: the results of a folder of runs, as plain records and tables."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -16,7 +16,6 @@ from abstain._foundation.frames import (
 )
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Note
-from abstain.evaluation.comparison import MEAN
 from abstain.thresholds import RuleCheck
 from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
@@ -24,33 +23,23 @@ from abstain_bench.runs.costs import Cost
 from abstain_bench.runs.selection import SelectedSetting
 from abstain_bench.runs.studies import Study
 
-__all__ = [
-    "MEAN",
-    "BenchmarkResults",
-    "CalibrationRow",
-    "CurvePoints",
-    "Extreme",
-    "MethodFacts",
-    "ThresholdRow",
-]
-
 
 @dataclass(frozen=True)
 class MethodFacts:
-    """What is known of a method.
+    """Title, source and meaning of a method.
 
     Attributes
     ----------
     name, title : str
-        For scripts and for people.
+        Names for scripts and for people.
     arm : str
-        The arm whose networks it scores; of several the first that was chosen.
+        The arm whose networks it scores; if there are several, that of the first selected setting.
     source, meaning : str
-        Where it is defined and what its confidence is; empty for what was added.
+        Citation and description of its confidence; empty for added methods.
     added : bool
-        Whether it is none of the catalogue.
+        Whether its scores were added to the folder, so that the catalogue does not contain it.
     averages : bool
-        Whether it belongs to the averaged prediction of passes or networks.
+        Whether it scores the mean prediction of dropout passes or of several networks.
     """
 
     name: str
@@ -64,9 +53,9 @@ class MethodFacts:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What thresholds that were set on validation data achieve in a study.
+    """Coverage and risk in a study at thresholds that were set on validation data.
 
-    Numbers are means over the seeds at which something is accepted.
+    Numbers are means over the seeds with accepted samples.
 
     Attributes
     ----------
@@ -89,12 +78,12 @@ class ThresholdRow:
 
     @property
     def coverage(self) -> float:
-        """Share accepted."""
+        """Share of accepted samples."""
         return _mean_of_finite(check.coverage for check in self.checks)
 
     @property
     def selective_risk(self) -> float:
-        """Share of failures among the accepted."""
+        """Share of failures among the accepted samples."""
         return _mean_of_finite(check.selective_risk for check in self.checks)
 
     @property
@@ -104,7 +93,7 @@ class ThresholdRow:
 
     @property
     def verdict(self) -> str:
-        """That of all seeds, or "differs"."""
+        """The verdict of all seeds, or "differs"."""
         verdicts = {check.verdict for check in self.checks}
         return verdicts.pop() if len(verdicts) == 1 else "differs"
 
@@ -113,7 +102,7 @@ class ThresholdRow:
         return sum(check.verdict == verdict for check in self.checks)
 
     def row(self) -> dict[str, Any]:
-        """Return plain values; the threshold and intervals of a single seed only."""
+        """Return plain values; threshold and intervals are empty for several seeds."""
         single = self.checks[0] if len(self.checks) == 1 else None
         bounds = (nan if c.rule.bound is None else float(c.rule.bound) for c in self.checks)
         coverage = single.coverage_interval if single else None
@@ -150,16 +139,16 @@ def _mean_of_finite(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """How far confidences are from the chance of being right, in one study.
+    """Calibration errors of a method in one study.
 
     Attributes
     ----------
     study, method, run : str
         Names; the run is a seed, or "mean" over the seeds.
     raw : float or None
-        ECE of the confidences as they are; None for a method whose confidence is no probability.
+        ECE of the unscaled confidences; None if they are no probabilities.
     platt : float
-        ECE of the confidences that were calibrated by Platt scaling on validation data.
+        ECE of the confidences after Platt scaling on validation data.
     """
 
     study: str
@@ -171,26 +160,26 @@ class CalibrationRow:
 
 @dataclass(frozen=True)
 class Extreme:
-    """One picture that a method is most wrong about.
+    """An image for which the confidence of a method is most misleading.
 
     Attributes
     ----------
     study, method : str
         Names.
     run, seed : str and int
-        The run that said so.
+        Name and seed of the run.
     kind : {"overconfident", "underconfident"}
         A failure with a high confidence, or a success with a low one.
     rank : int
         1 for the most extreme.
     exposure, row : str and int
-        Which picture: the key of the exposure, and its row there.
+        Key of the exposure of the image, and its row in this exposure.
     label, prediction : int
-        Classes; the label -1 is no known class.
+        Class codes; the label -1 stands for no known class.
     confidence : float
-        As the method gives it.
+        Confidence of the method.
     quantile : float
-        Share of the samples of the study that are less confident, ties half.
+        Share of the samples of the study with a lower confidence; ties count half.
     """
 
     study: str
@@ -209,14 +198,14 @@ class Extreme:
 
 @dataclass(frozen=True, eq=False)
 class CurvePoints:
-    """A risk-coverage curve, thinned to what a picture can show.
+    """A risk-coverage curve with few points, for plots.
 
     Attributes
     ----------
     coverage, selective_risk, generalized_risk : float64 ndarray of shape (points,)
-        From the lowest coverage to 1.
+        Values by increasing coverage, up to 1.
     run : str
-        The seed it is of.
+        The seed.
     """
 
     coverage: FloatArray
@@ -224,10 +213,16 @@ class CurvePoints:
     generalized_risk: FloatArray
     run: str = ""
 
+    def points(self) -> list[dict[str, float]]:
+        """Return coverage and risks by name for each point."""
+        names = ("coverage", "selective_risk", "generalized_risk")
+        columns = [getattr(self, name).tolist() for name in names]
+        return [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
+
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResults(NotebookDisplay):
-    """All that a folder of runs says.
+    """The results of a folder of runs: comparisons, thresholds, curves and notes.
 
     Attributes
     ----------
@@ -236,35 +231,35 @@ class BenchmarkResults(NotebookDisplay):
     studies : tuple of Study
         The columns of the tables.
     methods : tuple of MethodFacts
-        The rows, in the order of the catalogue, those that were added last.
+        The rows, in the order of the catalogue; added methods come last.
     metrics : tuple of str
-        In the order asked for.
+        Names in the requested order.
     chosen : tuple of SelectedSetting
         The setting of each method, by metric.
     comparisons : mapping from str to Comparison
-        By metric; data are ``(("study", name),)``, runs the seeds.
+        Comparisons by metric; their data are ``(("study", name),)``, and their runs are the seeds.
     thresholds : tuple of ThresholdRow
         Thresholds set on validation data, in the headline studies.
     curves : mapping from (study, method) to CurvePoints
-        Of the first seed.
+        Curves of the first seed.
     extremes : tuple of Extreme
         The most confident failures and least confident successes, in the headline studies.
     left_out : mapping from str to str
-        Methods that gave no numbers, and why.
+        Methods without values, with the reason.
     findings : tuple of Note
-        What the reader should know, warnings first.
+        Notes on the results, warnings first.
     calibration : tuple of CalibrationRow
         ECE with and without calibration.
     undefined : mapping from (metric, study) to str
-        Metrics that have no values in a study, and why.
+        Metrics without values in a study, with the reason.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     costs : tuple of Cost
-        What each stage of the run took, as its jobs measured it.
+        Durations of the stages of the run, as measured by its jobs.
     published : tuple of PublishedNumber
-        What the papers print beside these numbers, where `with_published` was asked.
+        Published values of the same methods and studies, if `with_published` was called.
     published_orders : tuple of PublishedOrder
-        How alike they and these runs rank the methods of both.
+        Rank correlations between the published values and those of the runs.
 
     Examples
     --------
@@ -314,23 +309,24 @@ class BenchmarkResults(NotebookDisplay):
         """The columns of the main table."""
         return tuple(study for study in self.studies if study.headline)
 
-    def asked(self, name: str) -> Any:
-        """Return an entry of the configuration, in its table or not; empty where there is none."""
-        known = self.facts.get("config", {})
-        config: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
-        inner = config.get("benchmark")
-        found = inner.get(name) if isinstance(inner, Mapping) else None
-        return found or config.get(name, "")
+    def configured(self, name: str) -> Any:
+        """Return an entry of the configuration or of its table "benchmark"; empty if missing."""
+        config = self.facts.get("config")
+        if not isinstance(config, Mapping):
+            return ""
+        table = config.get("benchmark")
+        entry = table.get(name) if isinstance(table, Mapping) else None
+        return entry or config.get(name, "")
 
     @property
     def task(self) -> str:
-        """The name of the task; empty where it is not known."""
-        return str(self.asked("task"))
+        """The name of the task; empty if it is unknown."""
+        return str(self.configured("task"))
 
     @property
     def model(self) -> str:
-        """The name of the networks' backbone; empty where it is not known."""
-        model = self.asked("model") or self.facts.get("model", "")
+        """The name of the backbone of the networks; empty if it is unknown."""
+        model = self.configured("model") or self.facts.get("model", "")
         return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
 
     def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
@@ -352,20 +348,25 @@ class BenchmarkResults(NotebookDisplay):
             There is no such table.
         """
         if table in Comparison.TABLES:
-            return [row for own in self.comparisons.values() for row in own.rows(table)]
+            comparisons = self.comparisons.values()
+            return [row for comparison in comparisons for row in comparison.rows(table)]
         if table not in self.OWN:
-            known = ", ".join(map(repr, self.TABLES))
+            names = ", ".join(map(repr, self.TABLES))
             raise InputError(
-                f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+                f"`table` must be one of {names}; got {table!r}.{suggest(table, self.TABLES)}"
             )
         if table == "curves":
-            return [row for place, own in self.curves.items() for row in _points(place, own)]
+            return [
+                {"study": study, "method": method, "run": curve.run, **point}
+                for (study, method), curve in self.curves.items()
+                for point in curve.points()
+            ]
         if table == "thresholds":
-            return [own.row() for own in self.thresholds]
+            return [threshold.row() for threshold in self.thresholds]
         if table == "left_out":
-            return [{"method": name, "reason": why} for name, why in self.left_out.items()]
+            return [{"method": name, "reason": text} for name, text in self.left_out.items()]
         return [
-            {each.name: _text(getattr(record, each.name)) for each in fields(record)}
+            {column.name: _as_cell(getattr(record, column.name)) for column in fields(record)}
             for record in getattr(self, table)
         ]
 
@@ -376,26 +377,16 @@ class BenchmarkResults(NotebookDisplay):
         if table not in Comparison.TABLES:
             return frame_from_rows(self.rows(table), backend)
         # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
-        frames = [own.frame(table) for own in self.comparisons.values()]
-        filled = [frame for frame in frames if frame.height]
-        whole = pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
-        return convert_frame(whole, backend)
+        frames = [comparison.frame(table) for comparison in self.comparisons.values()]
+        nonempty = [frame for frame in frames if frame.height]
+        joined = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
+        return convert_frame(joined, backend)
 
 
-def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:
-    study, method = place
-    names = ("coverage", "selective_risk", "generalized_risk")
-    columns = zip(*(getattr(own, name).tolist() for name in names), strict=True)
-    return [
-        {"study": study, "method": method, "run": own.run, **dict(zip(names, point, strict=True))}
-        for point in columns
-    ]
-
-
-def _text(value: Any) -> Any:
-    """Return a text for a tuple or a mapping."""
+def _as_cell(value: Any) -> Any:
+    """Return a tuple or a mapping as text, and other values unchanged."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name or '(the only one)'}: {own:.6g}" for name, own in value.items())
+        return "; ".join(f"{name or '(the only one)'}: {x:.6g}" for name, x in value.items())
     if isinstance(value, tuple):
         return "; ".join(" = ".join(v) if isinstance(v, tuple) else str(v) for v in value)
     return value

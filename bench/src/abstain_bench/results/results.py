@@ -1,44 +1,228 @@
 """Compute all tables of a folder of runs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from math import inf
-from typing import Any
 
 from abstain._foundation import checks
-from abstain.errors import InputError
+from abstain.evaluation import Note
 from abstain.evaluation.comparison import Plan
 from abstain.evaluation.records import warnings_first
+from abstain.metrics import Metric
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import Rng
+from abstain_bench.results.details import (
+    Thresholds,
+    calibration_rows,
+    curve_points,
+    extremes_of,
+    mean_curve,
+)
 from abstain_bench.results.findings import (
     about_choices,
+    about_failures,
     about_runs,
     about_studies,
     about_untested,
 )
-from abstain_bench.results.published import PublishedColumns
-from abstain_bench.results.records import BenchmarkResults, MethodFacts
-from abstain_bench.results.samples import StoredScores, averages_of
+from abstain_bench.results.published import (
+    compare_with_published,
+    published_notes,
+    read_published_cells,
+)
+from abstain_bench.results.records import (
+    BenchmarkResults,
+    CalibrationRow,
+    CurvePoints,
+    Extreme,
+    MethodFacts,
+    ThresholdRow,
+)
+from abstain_bench.results.samples import (
+    Calibrators,
+    StoredScores,
+    StudySamples,
+    uses_mean_prediction,
+)
 from abstain_bench.results.scope import (
     ComparableRuns,
+    all_runs,
+    check_tested,
     methods_without_scores,
-    select_comparable_runs,
     select_methods,
     select_metrics,
+    select_runs,
     select_settings,
     select_studies,
     sorted_by_catalogue,
 )
-from abstain_bench.results.studies import comparison_of
-from abstain_bench.results.tables import OnStudy, RuleOptions, StudyTables
+from abstain_bench.results.studies import Studied, averaged, compared, comparison_of
 from abstain_bench.runs.costs import REPORT, Stopwatch, read_costs
 from abstain_bench.runs.methods import METHODS
-from abstain_bench.runs.selection import SelectedSetting
-from abstain_bench.runs.store import Store
-from abstain_bench.runs.studies import Study
+from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
+from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.studies import Study, studies_of
 
-__all__ = ["results_of", "with_published"]
+#: A callback with the number of finished studies and of all studies.
+OnStudy = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """Targets of the decision rules, and the cost of an accepted sample of a new class."""
+
+    risk: float
+    delta: float
+    outlier_cost: float
+
+
+@dataclass(eq=False)
+class StudyTables:
+    """The results of the studies so far.
+
+    `runs_by_metric` has the methods and seeds that each metric compares. Thresholds, curves and
+    example images use the settings of the metric `primary`.
+    """
+
+    reading: StoredScores
+    metrics: Sequence[Metric]
+    runs_by_metric: Mapping[str, ComparableRuns]
+    primary: str
+    plan: Plan
+    options: RuleOptions
+    watch: Stopwatch
+    studied: dict[str, list[Studied]] = field(default_factory=dict)
+    thresholds: list[ThresholdRow] = field(default_factory=list)
+    calibration: list[CalibrationRow] = field(default_factory=list)
+    curves: dict[tuple[str, str], CurvePoints] = field(default_factory=dict)
+    extremes: list[Extreme] = field(default_factory=list)
+    findings: list[Note] = field(default_factory=list)
+    undefined: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.calibrators = Calibrators(self.reading)
+        self.rules = Thresholds(self.options.risk, self.options.delta, self.plan.level)
+        self.studied = {metric.name: [] for metric in self.metrics}
+        self.known = {study.name: study for study in studies_of(self.reading.store.exposures)}
+
+    def add(self, study: Study) -> None:
+        """Add the results of one study."""
+        runs = all_runs(self.runs_by_metric)
+        if not runs:
+            self.reading.over(study)
+            return
+        with self.watch.measure("reading"):
+            samples = StudySamples(
+                study,
+                self.reading.study(study, runs.values()),
+                self.calibrators,
+                len(self.reading.store.classes),
+                self.options.outlier_cost,
+            )
+        parts = self._parts(samples, next(iter(runs.values())))
+        with self.watch.measure("comparison"):
+            for metric in self.metrics:
+                self._compare(metric, samples, parts)
+                for cached in (samples, *parts):
+                    cached.forget()
+        with self.watch.measure("looks"):
+            self._add_details(samples, parts)
+        self.reading.over(study)
+
+    def _parts(self, samples: StudySamples, run: Run) -> list[StudySamples]:
+        """Return the samples of the studies that this study averages; empty for most studies."""
+        parts, first = [], 0
+        for study in (self.known[name] for name in samples.study.parts):
+            last = first + sum(scores.n for scores in self.reading.parts(study, run))
+            parts.append(samples.part(study, slice(first, last)))
+            first = last
+        return parts
+
+    def _compare(
+        self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
+    ) -> None:
+        study, key = samples.study, (metric.name, samples.study.name)
+        if reason := meaningless(metric, study):
+            self.undefined[key] = reason
+            return
+        calibrated = needs_probabilities(metric)
+        runs = dict(self._complete_methods(metric.name, samples, calibrated=calibrated))
+        if not runs:
+            self.undefined[key] = "no method has values in this study"
+            return
+        runs_by_seed = {
+            seed: {m: seed_runs[seed] for m, seed_runs in runs.items()}
+            for seed in self.runs_by_metric[metric.name].seeds
+        }
+        units = [
+            samples.unit(seed, seed_runs, calibrated=calibrated)
+            for seed, seed_runs in runs_by_seed.items()
+        ]
+        if parts:
+            units_by_seed = [
+                [part.unit(seed, seed_runs, calibrated=calibrated, named=study) for part in parts]
+                for seed, seed_runs in runs_by_seed.items()
+            ]
+            result = averaged(units_by_seed, metric, self.plan, headline=study.headline)
+        else:
+            result = compared(units, metric, self.plan, headline=study.headline)
+        self.studied[metric.name].append(result)
+        if result.sampled.reasons:
+            self.undefined[key] = "; ".join(result.sampled.reasons)
+        if metric.name == self.primary:
+            self.findings += about_failures(units)
+
+    def _complete_methods(
+        self, metric: str, samples: StudySamples, *, calibrated: bool = False
+    ) -> Iterator[tuple[str, Mapping[int, Run]]]:
+        """Yield the methods with values for all seeds, and add warnings on all others."""
+        for method, runs in self.runs_by_metric[metric].runs.items():
+            missing = [reason for run in runs.values() if (reason := samples.missing(run, method))]
+            if calibrated and not all(
+                self.calibrators.can_calibrate(run, method) for run in runs.values()
+            ):
+                missing.append("no validation data to calibrate it by")
+            if not missing:
+                yield method, runs
+                continue
+            split = (("study", samples.study.name),)
+            message = f"{method} is excluded from {samples.study.name} for {metric}: {missing[0]}."
+            self.findings.append(Note.warning("left_out", message, split, method))
+
+    def _add_details(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
+        """Add curves, thresholds, calibration and example images for the primary metric."""
+        study = samples.study
+        runs = {
+            method: list(method_runs.values())
+            for method, method_runs in self.runs_by_metric[self.primary].runs.items()
+            if not any(samples.missing(run, method) for run in method_runs.values())
+        }
+        for method, method_runs in runs.items():
+            scored = [part.scored(method_runs[0], method) for part in parts or [samples]]
+            curve = (
+                mean_curve(scored, method_runs[0])
+                if parts
+                else curve_points(scored[0], method_runs[0])
+            )
+            self.curves[study.name, method] = curve
+        if study.headline or study.severity:
+            self.thresholds += self.rules.rows(samples, runs)
+        if study.headline:
+            self.calibration += calibration_rows(parts or [samples], study.name, runs)
+            for method, method_runs in runs.items():
+                scores = self.reading.parts(study, method_runs[0])
+                self.extremes += extremes_of(samples, scores, method_runs[0], method)
+
+
+def meaningless(metric: Metric, study: Study) -> str:
+    """Return why a metric is not meaningful in a study, or an empty string."""
+    # The losses are costs, which a metric of 0/1 losses cannot use.
+    if study.errors == "scod" and metric.measurement.needs:
+        return "it requires a 0/1 loss, and the losses of this study are costs"
+    if study.errors in {"removed", "outlier"} and metric.identity.family == "classifier":
+        done = "left out" if study.errors == "removed" else "no failures"
+        return f"wrong answers are {done}, so that it is the share of known classes and no more"
+    return ""
 
 
 def results_of(
@@ -131,37 +315,24 @@ def results_of(
         delta=checks.fraction(delta, "delta"),
         outlier_cost=checks.fraction(outlier_cost, "outlier_cost", high=inf),
     )
-    _check_tested(store)
+    check_tested(store)
     selected_metrics = select_metrics(store, metrics)
     selected_studies = select_studies(store, studies)
     all_settings = select_settings(store, [metric.name for metric in selected_metrics], chosen_by)
     settings = select_methods(all_settings, methods)
     scores = StoredScores(store, selected_studies)
-    runs_by_metric = {
-        metric.name: select_comparable_runs(
-            [choice for choice in settings if choice.metric == metric.name],
-            scores,
-            selected_studies[0],
-        )
-        for metric in selected_metrics
-    }
+    runs_by_metric = select_runs(settings, scores, selected_metrics, selected_studies[0])
     # Thresholds, curves and example images use the settings of this metric.
     primary = DEFAULT_METRIC if DEFAULT_METRIC in runs_by_metric else selected_metrics[0].name
     tables = StudyTables(
         scores, selected_metrics, runs_by_metric, primary, plan, options, watch or Stopwatch()
     )
-    tables.add_all(selected_studies, on_study)
-    reasons_without_scores = (
-        {} if methods is not None else dict(methods_without_scores(store, all_settings))
-    )
-    return _assemble(tables, selected_studies, settings, reasons_without_scores)
-
-
-def _check_tested(store: Store) -> None:
-    if not store.tested_runs:
-        raise InputError(
-            f"no run of {str(store.folder)!r} was tested; continue it with `abstain benchmark run`"
-        )
+    for n_finished, study in enumerate(selected_studies, 1):
+        tables.add(study)
+        if on_study is not None:
+            on_study(n_finished, len(selected_studies))
+    reasons = {} if methods is not None else dict(methods_without_scores(store, all_settings))
+    return _assemble(tables, selected_studies, settings, reasons)
 
 
 def _assemble(
@@ -172,19 +343,14 @@ def _assemble(
 ) -> BenchmarkResults:
     """Combine the results of all studies into one record."""
     runs_by_metric, store = tables.runs_by_metric, tables.reading.store
-    names = sorted_by_catalogue(
-        [name for selected in runs_by_metric.values() for name in selected.runs]
-    )
+    names = sorted_by_catalogue([name for runs in runs_by_metric.values() for name in runs.runs])
     with tables.watch.measure("ranking"):
-        comparisons = {
-            metric.name: comparison_of(
-                tables.studied[metric.name],
-                metric,
-                [name for name in names if name in runs_by_metric[metric.name].runs],
-                tables.plan,
+        comparisons = {}
+        for metric in tables.metrics:
+            compared_names = [n for n in names if n in runs_by_metric[metric.name].runs]
+            comparisons[metric.name] = comparison_of(
+                tables.studied[metric.name], metric, compared_names, tables.plan
             )
-            for metric in tables.metrics
-        }
     notes = [
         *about_untested(settings, store.stored_runs),
         *about_choices(settings),
@@ -192,9 +358,28 @@ def _assemble(
         *about_studies(studies),
         *tables.findings,
     ]
-    titles = {added_method.name: added_method.title for added_method in store.additions.methods}
+    titles = {method.name: method.title for method in store.added_methods}
+    reasons_of_exclusion = {
+        name: reason
+        for runs in runs_by_metric.values()
+        for name, reason in runs.reasons_of_exclusion.items()
+        if name not in names
+    }
+    facts = {
+        **store.facts,
+        "config": dict(store.config),
+        "folder": str(store.folder),
+        "classes": list(store.classes),
+        "seeds": list(store.seeds),
+        "runs": len(store.runs),
+        "tested": len(store.tested_runs),
+        **asdict(tables.options),
+        "level": tables.plan.level,
+        "bootstrap": tables.plan.resamples,
+        "primary": tables.primary,
+    }
     return BenchmarkResults(
-        facts=_facts(tables),
+        facts=facts,
         studies=studies,
         methods=tuple(method_facts(name, settings, tables.primary, titles) for name in names),
         metrics=tuple(runs_by_metric),
@@ -203,7 +388,7 @@ def _assemble(
         thresholds=tuple(tables.thresholds),
         curves=tables.curves,
         extremes=tuple(tables.extremes),
-        left_out={**reasons_without_scores, **_left_out(runs_by_metric, names)},
+        left_out={**reasons_without_scores, **reasons_of_exclusion},
         findings=warnings_first(notes),
         calibration=tuple(tables.calibration),
         undefined=tables.undefined,
@@ -243,16 +428,14 @@ def with_published(results: BenchmarkResults) -> BenchmarkResults:
     >>> results = with_published(results_of(Store.read("runs")))  # doctest: +SKIP
     >>> results.frame("published")  # doctest: +SKIP
     """
-    columns = PublishedColumns.of(results.task, results.model)
-    orders_and_numbers = list(columns.beside(results.comparisons))
-    numbers = tuple(
-        number for _, published_numbers in orders_and_numbers for number in published_numbers
-    )
+    cells = read_published_cells(results.task, results.model)
+    numbers, orders = compare_with_published(results.comparisons, cells)
+    notes = published_notes(results.task, results.model, cells, numbers)
     return replace(
         results,
-        published=numbers,
-        published_orders=tuple(order for order, _ in orders_and_numbers if order is not None),
-        findings=warnings_first((*results.findings, *columns.findings(numbers))),
+        published=tuple(numbers),
+        published_orders=tuple(orders),
+        findings=warnings_first((*results.findings, *notes)),
     )
 
 
@@ -266,34 +449,5 @@ def method_facts(
         return MethodFacts(name, titles.get(name) or name, arm, added=True)
     method = METHODS[name]
     return MethodFacts(
-        name, method.title, arm, method.source, method.meaning, averages=averages_of(name)
+        name, method.title, arm, method.source, method.meaning, averages=uses_mean_prediction(name)
     )
-
-
-def _left_out(runs_by_metric: Mapping[str, ComparableRuns], names: Sequence[str]) -> dict[str, str]:
-    """Return the methods without any comparison, with the reason."""
-    reasons = {
-        method: reason
-        for selected in runs_by_metric.values()
-        for method, reason in selected.reasons_of_exclusion.items()
-    }
-    return {method: reason for method, reason in reasons.items() if method not in names}
-
-
-def _facts(tables: StudyTables) -> dict[str, Any]:
-    store = tables.reading.store
-    return {
-        **store.facts,
-        "config": dict(store.config),
-        "folder": str(store.folder),
-        "classes": list(store.classes),
-        "seeds": list(store.seeds),
-        "runs": len(store.runs),
-        "tested": len(store.tested_runs),
-        "risk": tables.options.risk,
-        "delta": tables.options.delta,
-        "outlier_cost": tables.options.outlier_cost,
-        "level": tables.plan.level,
-        "bootstrap": tables.plan.resamples,
-        "primary": tables.primary,
-    }

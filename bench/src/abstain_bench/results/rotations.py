@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from abstain.typing import IntArray, Rng
 from abstain_bench.results.details import mean_curve
 from abstain_bench.results.findings import about_choices, about_studies
 from abstain_bench.results.records import BenchmarkResults, CurvePoints
-from abstain_bench.results.results import method_facts
+from abstain_bench.results.results import meaningless, method_facts
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
     ComparableRuns,
@@ -28,12 +28,11 @@ from abstain_bench.results.scope import (
     sorted_by_catalogue,
 )
 from abstain_bench.results.studies import Studied, compared, comparison_of
-from abstain_bench.results.tables import meaningless
 from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study
 
-__all__ = ["rotated_results"]
+ItemT = TypeVar("ItemT")
 
 #: Offset that keeps the source indices of different exposures distinct.
 _APART = 1 << 40
@@ -125,8 +124,13 @@ class _RotationResults:
 
     def __post_init__(self) -> None:
         names = [metric.name for metric in self.metrics]
-        self.methods = {name: _methods(self.rotations, name) for name in names}
-        self.seeds = {name: _seeds(self.rotations, name) for name in names}
+        self.methods: dict[str, list[str]] = {}
+        self.seeds: dict[str, list[int]] = {}
+        for name in names:
+            runs = [rotation.runs_by_metric[name] for rotation in self.rotations]
+            methods = _common([list(r.runs) for r in runs], f"a method in common by {name}")
+            self.methods[name] = sorted_by_catalogue(methods)
+            self.seeds[name] = _common([r.seeds for r in runs], "a seed in common")
         self.studied: dict[str, list[Studied]] = {name: [] for name in names}
         self.primary = DEFAULT_METRIC if DEFAULT_METRIC in names else names[0]
 
@@ -162,11 +166,27 @@ class _RotationResults:
             [name for methods in self.methods.values() for name in methods]
         )
         titles = {method.name: method.title for method in first.additions.methods}
-        findings = [*about_choices(chosen), *about_studies(columns), _rotations_note(stores)]
+        folders = ", ".join(store.folder.name for store in stores)
+        note = Note(
+            "rotations",
+            f"Every number is the mean over {len(stores)} folders that hold out other classes "
+            f"({folders}), each with the settings that its own validation data chose.",
+        )
+        findings = [*about_choices(chosen), *about_studies(columns), note]
+        # Facts that all folders share, and their total time.
+        shared_facts = {
+            name: fact
+            for name, fact in first.facts.items()
+            if all(store.facts.get(name) == fact for store in stores)
+        }
+        seconds = [store.facts["seconds"] for store in stores if store.facts.get("seconds")]
+        if seconds:
+            shared_facts["seconds"] = sum(seconds)
+        tasks = dict.fromkeys(str(store.config.get("task", "")) for store in stores)
         return BenchmarkResults(
             facts={
-                **_facts(stores),
-                "config": {**first.config, "task": ", ".join(_tasks(stores))},
+                **shared_facts,
+                "config": {**first.config, "task": ", ".join(tasks)},
                 "folder": ", ".join(str(store.folder) for store in stores),
                 "rotations": len(stores),
                 "seeds": list(self.seeds[self.primary]),
@@ -260,43 +280,20 @@ class _Rotation:
 
 def _common_studies(stores: Sequence[Store], requested: Sequence[str] | None) -> tuple[Study, ...]:
     """Return the studies that all folders share, without those that average other studies."""
-    other_names = [{study.name for study in select_studies(store, None)} for store in stores[1:]]
-    common_studies = tuple(
-        study
-        for study in select_studies(stores[0], requested)
-        if not study.parts and all(study.name in names for names in other_names)
+    studies = {s.name: s for s in select_studies(stores[0], requested) if not s.parts}
+    other_names = [[study.name for study in select_studies(store, None)] for store in stores[1:]]
+    return tuple(
+        studies[name] for name in _common([list(studies), *other_names], "a study in common")
     )
-    if not common_studies:
-        raise InputError("the folders of rotations must have a study in common; got none")
-    return common_studies
 
 
-def _tasks(stores: Sequence[Store]) -> list[str]:
-    return list(dict.fromkeys(str(store.config.get("task", "")) for store in stores))
-
-
-def _methods(rotations: Sequence[_Rotation], metric: str) -> list[str]:
-    runs_by_rotation = [rotation.runs_by_metric[metric].runs for rotation in rotations]
-    common_methods = [
-        name for name in runs_by_rotation[0] if all(name in runs for runs in runs_by_rotation)
-    ]
-    if not common_methods:
-        raise InputError(
-            f"the folders of rotations must have a method in common by {metric}; got none"
-        )
-    return sorted_by_catalogue(common_methods)
-
-
-def _seeds(rotations: Sequence[_Rotation], metric: str) -> tuple[int, ...]:
-    seeds_by_rotation = [rotation.runs_by_metric[metric].seeds for rotation in rotations]
-    common_seeds = tuple(
-        seed for seed in seeds_by_rotation[0] if all(seed in seeds for seeds in seeds_by_rotation)
-    )
-    if not common_seeds:
-        raise InputError(
-            f"the folders of rotations must have a seed in common; got {seeds_by_rotation}"
-        )
-    return common_seeds
+def _common(items_by_folder: Sequence[Sequence[ItemT]], requirement: str) -> list[ItemT]:
+    """Return the items that all folders have; raise an error if there are none."""
+    first, *others = items_by_folder
+    common = [item for item in first if all(item in items for items in others)]
+    if not common:
+        raise InputError(f"the folders of rotations must have {requirement}; got none")
+    return common
 
 
 def _curves(
@@ -312,14 +309,6 @@ def _curves(
         yield (study.name, name), mean_curve(cases, runs[0])
 
 
-def _facts(stores: Sequence[Store]) -> dict[str, Any]:
-    """Return the facts that all folders share, and their total time."""
-    first = stores[0].facts
-    shared = {k: x for k, x in first.items() if all(store.facts.get(k) == x for store in stores)}
-    seconds = [store.facts["seconds"] for store in stores if store.facts.get("seconds")]
-    return {**shared, "seconds": sum(seconds)} if seconds else shared
-
-
 def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for rotation in rotations:
@@ -328,12 +317,3 @@ def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str,
             if setting.method not in names:
                 reasons.setdefault(setting.method, f"it is not in all rotations; it is in {folder}")
     return reasons
-
-
-def _rotations_note(stores: Sequence[Store]) -> Note:
-    folders = ", ".join(store.folder.name for store in stores)
-    return Note(
-        "rotations",
-        f"Every number is the mean over {len(stores)} folders that hold out other classes "
-        f"({folders}), each with the settings that its own validation data chose.",
-    )

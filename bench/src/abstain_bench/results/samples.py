@@ -20,14 +20,12 @@ from abstain_bench.runs.selection import to_predictions
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, Store
 from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, study_loss
 
-__all__ = ["Calibrators", "StoredScores", "StudySamples", "averages_of"]
-
 #: Maximum number of cached samples between metrics; each takes about 100 bytes.
-_MOST: Final = 2_000_000
+_MAX_CACHED: Final = 2_000_000
 
 
-def averages_of(method: str) -> bool:
-    """Tell whether a method scores the averaged prediction; added methods do not."""
+def uses_mean_prediction(method: str) -> bool:
+    """Return whether a method scores the mean prediction; added methods do not."""
     return method in METHODS and METHODS[method].uses_mean_prediction
 
 
@@ -37,12 +35,12 @@ class StoredScores:
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
         self.store = store
         self._runs = {(run.arm, run.setting, run.seed): run for run in store.tested_runs}
-        self._asked = Counter(key for study in studies for key in study.exposures)
+        self._n_pending_uses = Counter(key for study in studies for key in study.exposures)
         self._read: dict[tuple[str, str], RunScores] = {}
 
-    def run(self, place: tuple[str, str], seed: int) -> Run | None:
+    def run(self, setting: tuple[str, str], seed: int) -> Run | None:
         """Return the run of an arm, setting and seed; None if it was not tested."""
-        return self._runs.get((*place, seed))
+        return self._runs.get((*setting, seed))
 
     def parts(self, study: Study, run: Run) -> list[RunScores]:
         """Return the scores of a run for each exposure of a study."""
@@ -75,8 +73,10 @@ class StoredScores:
 
     def over(self, study: Study) -> None:
         """Remove the scores that no later study needs."""
-        self._asked.subtract(study.exposures)
-        self._read = {key: scores for key, scores in self._read.items() if self._asked[key[1]] > 0}
+        self._n_pending_uses.subtract(study.exposures)
+        self._read = {
+            key: scores for key, scores in self._read.items() if self._n_pending_uses[key[1]] > 0
+        }
 
 
 class Calibrators:
@@ -94,10 +94,10 @@ class Calibrators:
         scores = self._validation[run.name]
         if scores is None or not np.isfinite(scores.confidence.get(method, np.nan)).all():
             return None
-        return to_predictions(scores, [method], uses_mean_prediction=averages_of(method))
+        return to_predictions(scores, [method], uses_mean_prediction=uses_mean_prediction(method))
 
-    def there(self, run: Run, method: str) -> bool:
-        """Tell whether a method could be calibrated."""
+    def can_calibrate(self, run: Run, method: str) -> bool:
+        """Return whether a method can be calibrated."""
         key = (run.name, method)
         if key not in self._fitted:
             validation = self.validation(run, method)
@@ -105,7 +105,7 @@ class Calibrators:
         return self._fitted[key] is not None
 
     def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
-        """Return the probabilities of being right; `there` must be true."""
+        """Return the probabilities of being correct; `can_calibrate` must be true."""
         validation, calibrated = self.validation(run, method), self._fitted[run.name, method]
         if validation is None or calibrated is None:
             raise MissingInputError(
@@ -155,7 +155,7 @@ class StudySamples:
 
     def judged(self, run: Run, method: str) -> StudyLoss:
         """Return the loss of the prediction that a method scores."""
-        key = (run.name, averages_of(method))
+        key = (run.name, uses_mean_prediction(method))
         if key not in self._judged:
             scores = self.scores[run.name]
             cost = self.outlier_cost
@@ -203,12 +203,12 @@ class StudySamples:
 
     def forget(self) -> None:
         """Clear the cache of sorted samples if it is large; metrics then sort again."""
-        if sum(s.n_rows for s in self._scored.values()) > _MOST:
+        if sum(s.n_rows for s in self._scored.values()) > _MAX_CACHED:
             self._scored.clear()
 
     @cached_property
     def _cluster(self) -> IntArray:
-        """Codes of the pictures that copies share."""
+        """Codes of the images, which are equal for copies of an image."""
         source_indices = next(iter(self.scores.values())).source_indices
         return np.unique(source_indices, return_inverse=True)[1].astype(np.int64)
 
@@ -216,7 +216,7 @@ class StudySamples:
         key = (run.name, method, calibrated)
         if key not in self._scored:
             scores, losses = self.scores[run.name], self.judged(run, method)
-            prediction = scores.prediction_for(averages_of(method))
+            prediction = scores.prediction_for(uses_mean_prediction(method))
             confidence = scores.confidence[method]
             probability = self.calibrators.apply(run, method, confidence) if calibrated else None
             self._scored[key] = Scored(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from abstain._foundation.catalogue import match_spelling
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
-from abstain_bench.results.samples import StoredScores, averages_of
+from abstain_bench.results.samples import StoredScores, uses_mean_prediction
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import (
     SelectedSetting,
@@ -17,17 +17,6 @@ from abstain_bench.runs.selection import (
 )
 from abstain_bench.runs.store import VALIDATION, Run, Store, StoredRun
 from abstain_bench.runs.studies import Study, studies_of
-
-__all__ = [
-    "ComparableRuns",
-    "methods_without_scores",
-    "select_comparable_runs",
-    "select_methods",
-    "select_metrics",
-    "select_settings",
-    "select_studies",
-    "sorted_by_catalogue",
-]
 
 _ValuesByMethod = Mapping[str, Mapping[str, float | None]]
 
@@ -143,7 +132,7 @@ def _with_all_values(
         return stored_run
     methods = store.scores(stored_run.run, store.exposures[0].key).confidence
     incomplete = {
-        name: averages_of(name)
+        name: uses_mean_prediction(name)
         for name in methods
         if any(metric not in stored_run.validation_values.get(name, {}) for metric in metrics)
     }
@@ -226,20 +215,49 @@ def select_comparable_runs(
     return ComparableRuns(selected, tuple(sorted(all_seeds - set(seeds))), reasons)
 
 
+def select_runs(
+    choices: Sequence[SelectedSetting],
+    scores: StoredScores,
+    metrics: Sequence[Metric],
+    first_study: Study,
+) -> dict[str, ComparableRuns]:
+    """Select the comparable runs of the selected settings, by metric."""
+    return {
+        metric.name: select_comparable_runs(
+            [choice for choice in choices if choice.metric == metric.name], scores, first_study
+        )
+        for metric in metrics
+    }
+
+
+def all_runs(runs_by_metric: Mapping[str, ComparableRuns]) -> dict[str, Run]:
+    """Return the runs that any metric compares, by name."""
+    return {
+        run.name: run
+        for comparable in runs_by_metric.values()
+        for by_seed in comparable.runs.values()
+        for run in by_seed.values()
+    }
+
+
+def check_tested(store: Store) -> None:
+    """Raise an error if no run was tested."""
+    if not store.tested_runs:
+        raise InputError(
+            f"no run of {str(store.folder)!r} was tested; continue it with `abstain benchmark run`"
+        )
+
+
 def _best_seeds(runs_by_method: Mapping[str, Mapping[int, Run]]) -> tuple[int, ...]:
     """Return the seeds with the largest product of methods and seeds; if equal, more methods."""
     seed_sets = {frozenset(runs) for runs in runs_by_method.values()}
     seed_sets |= {first & second for first in seed_sets for second in seed_sets}
-    candidates = sorted(
-        (tuple(sorted(seeds)) for seeds in seed_sets if seeds),
-        key=lambda seeds: (-len(seeds), seeds),
-    )
 
-    def n_values_and_methods(seeds: tuple[int, ...]) -> tuple[int, int]:
-        n_methods = sum(set(seeds) <= set(runs) for runs in runs_by_method.values())
-        return n_methods * len(seeds), n_methods
+    def rank(seeds: frozenset[int]) -> tuple[int, int, int, list[int]]:
+        n_methods = sum(seeds <= set(runs) for runs in runs_by_method.values())
+        return -n_methods * len(seeds), -n_methods, -len(seeds), sorted(seeds)
 
-    return max(candidates, key=n_values_and_methods, default=())
+    return tuple(sorted(min(filter(None, seed_sets), key=rank, default=())))
 
 
 def _runs_by_seed(

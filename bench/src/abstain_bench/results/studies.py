@@ -39,8 +39,6 @@ from abstain.metrics import Metric
 from abstain.metrics.intervals import min_failures
 from abstain.typing import FloatArray
 
-__all__ = ["Studied", "averaged", "compared", "comparison_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Studied:
@@ -136,20 +134,15 @@ class _Mean(MethodValues):
     def fewest_failures(self, *methods: int) -> FailureCount | None:
         """Return the fewest failures over the seeds, each summed over the parts."""
         names = [self.methods[i] for i in methods] or self.methods
-        seed_counts = [
-            [min_failures(self.metric, [unit.scored[name]]) for unit in seed_runs]
-            for seed_runs in self.seeds
-            for name in names
-        ]
-        defined_counts = [
-            [count for count in counts if count is not None] for counts in seed_counts
-        ]
-        sums = [
-            FailureCount(sum(count.n_failures for count in counts), counts[0].population)
-            for counts in defined_counts
-            if counts
-        ]
-        return min(sums, default=None)
+        totals = []
+        for seed_runs in self.seeds:
+            for name in names:
+                counts = [min_failures(self.metric, [unit.scored[name]]) for unit in seed_runs]
+                defined = [count for count in counts if count is not None]
+                if defined:
+                    n_failures = sum(count.n_failures for count in defined)
+                    totals.append(FailureCount(n_failures, defined[0].population))
+        return min(totals, default=None)
 
 
 def averaged(
@@ -179,12 +172,9 @@ def averaged(
         stability=tuple(stabilities([overall], plan)),
         resamples=0 if replicates is None else plan.resamples,
     )
-    findings = data_set_notes(overall.runs, comparison)
-    return Studied(
-        replace(comparison, sampled=(_remove_samples(_seed_values(seed_means, overall)),)),
-        findings,
-        headline,
-    )
+    without_samples = _remove_samples(_seed_values(seed_means, overall))
+    notes = data_set_notes(overall.runs, comparison)
+    return Studied(replace(comparison, sampled=(without_samples,)), notes, headline)
 
 
 def _estimates(seed_means: Sequence[_Mean], overall: _Mean, plan: Plan) -> Iterator[Estimate]:
@@ -211,30 +201,19 @@ def _average_seed(units: Sequence[ScoredRun], metric: Metric) -> _Mean:
 
 
 def _combine_seeds(seed_means: Sequence[_Mean]) -> _Mean:
-    """Combine the units of all seeds, which contain the same pictures."""
-    shares = [seed_mean.shares for seed_mean in seed_means if seed_mean.shares is not None]
+    """Combine the units of all seeds, which contain the same images."""
+    shares = [mean.shares for mean in seed_means if mean.shares is not None]
+    reasons = [mean.unreliable_reasons for mean in seed_means if mean.unreliable_reasons]
+    # The first reason of any seed, for each method.
+    first_reasons = tuple(next(filter(None, r), "") for r in zip(*reasons, strict=True))
     return replace(
         seed_means[0],
-        runs=tuple(unit for seed_mean in seed_means for unit in seed_mean.runs),
-        values=np.concatenate([seed_mean.values for seed_mean in seed_means]),
-        reasons=tuple(
-            dict.fromkeys(reason for seed_mean in seed_means for reason in seed_mean.reasons)
-        ),
+        runs=tuple(unit for mean in seed_means for unit in mean.runs),
+        values=np.concatenate([mean.values for mean in seed_means]),
+        reasons=tuple(dict.fromkeys(reason for mean in seed_means for reason in mean.reasons)),
         shares=np.mean(shares, axis=0) if len(shares) == len(seed_means) else None,
-        unreliable_reasons=_first_reasons(
-            [
-                seed_mean.unreliable_reasons
-                for seed_mean in seed_means
-                if seed_mean.unreliable_reasons
-            ]
-        ),
+        unreliable_reasons=first_reasons,
     )
-
-
-def _first_reasons(reasons: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return for each method the first reason of any seed."""
-    by_method = zip(*reasons, strict=True)
-    return tuple(next(filter(None, of_method), "") for of_method in by_method)
 
 
 def _seed_values(seed_means: Sequence[_Mean], overall: _Mean) -> MethodValues:

@@ -17,18 +17,6 @@ from abstain_bench.runs.methods import update_method_names
 from abstain_bench.runs.specification.jobs import stage_of_name
 from abstain_bench.runs.store import JOBS
 
-__all__ = [
-    "PART_TITLES",
-    "REPORT",
-    "Cost",
-    "CostRow",
-    "Stopwatch",
-    "costs_by_score",
-    "costs_by_stage",
-    "read_costs",
-    "write_report_costs",
-]
-
 #: Measured parts in the order of the table, with their titles.
 PART_TITLES: Final[Mapping[str, str]] = {
     "training": "training",

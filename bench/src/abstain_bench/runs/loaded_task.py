@@ -14,8 +14,6 @@ from abstain_bench.runs.tasks import TASKS, Sizes, TaskImages
 from abstain_bench.runs.training import Preprocessing
 from abstain_bench.runs.training.variations import make_variation
 
-__all__ = ["EXPOSURE_SEED", "InputImages", "LoadedTask", "load_task", "select_exposures"]
-
 #: torch may be absent when types are checked.
 Tensor = Any
 

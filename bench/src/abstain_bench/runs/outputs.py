@@ -12,8 +12,6 @@ from abstain.predictions import Predictions
 from abstain.predictions.softmax import log_mean_probabilities, log_softmax, row_blocks
 from abstain.typing import AnyArray, Array, FloatArray
 
-__all__ = ["ensemble_outputs", "network_outputs"]
-
 #: Label of images of no known class.
 UNKNOWN_LABEL: Final = -1
 

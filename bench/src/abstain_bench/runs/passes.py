@@ -15,8 +15,6 @@ from abstain_bench._torch import accelerators, torch
 from abstain_bench.networks.backbone import Backbone
 from abstain_bench.runs.outputs import check_n_passes, network_outputs
 
-__all__ = ["compute_outputs"]
-
 #: torch may be absent when types are checked.
 Tensor = Any
 
@@ -63,22 +61,6 @@ def compute_outputs(
     ((2, 64), (2, 4, 10), ['learned', 'mcd_learned', 'learned_waic'])
     """
     check_n_passes(samples)
-    arrays = _run_passes(network, objective, images, samples=samples, seed=seed, on_share=on_share)
-    return network_outputs(
-        labels=np.asarray(labels), source_indices=np.asarray(source_indices), **arrays
-    )
-
-
-def _run_passes(
-    network: Network,
-    objective: Objective,
-    images: Tensor,
-    *,
-    samples: int,
-    seed: int,
-    on_share: OnShare | None,
-) -> dict[str, Array]:
-    """Return the arguments of `network_outputs` that come from the network."""
     if getattr(images, "ndim", 0) != 4 or not len(images):
         raise ShapeError(
             "`images` must be a tensor (n, channels, height, width); "
@@ -87,6 +69,7 @@ def _run_passes(
     network.eval()
     dropout_layers = _dropout_layers(network, samples)
     device = next(network.parameters()).device
+    # Arguments of `network_outputs` that come from the network.
     arrays: dict[str, Array] = {}
     with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(device)):
         _seed_dropout(device, seed)
@@ -108,7 +91,9 @@ def _run_passes(
                 layer.eval()
             if on_share is not None:
                 on_share(rows.stop / n)
-    return arrays
+    return network_outputs(
+        labels=np.asarray(labels), source_indices=np.asarray(source_indices), **arrays
+    )
 
 
 def _block_size(network: Network, images: Tensor) -> int:

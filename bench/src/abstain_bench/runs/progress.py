@@ -19,8 +19,6 @@ from abstain_bench.runs.specification.jobs import stage_of
 from abstain_bench.runs.store import JOBS, MANIFEST, Store
 from abstain_bench.runs.tasks import TASKS
 
-__all__ = ["ArmProgress", "Failure", "Progress", "read_progress", "specification_of"]
-
 
 @dataclass(frozen=True)
 class ArmProgress:
@@ -126,7 +124,11 @@ def read_progress(folder: str | Path) -> Progress:
         () if spec is None else tuple(_arm_progress(spec, outcome_of, selected)),
         dict(Counter(stored.run.arm for stored in imported)),
         selected,
-        tuple(_failures(jobs, receipts)),
+        tuple(
+            Failure(log.stem.rpartition("-")[0], log, last_line(log))
+            for log in sorted(jobs.glob("*.log"))
+            if log.stem not in receipts
+        ),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
         tuple(read_job_progress(jobs)),
         sum(receipt.seconds for receipt in receipts.values()),
@@ -236,12 +238,6 @@ def _arm_progress(
             sum(outcome_of(planned.test) is not None for planned in to_test),
             len(to_test),
         )
-
-
-def _failures(jobs: Path, receipts: Mapping[str, Receipt]) -> Iterator[Failure]:
-    for log in sorted(jobs.glob("*.log")):
-        if log.stem not in receipts:
-            yield Failure(log.stem.rpartition("-")[0], log, last_line(log))
 
 
 def _folder_size(folder: Path) -> int:

@@ -9,7 +9,6 @@ from abstain.errors import InputError
 
 #: Change of the learning rate over the steps.
 Schedule = Literal["constant", "cosine", "step"]
-SCHEDULES = get_args(Schedule)
 
 #: Floating-point precision of training, by the names of lightning-fabric: float32 throughout, or
 #: weights in float32 and the network in 16 bits.

@@ -38,8 +38,6 @@ from abstain_bench.runs.store import (
 from abstain_bench.runs.tasks import TASKS
 from abstain_bench.runs.work import Worker
 
-__all__ = ["run_benchmark"]
-
 #: Packages whose versions are recorded.
 _PACKAGES = ("abstain", "numpy", "scipy", "scikit-learn", "torch")
 
@@ -199,7 +197,7 @@ class _RunningBenchmark:
 
     def _facts(self) -> dict[str, Any]:
         return {
-            "versions": dict(_versions()),
+            "versions": {name: _installed_version(name) for name in _PACKAGES},
             "python": platform.python_version(),
             # Inputs of jobs besides the configuration.
             "device": self.spec.device,
@@ -282,10 +280,9 @@ def _imported_runs(folder: Path) -> Iterable[StoredRun]:
     return [run for run in stored_runs if not run.validation_file.startswith(f"{JOBS}/")]
 
 
-def _versions() -> Iterable[tuple[str, str]]:
-    for name in _PACKAGES:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:
-            # A checkout that is not installed.
-            yield name, "unknown"
+def _installed_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        # A checkout that is not installed.
+        return "unknown"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite
-from typing import Final
+from typing import Any, Final
 
 from abstain.errors import InputError
 from abstain.evaluation import calibrate, evaluate
@@ -11,8 +11,6 @@ from abstain.metrics import Metric, Need, metric_named
 from abstain.predictions import Predictions
 from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import RunScores, Store, StoredRun
-
-__all__ = ["SelectedSetting", "select_best_settings", "validation_values"]
 
 #: Needs of metrics that labels, predictions and calibrated confidences meet.
 _MET: Final = frozenset(
@@ -120,28 +118,24 @@ def _evaluate(
         name: {metric.name: None for metric in metrics} for name in names
     }
     computable = [metric for metric in metrics if is_computable(metric)]
-    plain = [metric.name for metric in computable if not needs_probabilities(metric)]
-    if plain:
-        # Scores by column: a registered score may have the same name.
-        evaluation = evaluate(predictions, scores=list(names), metrics=plain, interval="none")
+    for needs_calibration in (False, True):
+        metric_names = [m.name for m in computable if needs_probabilities(m) is needs_calibration]
+        if not metric_names:
+            continue
+        # Names stand for columns of the predictions, also if a registered score has the same name.
+        scores: list[Any] = list(names)
+        if needs_calibration:
+            scores = [calibrate(name, predictions, name=name + _CALIBRATED) for name in names]
+        evaluation = evaluate(predictions, scores=scores, metrics=metric_names, interval="none")
         for result in evaluation.results:
-            values[result.score][result.metric.name] = _finite_or_none(result.value)
-    calibrated = [metric.name for metric in computable if needs_probabilities(metric)]
-    if calibrated:
-        scores = [calibrate(name, predictions, name=name + _CALIBRATED) for name in names]
-        evaluation = evaluate(predictions, scores=scores, metrics=calibrated, interval="none")
-        for result in evaluation.results:
+            value = float(result.value)
             name = result.score.removesuffix(_CALIBRATED)
-            values[name][result.metric.name] = _finite_or_none(result.value)
+            values[name][result.metric.name] = value if isfinite(value) else None
     return values
 
 
 #: Suffix of the names of calibrated scores.
 _CALIBRATED: Final = "+platt"
-
-
-def _finite_or_none(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
 
 
 def select_best_settings(

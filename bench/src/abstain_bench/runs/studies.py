@@ -11,8 +11,6 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.runs.store import ExposureFacts, RunScores
 
-__all__ = ["ERROR_RULES", "Study", "StudyLoss", "studies_of", "study_loss"]
-
 #: Treatment of wrong predictions for images of known classes, in studies with new classes.
 ERROR_RULES: Final = {
     "kept": "wrong predictions for known classes are failures, as accepted new classes are",

@@ -29,10 +29,8 @@ from abstain_bench.runs.specification.arms import ENSEMBLE
 from abstain_bench.runs.specification.jobs import SCORES_SUFFIX, stage_of
 from abstain_bench.runs.store import VALIDATION, RunScores, ScoreFile, pack_scores
 from abstain_bench.runs.tasks import Sizes
-from abstain_bench.runs.training import Checkpointing, Machine, Preprocessing, Recipe, train
+from abstain_bench.runs.training import Checkpointing, Machine, Recipe, train
 from abstain_bench.runs.training.loop import load_state, save_state
-
-__all__ = ["Trainer", "Worker", "load_classifier", "make_network"]
 
 #: Prefix of the classifier's parameters in the state of a network.
 _CLASSIFIER_PREFIX: Final = "head.classifier."
@@ -81,28 +79,26 @@ class Trainer(ABC):
         objective: Objective,
         *,
         images: Images,
-        preprocessing: Preprocessing,
         recipe: Recipe,
-        seed: int,
         precision: str = "32-true",
-        n_epochs_done: int = 0,
+        **options: Any,
     ) -> list[float]:
-        """Train a network with `abstain_bench.runs.training.train`, resuming from checkpoints."""
+        """Train a network with `abstain_bench.runs.training.train`, resuming from checkpoints.
+
+        `options` are other arguments of that function.
+        """
+        warm_up_path = folder / job.warm_up_file if job.warm_up_file else None
+        checkpointing = Checkpointing(job.path(folder, ".part"), self.save_every, warm_up_path)
+        on_step = ProgressWriter(job, folder, "epoch", recipe.epochs)
         return train(
             network,
             images,
             objective,
             recipe,
-            preprocessing=preprocessing,
-            seed=seed,
             machine=Machine(self.device, precision),
-            checkpointing=Checkpointing(
-                job.path(folder, ".part"),
-                self.save_every,
-                warm_up_path=folder / job.warm_up_file if job.warm_up_file else None,
-            ),
-            on_step=ProgressWriter(job, folder, "epoch", recipe.epochs),
-            n_epochs_done=n_epochs_done,
+            checkpointing=checkpointing,
+            on_step=on_step,
+            **options,
         )
 
 
@@ -193,7 +189,9 @@ class Worker(Trainer):
         objective = _make_objective(training_job)
         network = self._make_network(training_job, task, objective, trained=True)
         network.load_state_dict(load_state(training_job.path(folder, ".pt")))
-        progress = ProgressWriter(job, folder, "part", _n_image_sets(job))
+        n_image_sets = len(job.spec.get("exposures", ())) + bool(_methods_fitted_on(job, "train"))
+        n_image_sets += stage_of(job) == "validate" or bool(_methods_fitted_on(job, "validation"))
+        progress = ProgressWriter(job, folder, "part", n_image_sets)
         seed = training_job.spec["seed"]
         trained = _TrainedNetwork(network.to(self.device), objective, seed, progress, watch)
         samples = job.spec["samples"]
@@ -201,7 +199,7 @@ class Worker(Trainer):
             validation = trained.outputs_for(lambda: task.validation, samples)
             fitted = watch.fit_methods(job, trained.fit_data(job, task, validation))
             scores = _score_outputs(VALIDATION, validation, fitted, watch)
-            return _finish_validation(job, folder, scores, watch)
+            return _finish(job, folder, [scores], watch)
         fitted = watch.fit_methods(job, trained.fit_data(job, task))
         exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
         scores_by_exposure = []
@@ -209,7 +207,7 @@ class Worker(Trainer):
             load = partial(task.exposure_images, exposures[key])
             outputs = trained.outputs_for(load, samples)
             scores_by_exposure.append(_score_outputs(key, outputs, fitted, watch))
-        return _finish_test(job, folder, scores_by_exposure, watch)
+        return _finish(job, folder, scores_by_exposure, watch)
 
     def _load_task(self, training_job: Job) -> LoadedTask:
         spec = training_job.spec
@@ -298,14 +296,6 @@ def _methods_fitted_on(job: Job, split: str) -> list[Method]:
     return [method for method in methods if split in method.fitted_splits]
 
 
-def _n_image_sets(job: Job) -> int:
-    """Return the number of image sets that a scoring job computes outputs for."""
-    n_exposures = len(job.spec.get("exposures", ()))
-    needs_train = bool(_methods_fitted_on(job, "train"))
-    needs_validation = stage_of(job) == "validate" or bool(_methods_fitted_on(job, "validation"))
-    return n_exposures + needs_train + needs_validation
-
-
 def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
     """Score the mean predictions of the networks of all seeds."""
     files = [ScoreFile(member.path(folder, SCORES_SUFFIX)) for member in job.needs]
@@ -314,47 +304,33 @@ def _score_ensemble(job: Job, folder: Path) -> Mapping[str, Any]:
     fitted = watch.fit_methods(job, FitData())
     scores_by_exposure = []
     for key in job.spec.get("exposures", [VALIDATION]):
-        outputs = ensemble_outputs([_member_outputs(file.read(key)) for file in files])
-        scores_by_exposure.append(_score_outputs(key, outputs, fitted, watch))
-    if stage_of(job) == "validate":
-        return _finish_validation(job, folder, scores_by_exposure[0], watch)
-    return _finish_test(job, folder, scores_by_exposure, watch)
+        members = []
+        for file in files:
+            member = file.read(key)
+            if member.logits is None:
+                raise InputError(
+                    f"the scores of {key!r} have no logits, which an ensemble requires"
+                )
+            members.append(network_outputs(member.logits, member.labels, member.source_indices))
+        scores_by_exposure.append(_score_outputs(key, ensemble_outputs(members), fitted, watch))
+    return _finish(job, folder, scores_by_exposure, watch)
 
 
-def _member_outputs(scores: RunScores) -> Predictions:
-    if scores.logits is None:
-        raise InputError(
-            f"the scores of {scores.exposure!r} have no logits, which an ensemble requires"
-        )
-    return network_outputs(scores.logits, scores.labels, scores.source_indices)
-
-
-def _finish_validation(
-    job: Job, folder: Path, scores: RunScores, watch: JobStopwatch
-) -> Mapping[str, Any]:
-    """Write the scores of the validation images; return the facts of the job."""
-    write_atomically(job.path(folder, SCORES_SUFFIX), pack_scores([scores]))
-    with watch.measure("evaluation"):
-        values = validation_values(scores, _mean_prediction_by_method(job), job.spec["metrics"])
-    return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
-
-
-def _finish_test(
+def _finish(
     job: Job, folder: Path, scores_by_exposure: list[RunScores], watch: JobStopwatch
 ) -> Mapping[str, Any]:
-    """Write the scores of the exposures; return the facts of the job."""
+    """Write the scores of a validation or test job; return the facts of the job."""
     write_atomically(job.path(folder, SCORES_SUFFIX), pack_scores(scores_by_exposure))
+    # The metrics of a test job are printed at once; `results_of` makes the tables.
+    metrics = job.spec.get("metrics", _EARLY_METRICS)
+    uses_mean = {name: METHODS[name].uses_mean_prediction for name in job.spec["methods"]}
     with watch.measure("evaluation"):
-        # Shown at once; `results_of` makes the tables.
-        first_values = validation_values(
-            scores_by_exposure[0], _mean_prediction_by_method(job), _EARLY_METRICS
-        )
+        values = validation_values(scores_by_exposure[0], uses_mean, metrics)
+    if stage_of(job) == "validate":
+        reasons = dict(scores_by_exposure[0].reasons)
+        return {"validated": values, "reasons": reasons, "took": watch.took}
     n_images = sum(scores.n for scores in scores_by_exposure)
-    return {"pictures": n_images, "first": first_values, "took": watch.took}
-
-
-def _mean_prediction_by_method(job: Job) -> dict[str, bool]:
-    return {name: METHODS[name].uses_mean_prediction for name in job.spec["methods"]}
+    return {"pictures": n_images, "first": values, "took": watch.took}
 
 
 def _score_outputs(

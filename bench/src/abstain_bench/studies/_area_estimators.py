@@ -1,7 +1,19 @@
-"""Estimators of the area under the risk-coverage curve: titles, targets and glossary."""
+"""Estimators of the area under the risk-coverage curve: titles, targets, and errors on samples.
 
+The weights come from `abstain.metrics`. A matrix product applies them to many samples at once.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+
+from abstain._foundation.tie_groups import TieGroups
+from abstain.metrics import rank_weights
+from abstain.metrics.rank_weights import trapezoid_weight
+from abstain.typing import BoolArray, FloatArray, IntArray
+from abstain_bench.studies._sources import OrderedBlock, SampleSource
 
 PAPER_URL: Final = "https://arxiv.org/abs/2410.15361"
 
@@ -83,3 +95,155 @@ _LOSS_TITLES: Final = {
 def loss_title(loss: str) -> str:
     """Return the title of a loss for figures and sentences."""
     return _LOSS_TITLES.get(loss, loss)
+
+
+# ------------------------------------------------------------------------ errors on samples
+#: Draws of each set of Monte-Carlo weights.
+DRAWS: Final = 25
+
+#: Estimator whose weights are sampled anew for each sample.
+_MONTE_CARLO: Final = "monte-carlo"
+#: Estimator with a vertex only at distinct confidences: its weights depend on the ties.
+_TRAPEZOID: Final = "trapezoid"
+
+
+def estimate_areas(
+    source: SampleSource,
+    estimators: tuple[str, ...],
+    n: int,
+    repeats: int,
+    rng: np.random.Generator,
+) -> dict[tuple[str, str], FloatArray]:
+    """Return the estimates by (score, loss), shape (repeats, number of estimators).
+
+    All scores, losses and estimators use the same samples.
+    """
+    estimates: dict[tuple[str, str], list[FloatArray]] = {}
+    for block_by_score in source.blocks(repeats, n, rng):
+        n_samples = next(iter(block_by_score.values())).confidence.shape[0]
+        weights = {}
+        if _MONTE_CARLO in estimators:
+            weights[_MONTE_CARLO] = _sample_weights(n_samples, n, rng)
+        for score, block in block_by_score.items():
+            if _TRAPEZOID in estimators:
+                weights[_TRAPEZOID] = _trapezoid_weights(block)
+            for loss in source.losses:
+                block_estimates = apply_estimators(block, loss, estimators, weights)
+                estimates.setdefault((score, loss), []).append(block_estimates)
+    return {key: np.concatenate(blocks) for key, blocks in estimates.items()}
+
+
+def error_rows(
+    source: SampleSource,
+    estimators: tuple[str, ...],
+    n: int,
+    repeats: int,
+    rng: np.random.Generator,
+) -> Iterator[dict[str, Any]]:
+    """Yield the error summary of each score, loss and estimator for samples of size `n`."""
+    for (score, loss), estimates in estimate_areas(source, estimators, n, repeats, rng).items():
+        true_values = source.true_areas(score, loss)._asdict()
+        for i, estimator in enumerate(estimators):
+            target = AREA_ESTIMATORS[estimator].target
+            yield {
+                "data": source.name,
+                "samples": source.kind,
+                "loss": loss,
+                "score": score,
+                "estimator": estimator,
+                "target": target,
+                "n": n,
+                "repeats": repeats,
+                "truth": true_values[target],
+                **error_summary(estimates[:, i], true_values[target]),
+            }
+
+
+def _sample_weights(n_samples: int, n: int, rng: np.random.Generator) -> FloatArray:
+    """Draw the Monte-Carlo weights of each sample independently."""
+    return np.stack([rank_weights(n, _MONTE_CARLO, draws=DRAWS, rng=rng) for _ in range(n_samples)])
+
+
+def apply_estimators(
+    block: OrderedBlock,
+    loss: str,
+    estimators: tuple[str, ...],
+    weights: Mapping[str, FloatArray],
+) -> FloatArray:
+    """Return the estimates of a block of samples, shape (b, number of estimators).
+
+    `weights` contains the weights that do not depend on the rank alone (Monte-Carlo, trapezoid),
+    shape (b, n).
+    """
+    losses = block.loss[loss]
+    n_samples, n = losses.shape
+    # Averaging the losses of a tie group is equivalent to averaging the weights, as metrics do.
+    if block.is_tied_with_previous is not None:
+        losses = _average_over_ties(losses, block.is_tied_with_previous)
+    sums = np.empty((n_samples, len(estimators)))
+    for i, name in enumerate(estimators):
+        estimator: Any = name
+        if name in weights:
+            sums[:, i] = (losses * weights[name]).sum(axis=1)
+        else:
+            sums[:, i] = losses @ rank_weights(n, estimator)
+    estimates: FloatArray = sums / n
+    return estimates
+
+
+def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
+    n_samples, n = block.confidence.shape
+    weights_without_ties = _trapezoid_weights_of_groups(np.ones(n, dtype=np.int64))
+    weights = np.tile(weights_without_ties, (n_samples, 1))
+    if block.is_tied_with_previous is not None:
+        is_tied = block.is_tied_with_previous
+        for row in np.flatnonzero(is_tied.any(axis=1)):
+            group_sizes = np.diff(np.flatnonzero(~is_tied[row]), append=n)
+            weights[row] = _trapezoid_weights_of_groups(group_sizes)
+    return weights
+
+
+def _trapezoid_weights_of_groups(group_sizes: IntArray) -> FloatArray:
+    """Return the weight of each sample from the sizes of the tie groups, least confident first."""
+    sizes_descending = group_sizes[::-1]
+    confidence = np.arange(group_sizes.size, 0.0, -1.0)
+    groups = TieGroups(confidence, sizes_descending.astype(np.float64), np.zeros(group_sizes.size))
+    return np.repeat(trapezoid_weight(groups)[::-1], group_sizes)
+
+
+def _average_over_ties(losses: FloatArray, is_tied_with_previous: BoolArray) -> FloatArray:
+    """Replace each loss by the mean loss of its tie group."""
+    starts = np.flatnonzero(~is_tied_with_previous.ravel())
+    group_sizes = np.diff(starts, append=is_tied_with_previous.size)
+    means = np.add.reduceat(losses.ravel(), starts) / group_sizes
+    averaged: FloatArray = np.repeat(means, group_sizes).reshape(losses.shape)
+    return averaged
+
+
+def error_summary(estimates: FloatArray, true_value: float) -> dict[str, float]:
+    """Compute bias, SD, MSE and MAE of estimates, each with its Monte-Carlo standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> summary = error_summary(np.array([1.0, 3.0]), 1.0)
+    >>> summary["bias"], summary["mse"], summary["mae"]
+    (1.0, 2.0, 1.0)
+    """
+    mean, sd = float(estimates.mean()), float(estimates.std(ddof=1))
+    errors = estimates - true_value
+    root = np.sqrt(estimates.size)
+    kurtosis = float((((estimates - mean) / sd) ** 4).mean()) if sd > 0 else 1.0
+    sd_error = sd * np.sqrt(max(kurtosis - 1.0, 0.0)) / (2 * root)
+    return {
+        "mean": mean,
+        "mean_se": sd / root,
+        "sd": sd,
+        "sd_se": float(sd_error),
+        "bias": mean - true_value,
+        "bias_se": sd / root,
+        "mse": float((errors**2).mean()),
+        "mse_se": float((errors**2).std(ddof=1) / root),
+        "mae": float(np.abs(errors).mean()),
+        "mae_se": float(np.abs(errors).std(ddof=1) / root),
+    }

@@ -1,41 +1,69 @@
-"""Lines of estimators for the figures of several studies."""
+"""Lines for the figures of several studies."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+
+import numpy as np
 
 from abstain.plots.series import Series
+from abstain.typing import FloatArray
 from abstain_bench.studies._area_estimators import ESTIMATOR_TITLES
 from abstain_bench.studies._tables import Row
 
 
+def column_series(
+    title: str,
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    *,
+    half_width: str = "",
+    panel: str = "",
+) -> Series:
+    """Return the line of the column `y` against the column `x`. A value of None leads to a gap.
+
+    If `half_width` is the name of a column, the line has a band of y ± this column.
+
+    Examples
+    --------
+    >>> rows = [{"n": 8, "mean": 1.0, "sd": 0.5}, {"n": 16, "mean": None, "sd": 0.5}]
+    >>> column_series("a", rows, "n", "mean", half_width="sd").low
+    (0.5, nan)
+    """
+    center = _column(rows, y)
+    low = high = np.empty(0)
+    if half_width:
+        half_widths = _column(rows, half_width)
+        low, high = center - half_widths, center + half_widths
+    return Series(
+        title,
+        tuple(_column(rows, x).tolist()),
+        tuple(center.tolist()),
+        tuple(low.tolist()),
+        tuple(high.tolist()),
+        panel,
+    )
+
+
+def _column(rows: Sequence[Row], name: str) -> FloatArray:
+    return np.array([row[name] for row in rows], dtype=np.float64)
+
+
 def estimator_series(
     rows: Sequence[Row],
-    value: Callable[[Row], Any],
+    y: str,
     panel: Callable[[Row], str],
     *,
     x: str = "n",
-    half_width: Callable[[Row], float] | None = None,
+    half_width: str = "",
 ) -> tuple[Series, ...]:
-    """Return a line for each panel and estimator, with a band of value ± `half_width`.
-
-    `x` is the column of the horizontal axis.
-    """
+    """Return a line for each panel and estimator. See `column_series` for the columns."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((panel(row), row["estimator"]), []).append(row)
-    series = []
-    for (panel_title, estimator), group in groups.items():
-        positions = tuple(float(row[x]) for row in group)
-        y = tuple(float(value(row)) for row in group)
-        low: tuple[float, ...] = ()
-        high: tuple[float, ...] = ()
-        if half_width is not None:
-            half_widths = [half_width(row) for row in group]
-            low = tuple(v - half for v, half in zip(y, half_widths, strict=True))
-            high = tuple(v + half for v, half in zip(y, half_widths, strict=True))
-        title = ESTIMATOR_TITLES[estimator]
-        series.append(Series(title, positions, y, low, high, panel_title))
-    return tuple(series)
+    return tuple(
+        column_series(ESTIMATOR_TITLES[name], group, x, y, half_width=half_width, panel=title)
+        for (title, name), group in groups.items()
+    )
 
 
 def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from time import perf_counter
 from types import UnionType
@@ -17,7 +17,7 @@ from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.notes import Note
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
-from abstain_bench.studies._tables import Row
+from abstain_bench.studies._tables import OVER_MODELS, OVER_MODELS_CAPTION, Row
 
 P = ParamSpec("P")
 
@@ -132,8 +132,9 @@ class StudyEntry:
         Publication.
     run : callable
         Function that returns a `StudyResult`. All parameters have defaults. Its annotations and its
-        docstring define the options of the command. A positional parameter `data` receives the
-        files of predictions.
+        docstring define the options of the command. The rubrics "Captions" and "Glossary" of the
+        docstring define the captions of tables and figures and the terms of the page. A positional
+        parameter `data` receives the files of predictions.
     job_folders : tuple of str
         For a study that consists of jobs: the subfolders of the results that contain the finished
         jobs. Then `run` also accepts `out` and `on_outcome`, and a table "jobs" has the status of
@@ -142,8 +143,10 @@ class StudyEntry:
         Parameters of a run that takes seconds, for ``--quick``.
     configuration : callable or None
         Function from the arguments of the command to the text of the configuration.
-    captions, glossary, labels : mapping from str to str
-        Attributes of every `StudyResult`.
+    terms : mapping from str to str
+        Terms of the glossary that are not in the docstring.
+    labels : mapping from str to str
+        Attribute of every `StudyResult`.
 
     Examples
     --------
@@ -160,8 +163,7 @@ class StudyEntry:
     job_folders: tuple[str, ...] = ()
     quick: Mapping[str, Any] = field(default_factory=dict)
     configuration: Callable[..., str] | None = None
-    captions: Mapping[str, str] = field(default_factory=dict)
-    glossary: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -183,10 +185,36 @@ class StudyEntry:
             if name not in {"out", "on_outcome"} and not _is_data(argument)
         )
 
+    @cached_property
+    def captions(self) -> dict[str, str]:
+        """Captions of tables and figures by name, from the docstring of `run`."""
+        definitions = _read_definitions(self.run.__doc__, "Captions")
+        by_name = {name: text for names, text in definitions.items() for name in names.split(", ")}
+        return {OVER_MODELS: OVER_MODELS_CAPTION, **by_name}
+
+    @cached_property
+    def glossary(self) -> dict[str, str]:
+        """Terms and their definitions: those of the docstring of `run`, then `terms`."""
+        return {**_read_definitions(self.run.__doc__, "Glossary"), **self.terms}
+
     def result(self, **fields: Any) -> StudyResult:
-        """Create a result of this study."""
-        shared = ("name", "title", "question", "source", "captions", "glossary", "labels")
+        """Create a result of this study. It may have captions in addition to those of the study."""
+        fields["captions"] = {**self.captions, **fields.get("captions", {})}
+        shared = ("name", "title", "question", "source", "glossary", "labels")
         return StudyResult(**{name: getattr(self, name) for name in shared} | fields)
+
+
+def _read_definitions(docstring: str | None, title: str) -> dict[str, str]:
+    """Return the definitions below a rubric of a docstring: terms, with indented texts below."""
+    _, _, section = cleandoc(docstring or "").partition(f"\n.. rubric:: {title}\n\n")
+    definitions: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in section.partition("\n\n")[0].splitlines():
+        if line.startswith(" "):
+            lines.append(line.strip())
+        else:
+            lines = definitions.setdefault(line, [])
+    return {term: " ".join(text) for term, text in definitions.items()}
 
 
 def _is_data(argument: Parameter) -> bool:

@@ -1,10 +1,19 @@
-"""Tables of studies: rows, and groups of rows."""
+"""Tables of studies: groups of rows, and averages over several files."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
 
 #: One row of a table: column names to numbers, texts, booleans or None.
 Row = Mapping[str, Any]
+
+#: Name and caption of the table of the averages over several files.
+OVER_MODELS: Final = "over-models"
+OVER_MODELS_CAPTION: Final = (
+    "Mean and standard deviation (with n - 1) over the files, each with the predictions of one "
+    "model."
+)
 
 
 def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
@@ -28,3 +37,38 @@ def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
 def unique_values(rows: Iterable[Row], column: str) -> tuple[Any, ...]:
     """Return the distinct values of a column in the order of the rows."""
     return tuple(dict.fromkeys(row[column] for row in rows))
+
+
+def column_total(rows: Iterable[Row], column: str) -> int:
+    """Return the sum of a column of counts."""
+    return sum(row[column] for row in rows)
+
+
+def average_over_models(
+    rows: Sequence[Row],
+    files: Collection[str],
+    group_columns: Sequence[str],
+    columns: Sequence[str],
+) -> dict[str, list[Row]]:
+    """Return the table of mean and standard deviation over the files, one row for each group.
+
+    There is no table if there are fewer than two files.
+
+    Examples
+    --------
+    >>> rows = [{"data": "a", "n": 8, "mae": 1.0}, {"data": "b", "n": 8, "mae": 3.0}]
+    >>> average_over_models(rows, {"a", "b"}, ["n"], ["mae"])
+    {'over-models': [{'n': 8, 'models': 2, 'mae': 2.0, 'mae_sd': 1.4142135623730951}]}
+    """
+    if len(set(files)) < 2:
+        return {}
+    averages: list[Row] = []
+    for group in group_rows((row for row in rows if row["data"] in files), *group_columns).values():
+        average: dict[str, Any] = {column: group[0][column] for column in group_columns}
+        average["models"] = len(group)
+        for column in columns:
+            values = np.array([row[column] for row in group], dtype=np.float64)
+            average[column] = float(values.mean())
+            average[f"{column}_sd"] = float(values.std(ddof=1)) if len(group) > 1 else np.nan
+        averages.append(average)
+    return {OVER_MODELS: averages}

@@ -66,6 +66,21 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     ----------
     .. [1] Jaeger et al. (2023), fig. 8 and tables 1 and 8 to 10, https://arxiv.org/abs/2211.15259
 
+    .. rubric:: Captions
+
+    summary
+        Medians over all scores and studies of a data set. A pair is a score in a study that both
+        networks have.
+    networks
+        Dot: one score in one study; thick line: median; thin line: mean; box: quartiles.
+    results
+        Fractions; for folders of runs, means over the seeds.
+
+    .. rubric:: Glossary
+
+    Pairs
+        A score in a study that both networks have. Better: for the second network.
+
     Examples
     --------
     >>> result = study_backbones()
@@ -287,18 +302,5 @@ BACKBONES: Final = StudyEntry(
     ),
     source="Jaeger et al. (2023), fig. 8, https://arxiv.org/abs/2211.15259",
     run=study_backbones,
-    captions={
-        "summary": (
-            "Medians over all scores and studies of a data set. A pair is a score in a study that "
-            "both networks have."
-        ),
-        "networks": (
-            "Dot: one score in one study; thick line: median; thin line: mean; box: quartiles."
-        ),
-        "results": "Fractions; for folders of runs, means over the seeds.",
-    },
-    glossary={
-        "Pairs": "A score in a study that both networks have. Better: for the second network.",
-    },
     labels=_TITLES,
 )

@@ -83,6 +83,25 @@ def study_configurations(
     ----------
     .. [1] Jaeger et al. (2023), fig. 10 and 11, tables 14 to 16, https://arxiv.org/abs/2211.15259
 
+    .. rubric:: Captions
+
+    risks
+        Selective risk on i.i.d. data as a fraction, mean over the runs.
+    auroc
+        Failure AUROC as a fraction: mean and standard deviation over the runs, and the run with the
+        best accuracy.
+    runs
+        Dot: one run; thin line: mean; thick line: median.
+    results
+        Every number; for the published tables, the printed numbers.
+
+    .. rubric:: Glossary
+
+    Configuration
+        Arm and setting of a folder of runs, or a row or column of the published tables.
+    SD
+        Standard deviation over the runs.
+
     Examples
     --------
     >>> result = study_configurations()
@@ -315,19 +334,4 @@ CONFIGURATIONS: Final = StudyEntry(
     question="Do two training configurations perform equally, and does this hold for all runs?",
     source="Jaeger et al. (2023), fig. 10 and 11, tables 14 to 16, https://arxiv.org/abs/2211.15259",
     run=study_configurations,
-    captions={
-        "risks": "Selective risk on i.i.d. data as a fraction, mean over the runs.",
-        "auroc": (
-            "Failure AUROC as a fraction: mean and standard deviation over the runs, and the run "
-            "with the best accuracy."
-        ),
-        "runs": "Dot: one run; thin line: mean; thick line: median.",
-        "results": "Every number; for the published tables, the printed numbers.",
-    },
-    glossary={
-        "Configuration": (
-            "Arm and setting of a folder of runs, or a row or column of the published tables."
-        ),
-        "SD": "Standard deviation over the runs.",
-    },
 )

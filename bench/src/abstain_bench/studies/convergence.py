@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation.random import as_seed, named_generator
 from abstain.errors import InputError
-from abstain.plots.series import Series, SeriesDisplay
+from abstain.plots.series import SeriesDisplay
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._area_estimators import (
     AREA_ESTIMATORS,
@@ -16,8 +16,8 @@ from abstain_bench.studies._area_estimators import (
     GLOSSARY,
     INCONSISTENT,
     PAPER_URL,
+    error_rows,
 )
-from abstain_bench.studies._estimates import error_rows
 from abstain_bench.studies._figures import estimator_series, panels_above_zero
 from abstain_bench.studies._inputs import (
     DataArgument,
@@ -28,16 +28,14 @@ from abstain_bench.studies._inputs import (
     tie_notes,
     true_value_notes,
 )
-from abstain_bench.studies._over_models import (
-    OVER_MODELS,
-    OVER_MODELS_CAPTION,
-    average_over_models,
-    over_models_table,
-)
 from abstain_bench.studies._sentences import counted, value_range
-from abstain_bench.studies._sources import SampleSource
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
+from abstain_bench.studies._tables import (
+    Row,
+    average_over_models,
+    group_rows,
+    unique_values,
+)
 
 #: Populations that are studied without data: smooth, overconfident, with a continuous loss.
 DEFAULT_POPULATIONS: Final = ("two-gaussians", "beta-scores", "continuous-loss")
@@ -152,6 +150,20 @@ def study_convergence(
     ----------
     .. [1] Zhou et al. (2025), proposition 3.6, eq. 25-26, https://arxiv.org/abs/2410.15361
 
+    .. rubric:: Captions
+
+    results
+        Each number with its Monte-Carlo standard error.
+    rates
+        Slope of ln RMSE on ln n with its 95% interval.
+    fits
+        Constant of each rate, and mean squared distance of the errors from it in Monte-Carlo
+        standard errors. Random variation alone gives 1.
+    rmse
+        A slope of one half is the rate 1/sqrt(n).
+    bound
+        Without SELE and 2 x SELE, whose errors do not converge to 0.
+
     Examples
     --------
     >>> result = study_convergence(populations=["beta-scores"], sizes=[32, 128, 512], repeats=400)
@@ -166,48 +178,41 @@ def study_convergence(
     sources = request.sources(DEFAULT_POPULATIONS)
     rows: list[Row] = []
     for source in sources:
-        rows += _error_rows(source, distinct_sizes, repeats, named_generator(seed, source.name))
+        generator = named_generator(seed, source.name)
+        for n in distinct_sizes:
+            n_repeats = _default_repeats(n) if repeats is None else check_repeats(repeats)
+            for row in error_rows(source, NAMES, n, n_repeats, generator):
+                del row["samples"]
+                rows.append(row)
     rates, fits = _fit_cases(rows)
     group_columns = [name for name in ("loss", "score", "estimator") if name in rates[0]]
-    averages = average_over_models(
-        rates, set(request.datasets), group_columns, {"slope": lambda row: row["slope"]}
-    )
+    averages = average_over_models(rates, set(request.datasets), group_columns, ["slope"])
     return CONVERGENCE.result(
         parameters={
             "data": tuple(source.name for source in sources),
             "sizes": distinct_sizes,
             "repeats": "by size" if repeats is None else repeats,
         },
-        tables={"results": rows, "rates": rates, "fits": fits} | over_models_table(averages),
+        tables={"results": rows, "rates": rates, "fits": fits, **averages},
         main_tables=("rates",),
         figures=_figures(rows),
-        notes=(
-            *request.omission_notes, _NOTE, *tie_notes(sources), *true_value_notes(sources)
-        ),
+        notes=(*request.omission_notes, _NOTE, *tie_notes(sources), *true_value_notes(sources)),
         verdict=tuple(_conclusions(rates, fits)),
-    )  # fmt: skip
+    )
 
 
-def _error_rows(
-    source: SampleSource, sizes: tuple[int, ...], repeats: int | None, rng: np.random.Generator
-) -> Iterator[dict[str, Any]]:
-    for n in sizes:
-        if repeats is None:
-            n_repeats = int(np.clip(_N_VALUES // n, _MIN_REPEATS, _MAX_REPEATS))
-        else:
-            n_repeats = check_repeats(repeats)
-        for row in error_rows(source, NAMES, n, n_repeats, rng):
-            del row["samples"]
-            yield row
+def _default_repeats(n: int) -> int:
+    return int(np.clip(_N_VALUES // n, _MIN_REPEATS, _MAX_REPEATS))
 
 
-def _fit_cases(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Return a row with the slope of each case, and a row for each case and rate."""
     keys = ("data", "loss", "score", "estimator")
     columns = [
         key for key in keys if len(unique_values(rows, key)) > 1 or key in {"data", "estimator"}
     ]
-    slopes, fits = [], []
+    slopes: list[Row] = []
+    fits: list[Row] = []
     for group in group_rows(rows, *keys).values():
         case = {column: group[0][column] for column in columns}
         n = np.array([float(row["n"]) for row in group])
@@ -223,10 +228,8 @@ def _fit_cases(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[dict[str
             "slope_high": power_law.high,
             "agrees_with": _classify(power_law),
         })  # fmt: skip
-        fits += [
-            {**case, "rate": name, **rate_fit._asdict()}
-            for name, rate_fit in power_law.rates.items()
-        ]
+        for name, rate_fit in power_law.rates.items():
+            fits.append({**case, "rate": name, **rate_fit._asdict()})
     return slopes, fits
 
 
@@ -290,13 +293,29 @@ def _classify(power_law: Fit) -> str:
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
-    errors = panels_above_zero(_case_series(rows, lambda row: np.sqrt(row["mse"])))
+    # Panel titles contain only the columns in which the cases differ.
+    columns = [key for key in ("data", "score", "loss") if len(unique_values(rows, key)) > 1]
+
+    def panel(row: Row) -> str:
+        return ", ".join(row[column] for column in columns) or str(row["data"])
+
+    plotted: list[Row] = []
+    for row in rows:
+        rmse = np.sqrt(row["mse"])
+        rmse_over_rate = np.sqrt(row["mse"] / (np.log(row["n"]) / row["n"]))
+        # Two relative standard errors of the RMSE are one relative standard error of the MSE.
+        error = row["mse_se"] / max(row["mse"], 1e-300)
+        plotted.append({
+            **row,
+            "rmse": rmse,
+            "rmse_error": rmse * error,
+            "rmse_over_rate": rmse_over_rate,
+            "rmse_over_rate_error": rmse_over_rate * error,
+        })  # fmt: skip
+    errors = panels_above_zero(estimator_series(plotted, "rmse", panel, half_width="rmse_error"))
     if not errors:
         return {}
-    errors_over_rate = _case_series(
-        [row for row in rows if row["estimator"] not in INCONSISTENT],
-        lambda row: np.sqrt(row["mse"] / (np.log(row["n"]) / row["n"])),
-    )
+    consistent = [row for row in plotted if row["estimator"] not in INCONSISTENT]
     return {
         "rmse": SeriesDisplay(
             errors,
@@ -307,25 +326,15 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
             order=COLOR_ORDER,
         ),
         "bound": SeriesDisplay(
-            errors_over_rate,
+            estimator_series(
+                consistent, "rmse_over_rate", panel, half_width="rmse_over_rate_error"
+            ),
             "RMSE divided by sqrt(ln n / n): constant at this rate, decreasing at a faster rate",
             "Sample size n",
             "RMSE / sqrt(ln n / n)",
             order=COLOR_ORDER,
         ),
     }
-
-
-def _case_series(rows: Sequence[Row], value: Callable[[Row], float]) -> tuple[Series, ...]:
-    # Panel titles contain only the columns in which the cases differ.
-    columns = [key for key in ("data", "score", "loss") if len(unique_values(rows, key)) > 1]
-    return estimator_series(
-        rows,
-        value,
-        lambda row: ", ".join(row[column] for column in columns) or row["data"],
-        # Two relative standard errors of the RMSE are one relative standard error of the MSE.
-        half_width=lambda row: value(row) * (row["mse_se"] / max(row["mse"], 1e-300)),
-    )
 
 
 # ------------------------------------------------------------------------------ conclusions
@@ -389,17 +398,6 @@ CONVERGENCE: Final = StudyEntry(
     source=f"Zhou et al. (2025), proposition 3.6, {PAPER_URL}",
     run=study_convergence,
     quick={"repeats": 200},
-    captions={
-        "results": "Each number with its Monte-Carlo standard error.",
-        "rates": "Slope of ln RMSE on ln n with its 95% interval.",
-        OVER_MODELS: OVER_MODELS_CAPTION,
-        "fits": (
-            "Constant of each rate, and mean squared distance of the errors from it in Monte-Carlo "
-            "standard errors. Random variation alone gives 1."
-        ),
-        "rmse": "A slope of one half is the rate 1/sqrt(n).",
-        "bound": "Without SELE and 2 x SELE, whose errors do not converge to 0.",
-    },
-    glossary=GLOSSARY,
+    terms=GLOSSARY,
     labels=ESTIMATOR_TITLES,
 )

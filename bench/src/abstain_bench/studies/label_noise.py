@@ -103,6 +103,22 @@ def study_label_noise(
     .. [2] Northcutt et al. (2021), Pervasive label errors in test sets,
        https://arxiv.org/abs/2103.14749
 
+    .. rubric:: Captions
+
+    results
+        Label error share: contribution of label errors to the area by the original labels. Ranks
+        are among the scores; ties have the lowest rank.
+    silent
+        Label errors: failures by the original labels that are successes by the corrected ones.
+        Hidden: failures by the corrected labels only.
+    curves
+        The most confident samples are at the left, where few failures cause a high selective risk.
+
+    .. rubric:: Glossary
+
+    Silent failure
+        An accepted failure: a failure with high confidence.
+
     Examples
     --------
     >>> result = study_label_noise(n=2000)
@@ -396,19 +412,4 @@ LABEL_NOISE: Final = StudyEntry(
     source="Traub et al. (2024), section 4.2, https://arxiv.org/abs/2407.01032",
     run=study_label_noise,
     quick={"n": 2000},
-    captions={
-        "results": (
-            "Label error share: contribution of label errors to the area by the original labels. "
-            "Ranks are among the scores; ties have the lowest rank."
-        ),
-        "silent": (
-            "Label errors: failures by the original labels that are successes by the corrected "
-            "ones. Hidden: failures by the corrected labels only."
-        ),
-        "curves": (
-            "The most confident samples are at the left, where few failures cause a high selective "
-            "risk."
-        ),
-    },
-    glossary={"Silent failure": "An accepted failure: a failure with high confidence."},
 )

@@ -10,8 +10,8 @@ from abstain.metrics import aurc, metric_interval, population_aurc
 from abstain.metrics.catalogue import POPULATION_AREA_METRIC
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain.predictions import Predictions
-from abstain.simulate import POPULATIONS, LogitPopulation, Population
-from abstain.typing import Rng
+from abstain.simulate import POPULATIONS, LogitPopulation
+from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL, loss_title
 from abstain_bench.studies._inputs import (
     LOGITS,
@@ -20,16 +20,10 @@ from abstain_bench.studies._inputs import (
     StudyRequest,
     check_sizes,
 )
-from abstain_bench.studies._over_models import (
-    OVER_MODELS,
-    OVER_MODELS_CAPTION,
-    average_over_models,
-    over_models_table,
-)
 from abstain_bench.studies._sentences import counted
 from abstain_bench.studies._sources import UNNAMED, ScoredCase
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, unique_values
+from abstain_bench.studies._tables import Row, average_over_models, group_rows, unique_values
 
 #: Largest number of data sets with a color of their own in the figures.
 _MAX_COLORS: Final = 8
@@ -87,6 +81,24 @@ def study_population_forms(
     ----------
     .. [1] Zhou et al. (2025), eq. 3 and 8, appendix A.5, fig. S7, https://arxiv.org/abs/2410.15361
 
+    .. rubric:: Captions
+
+    results
+        One row for each data set, loss and score.
+    differences
+        AURC_a minus AURC_p of each case. Errors: standard errors of the AURC as an estimate.
+    agreement
+        On the dotted line, both forms give the same number.
+
+    .. rubric:: Glossary
+
+    AURC_a
+        Mean of loss x -ln(1 - r/(n + 1)): the log form, as in the code of the paper.
+    AURC_p
+        Mean over the samples of the selective risk at the threshold of the sample.
+    Reweighted
+        Mean of loss x -ln(1 - u), averaged over the ranks u of a tie group.
+
     Examples
     --------
     >>> result = study_population_forms(populations=["uniform-scores"], sizes=[1000])
@@ -99,43 +111,28 @@ def study_population_forms(
     for name, population in request.select_populations((*POPULATIONS, LOGITS)):
         generator = named_generator(seed, name)
         for n in distinct_sizes:
-            cases += _sample_cases(name, population, n, request, generator)
+            if isinstance(population, LogitPopulation):
+                z, labels = population.sample_logits(n, rng=generator)
+                predictions = Predictions(logits=z, labels=labels)
+                cases += request.compute_scores(name, predictions).cases()
+            else:
+                loss = "zero_one" if population.binary else UNNAMED
+                sample = population.sample(n, rng=generator)
+                cases.append(ScoredCase(name, loss, UNNAMED, *sample))
     rows = [_row(case) for case in cases]
-    averages = average_over_models(rows, set(request.datasets), ("loss", "score"), _VALUES)
+    averaged_columns = ("AURC_a", "AURC_p", "difference")
+    averages = average_over_models(rows, set(request.datasets), ("loss", "score"), averaged_columns)
     return FORMS.result(
         parameters={
             "data": unique_values(rows, "data"),
             "cases": len(rows),
             "sizes": tuple(sorted({row["n"] for row in rows})),
         },
-        tables={"results": rows, "differences": _differences(rows)} | over_models_table(averages),
+        tables={"results": rows, "differences": _differences(rows), **averages},
         figures=_figures(rows),
         notes=(*request.omission_notes, _note_on_pairing(rows)),
         verdict=tuple(_conclusions(rows)),
     )
-
-
-#: Values that are averaged over the files.
-_VALUES: Final = {
-    "AURC_a": lambda row: row["AURC_a"],
-    "AURC_p": lambda row: row["AURC_p"],
-    "difference": lambda row: row["difference"],
-}
-
-
-def _sample_cases(
-    name: str,
-    population: Population | LogitPopulation,
-    n: int,
-    request: StudyRequest,
-    rng: np.random.Generator,
-) -> Iterator[ScoredCase]:
-    if isinstance(population, LogitPopulation):
-        z, labels = population.sample_logits(n, rng=rng)
-        yield from request.compute_scores(name, Predictions(logits=z, labels=labels)).cases()
-    else:
-        loss = "zero_one" if population.binary else UNNAMED
-        yield ScoredCase(name, loss, UNNAMED, *population.sample(n, rng=rng))
 
 
 def _row(case: ScoredCase) -> dict[str, Any]:
@@ -162,31 +159,30 @@ def _row(case: ScoredCase) -> dict[str, Any]:
     }
 
 
-def _finite(values: list[float]) -> list[float]:
-    return [value for value in values if np.isfinite(value)]
-
-
-def _differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _differences(rows: Sequence[Row]) -> list[Row]:
     """Summarize the paired differences for each size, with and without ties."""
-    groups: dict[tuple[int, bool], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["n"], row["tied_share"] > 0), []).append(row)
-    summary = []
-    for (n, has_ties), group in sorted(groups.items()):
-        relative = _finite([row["relative_difference"] for row in group])
-        in_errors = _finite([abs(row["difference_in_errors"]) for row in group])
+    with_ties = ({**row, "has_ties": row["tied_share"] > 0} for row in rows)
+    summary: list[Row] = []
+    for (n, has_ties), group in sorted(group_rows(with_ties, "n", "has_ties").items()):
+        relative = _finite_column(group, "relative_difference")
+        in_errors = _finite_column(group, "difference_in_errors")
         nan = float("nan")
         summary.append({
             "n": n,
             "ties": "with ties" if has_ties else "no ties",
             "cases": len(group),
-            "mean_relative_difference": float(np.mean(relative)) if relative else nan,
-            "sd": float(np.std(relative, ddof=1)) if len(relative) > 1 else nan,
-            "largest_relative_difference": max(map(abs, relative), default=nan),
+            "mean_relative_difference": float(relative.mean()) if relative.size else nan,
+            "sd": float(relative.std(ddof=1)) if relative.size > 1 else nan,
+            "largest_relative_difference": float(max(abs(relative), default=nan)),
             "largest_n_x_difference": max(abs(row["n_x_difference"]) for row in group),
-            "largest_in_errors": max(in_errors, default=nan),
+            "largest_in_errors": float(max(abs(in_errors), default=nan)),
         })  # fmt: skip
     return summary
+
+
+def _finite_column(rows: Sequence[Row], column: str) -> FloatArray:
+    values: FloatArray = np.array([row[column] for row in rows], dtype=np.float64)
+    return np.asarray(values[np.isfinite(values)])
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -194,25 +190,26 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     if not positive:
         return {}
     n_data = len(unique_values(positive, "data"))
-    pairs = tuple(
-        Pair(
-            f"{row['data']}, {row['score']}, n = {row['n']}",
-            _color_group(row, n_data),
-            row["AURC_p"],
-            row["AURC_a"],
-            loss_title(row["loss"]),
-        )
-        for row in positive
-    )
+    pairs = []
+    for row in positive:
+        if n_data == 1:
+            color_group = row["score"]
+        elif n_data <= _MAX_COLORS:
+            color_group = row["data"]
+        else:
+            color_group = f"n = {row['n']}" + (", ties" if row["tied_share"] > 0 else "")
+        name = f"{row['data']}, {row['score']}, n = {row['n']}"
+        panel = loss_title(row["loss"])
+        pairs.append(Pair(name, color_group, row["AURC_p"], row["AURC_a"], panel))
     return {
         "agreement": AgreementDisplay(
-            pairs,
+            tuple(pairs),
             "The reweighted form of the AURC against its definition",
             "AURC_p, the definition",
             "AURC_a, reweighted",
         ),
         "difference": AgreementDisplay(
-            pairs,
+            tuple(pairs),
             "Difference of the two forms relative to the AURC",
             "AURC_p, the definition",
             "(AURC_a - AURC_p) / AURC_p",
@@ -221,50 +218,46 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _color_group(row: Row, n_data: int) -> str:
-    """Return the group by which a point is colored: score, data set, or size with ties."""
-    if n_data == 1:
-        return str(row["score"])
-    if n_data <= _MAX_COLORS:
-        return str(row["data"])
-    return f"n = {row['n']}" + (", ties" if row["tied_share"] > 0 else "")
-
-
-def _case_name(row: Row) -> str:
-    return row["data"] if row["score"] == UNNAMED else f"{row['data']}, {row['score']}"
-
-
 def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
     """Report how much the two forms differ."""
     with_loss = [row for row in rows if row["AURC_p"]]
     without_ties = [row for row in with_loss if row["tied_share"] == 0]
     with_ties = [row for row in with_loss if row["tied_share"] > 0]
     if without_ties:
-        largest = max(without_ties, key=lambda row: abs(row["relative_difference"]))
-        median = float(np.median([abs(row["relative_difference"]) for row in without_ties]))
+        median = float(np.median(np.abs(_finite_column(without_ties, "relative_difference"))))
         yield (
             f"Without ties ({counted(len(without_ties), 'case')}), the median relative difference "
             f"between AURC_a and AURC_p is {median:.2g} and the largest is "
-            f"{abs(largest['relative_difference']):.2g} ({_case_name(largest)}, n = "
-            f"{largest['n']}). It is due to the weights of a finite sample and converges to 0 as n "
-            "grows."
+            f"{_largest_difference(without_ties)}). It is due to the weights of a finite sample "
+            "and converges to 0 as n grows."
         )
     if with_ties:
-        largest = max(with_ties, key=lambda row: abs(row["relative_difference"]))
+        tied_share = max(with_ties, key=_absolute_difference)["tied_share"]
         yield (
             f"With ties ({counted(len(with_ties), 'case')}), the relative difference is at most "
-            f"{abs(largest['relative_difference']):.2g} ({_case_name(largest)}, n = "
-            f"{largest['n']}, with {largest['tied_share']:.1%} tied confidences). The definition "
-            "accepts all samples of a tie group together; the weights average over the group."
+            f"{_largest_difference(with_ties)}, with {tied_share:.1%} tied confidences). The "
+            "definition accepts all samples of a tie group together; the weights average over the "
+            "group."
         )
     if not with_loss:
         yield "No case has any loss, so both forms are 0."
-    in_errors = _finite([abs(row["difference_in_errors"]) for row in rows])
-    if in_errors:
+    in_errors = np.abs(_finite_column(rows, "difference_in_errors"))
+    if in_errors.size:
         yield (
-            f"The largest difference is {max(in_errors):.2g} standard errors of the AURC, the "
+            f"The largest difference is {in_errors.max():.2g} standard errors of the AURC, the "
             f"median {np.median(in_errors):.2g}."
         )
+
+
+def _absolute_difference(row: Row) -> float:
+    return abs(float(row["relative_difference"]))
+
+
+def _largest_difference(rows: Sequence[Row]) -> str:
+    """Return the largest relative difference and its case, without the closing parenthesis."""
+    row = max(rows, key=_absolute_difference)
+    case = row["data"] if row["score"] == UNNAMED else f"{row['data']}, {row['score']}"
+    return f"{_absolute_difference(row):.2g} ({case}, n = {row['n']}"
 
 
 def _note_on_pairing(rows: Sequence[Row]) -> str:
@@ -293,18 +286,5 @@ FORMS: Final = StudyEntry(
     source=f"Zhou et al. (2025), fig. S7, {PAPER_URL}",
     run=study_population_forms,
     quick={"sizes": (1000,)},
-    captions={
-        "results": "One row for each data set, loss and score.",
-        "differences": (
-            "AURC_a minus AURC_p of each case. Errors: standard errors of the AURC as an estimate."
-        ),
-        OVER_MODELS: OVER_MODELS_CAPTION,
-        "agreement": "On the dotted line, both forms give the same number.",
-    },
-    glossary={
-        "AURC_a": "Mean of loss x -ln(1 - r/(n + 1)): the log form, as in the code of the paper.",
-        "AURC_p": "Mean over the samples of the selective risk at the threshold of the sample.",
-        "Reweighted": "Mean of loss x -ln(1 - u), averaged over the ranks u of a tie group.",
-        **{term: GLOSSARY[term] for term in ("AURC", "Rank u", "CSF")},
-    },
+    terms={term: GLOSSARY[term] for term in ("AURC", "Rank u", "CSF")},
 )

@@ -1,8 +1,7 @@
 """Expectation of a metric over a posterior by the number of draws."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,16 +17,10 @@ from abstain.predictions import Predictions
 from abstain.simulate import logits
 from abstain.typing import Rng
 from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL
-from abstain_bench.studies._figures import panels_above_zero
+from abstain_bench.studies._figures import column_series, panels_above_zero
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats, named_datasets
-from abstain_bench.studies._over_models import (
-    OVER_MODELS,
-    OVER_MODELS_CAPTION,
-    average_over_models,
-    over_models_table,
-)
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._tables import Row, average_over_models, group_rows
 
 #: Name of the simulated posterior.
 SIMULATED: Final = "simulated posterior"
@@ -106,6 +99,23 @@ def study_posterior(
     ----------
     .. [1] Zhou et al. (2025), eq. 37-38, https://arxiv.org/abs/2410.15361
 
+    .. rubric:: Captions
+
+    expectations
+        ± is the standard error for independent draws.
+    results
+        Mean and standard deviation over subsets of the draws.
+    draws
+        Bands: one standard deviation over subsets of this number of draws.
+
+    .. rubric:: Glossary
+
+    Expectation
+        Mean, over models drawn from the posterior, of the metric of each model with its own
+        confidence and loss.
+    Mean predictor
+        Classifier whose class probabilities are the mean over the draws.
+
     Examples
     --------
     >>> import numpy as np
@@ -120,21 +130,25 @@ def study_posterior(
     """
     n_repeats, rng = check_repeats(repeats), as_generator(rng)
     datasets = named_datasets(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=rng)}
-    options = {"score": score, "loss": loss}
-    expectations = {
-        (name, metric): _expectation(name, predictions, metric=metric, **options)
-        for name, predictions in datasets.items()
-        for metric in as_names(metrics) or _DEFAULT_METRICS
-    }
+    options: dict[str, Any] = {"score": score, "loss": loss}
+    expectations = {}
+    for name, predictions in datasets.items():
+        for metric in as_names(metrics) or _DEFAULT_METRICS:
+            try:
+                expectation = posterior_expectation(predictions, metric=metric, **options)
+            except MissingInputError as error:
+                raise MissingInputError(f"{name}: {error}") from None
+            expectations[name, metric] = expectation
     rows: list[Row] = []
     for (name, metric), expectation in expectations.items():
-        _check_number_of_draws(name, expectation)
-        mean_predictor = partial(_mean_predictor_metric, datasets[name], metric=metric, **options)
-        key = {"data": name, "metric": metric}
-        rows += [key | row for row in _rows(expectation, mean_predictor, n_repeats, rng)]
+        rows += _rows(name, datasets[name], expectation, n_repeats, rng, metric=metric, **options)
     summary = [_summarize(*key, expectation) for key, expectation in expectations.items()]
-    averages = average_over_models(summary, set(datasets), ("metric",), _VALUES)
+    averages = average_over_models(
+        summary, set(datasets), ("metric",), ("expectation", "mean_predictor")
+    )
     all_expectations = expectations.values()
+    reasons = dict.fromkeys(e.reason for e in all_expectations if e.reason)
+    simulation_note = _SIMULATION_NOTE if SIMULATED in datasets else ()
     return POSTERIOR.result(
         parameters={
             "data": tuple(datasets),
@@ -143,19 +157,12 @@ def study_posterior(
             "draws": tuple(sorted({expectation.draws for expectation in all_expectations})),
             "repeats": n_repeats,
         },
-        tables={"results": rows, "expectations": summary} | over_models_table(averages),
-        main_tables=("expectations", *over_models_table(averages)),
+        tables={"results": rows, "expectations": summary, **averages},
+        main_tables=("expectations", *averages),
         figures=_figures(rows, expectations),
         verdict=tuple(_conclude(*key, expectation) for key, expectation in expectations.items()),
-        notes=_notes(datasets, all_expectations),
+        notes=(*reasons, *_NOTES, *simulation_note),
     )
-
-
-#: Values that are averaged over the files.
-_VALUES: Final = {
-    "expectation": lambda row: row["expectation"],
-    "mean_predictor": lambda row: row["mean_predictor"],
-}
 
 
 def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
@@ -187,67 +194,65 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     return Predictions(logit_samples=np.einsum("nk,skl->nsl", z, weights), labels=labels)
 
 
-def _expectation(name: str, predictions: Predictions, **options: Any) -> PosteriorExpectation:
-    try:
-        return posterior_expectation(predictions, **options)
-    except MissingInputError as error:
-        raise MissingInputError(f"{name}: {error}") from None
+_SIMULATION_NOTE: Final = (
+    "The posterior is simulated: a softmax regression with Gaussian weights.",
+)
 
 
-def _n_finite(expectation: PosteriorExpectation) -> int:
-    return int(np.isfinite(expectation.values).sum())
-
-
-def _check_number_of_draws(name: str, expectation: PosteriorExpectation) -> None:
-    n_finite = _n_finite(expectation)
-    if n_finite < _MIN_DRAWS:
-        raise InputError(
-            f"the metric has a value for {n_finite} draws of {name!r}; this study needs at least "
-            f"{_MIN_DRAWS}"
-        )
+_NOTES: Final = (
+    "The standard deviation is over the draws. It does not include the sampling error of the data.",
+    (
+        "Subsets are drawn without replacement from the available draws, so the measured standard "
+        "deviation is below sd/sqrt(draws) if a subset contains a large part of them."
+    ),
+)
 
 
 def _rows(
+    name: str,
+    predictions: Predictions,
     expectation: PosteriorExpectation,
-    mean_predictor: Callable[[Any], float],
     repeats: int,
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+    **options: Any,
+) -> Iterator[Row]:
     """Yield mean and SD of the average metric and of the mean predictor by number of draws."""
     # Draws without a value of the metric are excluded.
     finite = np.flatnonzero(np.isfinite(expectation.values))
-    for n_draws in _numbers_of_draws(finite.size):
+    if finite.size < _MIN_DRAWS:
+        raise InputError(
+            f"the metric has a value for {finite.size} draws of {name!r}; this study needs at "
+            f"least {_MIN_DRAWS}"
+        )
+    has_logits = predictions.logit_samples is not None
+    samples_name = "logit_samples" if has_logits else "probability_samples"
+    samples = getattr(predictions, samples_name)
+    powers = 2 ** np.arange(int(np.log2(finite.size)) + 1)
+    for n_draws in [*powers[powers < finite.size].tolist(), finite.size]:
         subsets = finite[rng.random((repeats, finite.size)).argsort(axis=1)[:, :n_draws]]
         averages = expectation.values[subsets].mean(axis=1)
+        n_subsets = 1 if n_draws == finite.size else min(_N_SUBSETS, repeats)
         if n_draws == 1:
             # The mean predictor of one draw is the draw.
-            of_mean_predictor = list(expectation.values[subsets[:, 0]])
+            mean_predictors = expectation.values[subsets[:, 0]]
         else:
-            n_subsets = 1 if n_draws == finite.size else min(_N_SUBSETS, repeats)
-            of_mean_predictor = [mean_predictor(subset) for subset in subsets[:n_subsets]]
-        has_sd = len(of_mean_predictor) > 1
+            mean_predictors = np.array([
+                posterior_expectation(
+                    replace(predictions, **{samples_name: samples[:, subset]}), **options
+                ).mean_predictor_value
+                for subset in subsets[:n_subsets]
+            ])  # fmt: skip
+        has_sd = mean_predictors.size > 1
         yield {
+            "data": name,
+            "metric": options["metric"],
             "draws": n_draws,
             "repeats": repeats,
             "mean": float(averages.mean()),
             "sd": float(averages.std(ddof=1)),
-            "mean_predictor": float(np.mean(of_mean_predictor)),
-            "mean_predictor_sd": float(np.std(of_mean_predictor, ddof=1)) if has_sd else 0.0,
+            "mean_predictor": float(mean_predictors.mean()),
+            "mean_predictor_sd": float(mean_predictors.std(ddof=1)) if has_sd else 0.0,
         }
-
-
-def _numbers_of_draws(n_available: int) -> list[int]:
-    """Return the powers of 2 below the number of available draws, and that number."""
-    powers = [2**k for k in range(int(np.log2(n_available)) + 1)]
-    return [*(power for power in powers if power < n_available), n_available]
-
-
-def _mean_predictor_metric(predictions: Predictions, draws: Any, **options: Any) -> float:
-    """Return the metric of the mean predictor of a subset of the draws, on the same samples."""
-    has_logits = predictions.logit_samples is not None
-    name = "logit_samples" if has_logits else "probability_samples"
-    subset: dict[str, Any] = {name: getattr(predictions, name)[:, draws]}
-    return posterior_expectation(replace(predictions, **subset), **options).mean_predictor_value
 
 
 def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dict[str, Any]:
@@ -276,19 +281,18 @@ def _figures(
         expectation = expectations[name, metric]
         panel = (f"{name}, " if has_several_data else "") + metric_named(metric).title
         levels[panel] = expectation.mean
-        draws = tuple(float(row["draws"]) for row in group)
-        for title, column, sd_column in (
-            ("average over the draws", "mean", "sd"),
-            ("mean predictor", "mean_predictor", "mean_predictor_sd"),
+        for title, column in (
+            ("average over the draws", "mean"),
+            ("mean predictor", "mean_predictor"),
         ):
-            y = tuple(row[column] for row in group)
-            low = tuple(row[column] - row[sd_column] for row in group)
-            high = tuple(row[column] + row[sd_column] for row in group)
-            metric_series.append(Series(title, draws, y, low, high, panel))
+            half_width = "sd" if column == "mean" else "mean_predictor_sd"
+            metric_series.append(
+                column_series(title, group, "draws", column, half_width=half_width, panel=panel)
+            )
         # The standard deviation for all draws is 0.
-        measured = tuple(row["sd"] for row in group[:-1])
+        sd_series.append(column_series("measured", group[:-1], "draws", "sd", panel=panel))
+        draws = tuple(float(row["draws"]) for row in group)
         expected = tuple(expectation.standard_deviation / np.sqrt(draws))
-        sd_series.append(Series("measured", draws[:-1], measured, panel=panel))
         sd_series.append(Series("sd/sqrt(draws)", draws, expected, panel=panel))
     axis = "Draws from the posterior"
     figures = {
@@ -309,11 +313,22 @@ def _figures(
 
 def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
     """Report the expectation, the mean predictor, and the error with a typical number of draws."""
-    n_draws = _n_finite(expectation)
+    n_draws = int(np.isfinite(expectation.values).sum())
+    mean, mean_predictor = expectation.mean, expectation.mean_predictor_value
+    if np.isnan(mean_predictor):
+        comparison = "The metric of the mean predictor is undefined."
+    elif np.isclose(mean_predictor, mean, rtol=1e-12, atol=0.0):
+        comparison = "The mean predictor has the same value."
+    else:
+        relation = "lower" if mean_predictor < mean else "higher"
+        comparison = (
+            f"The mean predictor has {mean_predictor:.4g}, {relation} by "
+            f"{abs(mean_predictor - mean):.2g}: the expectation differs from the metric of the "
+            "averaged predictions."
+        )
     conclusion = (
         f"{metric_named(metric).title} on {name}: the expectation over {n_draws} draws is "
-        f"{expectation.mean:.4g} \u00b1 {expectation.standard_error:.2g}. "
-        f"{_compare_mean_predictor(expectation)}"
+        f"{mean:.4g} \u00b1 {expectation.standard_error:.2g}. {comparison}"
     )
     # The SD over subsets is too small if a subset contains a large part of the draws.
     error = expectation.standard_deviation / np.sqrt(_TYPICAL_DRAWS)
@@ -321,37 +336,6 @@ def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
         return conclusion
     return f"{conclusion} The standard error with {_TYPICAL_DRAWS} draws is {error:.2g}."
 
-
-def _compare_mean_predictor(expectation: PosteriorExpectation) -> str:
-    of_mean = expectation.mean_predictor_value
-    if np.isnan(of_mean):
-        return "The metric of the mean predictor is undefined."
-    if np.isclose(of_mean, expectation.mean, rtol=1e-12, atol=0.0):
-        return "The mean predictor has the same value."
-    relation = "lower" if of_mean < expectation.mean else "higher"
-    return (
-        f"The mean predictor has {of_mean:.4g}, {relation} by "
-        f"{abs(of_mean - expectation.mean):.2g}: the expectation differs from the metric of the "
-        "averaged predictions."
-    )
-
-
-def _notes(
-    datasets: Mapping[str, Predictions], expectations: Iterable[PosteriorExpectation]
-) -> tuple[str, ...]:
-    reasons = dict.fromkeys(e.reason for e in expectations if e.reason)
-    notes = (*reasons, _SD_NOTE, _SUBSETS_NOTE)
-    return (*notes, _SIMULATION_NOTE) if SIMULATED in datasets else notes
-
-
-_SIMULATION_NOTE: Final = "The posterior is simulated: a softmax regression with Gaussian weights."
-_SD_NOTE: Final = (
-    "The standard deviation is over the draws. It does not include the sampling error of the data."
-)
-_SUBSETS_NOTE: Final = (
-    "Subsets are drawn without replacement from the available draws, so the measured standard "
-    "deviation is below sd/sqrt(draws) if a subset contains a large part of them."
-)
 
 #: The study in the catalogue.
 POSTERIOR: Final = StudyEntry(
@@ -364,18 +348,5 @@ POSTERIOR: Final = StudyEntry(
     source=f"Zhou et al. (2025), eq. 37-38, {PAPER_URL}",
     run=study_posterior,
     quick={"repeats": 20},
-    captions={
-        "expectations": "± is the standard error for independent draws.",
-        OVER_MODELS: OVER_MODELS_CAPTION,
-        "results": "Mean and standard deviation over subsets of the draws.",
-        "draws": "Bands: one standard deviation over subsets of this number of draws.",
-    },
-    glossary={
-        "Expectation": (
-            "Mean, over models drawn from the posterior, of the metric of each model with its own "
-            "confidence and loss."
-        ),
-        "Mean predictor": "Classifier whose class probabilities are the mean over the draws.",
-        **{term: GLOSSARY[term] for term in ("AURC", "AUGRC", "SD")},
-    },
+    terms={term: GLOSSARY[term] for term in ("AURC", "AUGRC", "SD")},
 )

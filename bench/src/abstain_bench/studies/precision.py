@@ -80,6 +80,26 @@ def study_precision(
     ----------
     .. [1] Jaeger et al. (2023), table 2, https://arxiv.org/abs/2211.15259
 
+    .. rubric:: Captions
+
+    results
+        Shares, AURC and failure AUROC are fractions. Tied: share of confidences that equal another
+        one.
+    published
+        Table 2 of the paper as fractions. The accuracy is printed for one precision only.
+    loss
+        One line for each data set. The share of ties at 1 increases from left to right.
+
+    .. rubric:: Glossary
+
+    Rounded to 1
+        The largest probability is exactly 1 in this precision.
+    Log-odds
+        ln p - ln(1 - p) of the largest probability, computed from the logits.
+    AUROC_f
+        Failure AUROC: the probability that a correct prediction has a higher confidence than a
+        wrong one.
+
     Examples
     --------
     >>> result = study_precision(n=2000, temperatures=[0.25])
@@ -223,7 +243,7 @@ def _figure(rows: Sequence[Row]) -> SeriesDisplay:
         "AURC divided by the AURC in 64 bits",
         log_x=False,
         share_y=True,
-        level=dict.fromkeys({line.panel for line in series}, 1.0),
+        level=dict.fromkeys((line.panel for line in series), 1.0),
         level_name="no change",
     )
 
@@ -293,23 +313,5 @@ PRECISION: Final = StudyEntry(
     ),
     source="Jaeger et al. (2023), table 2, https://arxiv.org/abs/2211.15259",
     run=study_precision,
-    captions={
-        "results": (
-            "Shares, AURC and failure AUROC are fractions. Tied: share of confidences that equal "
-            "another one."
-        ),
-        "published": (
-            "Table 2 of the paper as fractions. The accuracy is printed for one precision only."
-        ),
-        "loss": "One line for each data set. The share of ties at 1 increases from left to right.",
-    },
-    glossary={
-        "Rounded to 1": "The largest probability is exactly 1 in this precision.",
-        "Log-odds": "ln p - ln(1 - p) of the largest probability, computed from the logits.",
-        "AUROC_f": (
-            "Failure AUROC: the probability that a correct prediction has a higher confidence than "
-            "a wrong one."
-        ),
-    },
     quick={"n": 5000},
 )

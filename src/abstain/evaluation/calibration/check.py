@@ -19,9 +19,9 @@ from abstain.curves.reliability import (
     cached_reliability_curve,
 )
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.evaluation.positive_weights import positive_weight_rows
-from abstain.metrics import METRICS, Need
+from abstain.evaluation.calibration.calibrated_score import CalibratedScore
+from abstain.evaluation.inputs import positive_weight_rows
+from abstain.metrics import METRICS, Metric, Need
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
@@ -220,13 +220,13 @@ def calibration_check(
         cached_reliability_curve(s, _BINS, binning)
         for s in ((before, after) if known else (after,))
     ]
-    low, high = _consistent(curves[-1])
+    low, high = _consistent_range(curves[-1])
     return CalibrationCheck(
         name=new.name,
         n=after.groups.n_samples,
         failures=int(np.count_nonzero(losses)),
-        changes=_numbers(before, after, calibrated),
-        expected_ece=_floor(after.probability_groups),
+        changes=_metric_changes(before, after, calibrated),
+        expected_ece=_expected_ece(after.probability_groups),
         reliability_before=curves[0] if known else None,
         reliability_after=curves[-1],
         consistent_low=low,
@@ -235,7 +235,7 @@ def calibration_check(
     )
 
 
-def _floor(groups: TieGroups) -> float:
+def _expected_ece(groups: TieGroups) -> float:
     """Return the expected ECE if all probabilities are exactly correct."""
     index, edges = equal_width_bins(groups, _BINS)
     p = groups.confidence.astype(np.float64)
@@ -243,7 +243,7 @@ def _floor(groups: TieGroups) -> float:
     return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total_weight)
 
 
-def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
+def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
     """Return the 95% range of the accuracy of each bin if its confidence is correct."""
     from scipy.stats import binom
 
@@ -280,56 +280,63 @@ def _tempered(
     return ClassView(view.labels, view.prediction, view.classes, np.exp(log_p), log_p)
 
 
-def _numbers(
+def _metric_changes(
     before: Scored, after: Scored, calibrated: CalibratedScore
 ) -> tuple[MetricChange, ...]:
     """Return the metrics that a calibration can change, and two scores of a correct prediction."""
-    of_confidence = (m for m in METRICS.values() if m.identity.family == "calibration")
-    metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.measurement.needs]
+    metrics = [
+        metric
+        for metric in METRICS.values()
+        if metric.identity.family == "calibration" and _needs_probability(metric)
+    ]
     metrics.append(METRICS[DEFAULT_METRIC])
     if isinstance(calibrated.calibration, Temperature) and after.class_view is not None:
-        of_classes = (m for m in METRICS.values() if m.identity.family == "classifier")
-        metrics += [m for m in of_classes if Need.PROBABILITIES in m.measurement.needs]
-    out = []
+        metrics += [
+            metric
+            for metric in METRICS.values()
+            if metric.identity.family == "classifier"
+            and Need.PROBABILITIES in metric.measurement.needs
+        ]
+    no_probability = undefined("the score is no probability")
+    had_probability = before.probability is not None
+    changes = []
     for metric in metrics:
-        known = (
-            before.probability is not None or Need.UNIT_CONFIDENCE not in metric.measurement.needs
-        )
-        first = metric.compute(before) if known else _no_probability()
-        out.append(_pair(metric.name, metric.title, first, metric.compute(after)))
+        is_defined = had_probability or not _needs_probability(metric)
+        value_before = metric.compute(before) if is_defined else no_probability
+        values = value_before, metric.compute(after)
+        changes.append(_metric_change(metric.name, metric.title, *values))
     for name, title, compute in (
-        ("brier_correct", "Brier score of being right", _brier),
-        ("nll_correct", "NLL of being right", _nll),
+        ("brier_correct", "Brier score of being right", _brier_score),
+        ("nll_correct", "NLL of being right", _negative_log_likelihood),
     ):
-        out.append(_pair(name, title, compute(before), compute(after)))
-    return tuple(out)
+        value_before = compute(before) if had_probability else no_probability
+        changes.append(_metric_change(name, title, value_before, compute(after)))
+    return tuple(changes)
 
 
-def _pair(name: str, title: str, before: MetricValue, after: MetricValue) -> MetricChange:
-    said = [f"{when}: {x.reason}" for when, x in (("before", before), ("after", after)) if x.reason]
-    return MetricChange(name, title, before.value, after.value, "; ".join(said))
+def _needs_probability(metric: Metric) -> bool:
+    return Need.UNIT_CONFIDENCE in metric.measurement.needs
 
 
-def _no_probability() -> MetricValue:
-    return undefined("the score is no probability")
+def _metric_change(name: str, title: str, before: MetricValue, after: MetricValue) -> MetricChange:
+    values = {"before": before, "after": after}
+    reasons = [f"{time}: {value.reason}" for time, value in values.items() if value.reason]
+    return MetricChange(name, title, before.value, after.value, "; ".join(reasons))
 
 
-def _brier(s: Scored) -> MetricValue:
-    if s.probability is None:
-        return _no_probability()
-    p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
+def _brier_score(s: Scored) -> MetricValue:
+    p, loss = s.probability_or_confidence.astype(np.float64), s.loss.astype(np.float64)
     return MetricValue(float(np.average((p - (1.0 - loss)) ** 2, weights=s.weight)))
 
 
-def _nll(s: Scored) -> MetricValue:
-    if s.probability is None:
-        return _no_probability()
-    p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
-    impossible = ((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))
-    if impossible.any():
-        count = int(impossible.sum())
-        return undefined(f"it is infinite: {count} samples had probability 0 of what happened")
-    # Where a probability is 0 or 1 its logarithm stands beside a factor of 0.
-    inside = np.where((p == 0) | (p == 1), 0.5, p)
+def _negative_log_likelihood(s: Scored) -> MetricValue:
+    p, loss = s.probability_or_confidence.astype(np.float64), s.loss.astype(np.float64)
+    n_impossible = int((((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))).sum())
+    if n_impossible:
+        reason = f"it is infinite: {n_impossible} samples had probability 0 of what happened"
+        return undefined(reason)
+    # The other samples with a probability of 0 or 1 are certain, so their term is 0.
+    is_certain = (p == 0) | (p == 1)
+    inside = np.where(is_certain, 0.5, p)
     terms = (1.0 - loss) * np.log(inside) + loss * np.log1p(-inside)
-    return MetricValue(float(np.average(np.where(inside == p, -terms, 0.0), weights=s.weight)))
+    return MetricValue(float(np.average(np.where(is_certain, 0.0, -terms), weights=s.weight)))

@@ -156,7 +156,7 @@ def compare(
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
-    predictions, notes = read_source(predictions, None, notes)
+    predictions, notes_of_reader = read_source(predictions)
     plan = Plan.from_options(
         level=level,
         test=test,
@@ -179,7 +179,7 @@ def compare(
         loss=loss,
     )
     comparison = _compare_runs(scored_runs, parse_metrics(metrics) or [], plan)
-    notes_of_data = reading_notes(notes, check_splits(predictions).values())
+    notes_of_data = reading_notes(notes, check_splits(predictions).values(), reader=notes_of_reader)
     return replace(comparison, notes=warnings_first((*comparison.notes, *notes_of_data)))
 
 

@@ -13,7 +13,6 @@ from abstain.evaluation.comparison.tables import PairedDifference
 from abstain.evaluation.comparison.values import MethodValues
 from abstain.inference.differences import (
     Differences,
-    PairedNumbers,
     compare_pairs,
     warnings_by_pair,
 )
@@ -23,6 +22,7 @@ from abstain.inference.paired import (
     bootstrap_differences,
     wilcoxon_on_replicates,
 )
+from abstain.inference.pairs import PairedNumbers
 from abstain.inference.permutation import permutation_test, permutation_test_by_ranks
 from abstain.inference.small_samples import few_clusters_warning
 from abstain.metrics.rank_weights import augrc_weight

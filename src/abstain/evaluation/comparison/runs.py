@@ -9,8 +9,13 @@ import numpy as np
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation.inputs import RequestedScores, check_splits, compute_scores, join
-from abstain.evaluation.positive_weights import positive_weight_runs
+from abstain.evaluation.inputs import (
+    RequestedScores,
+    check_splits,
+    compute_scores,
+    join,
+    positive_weight_runs,
+)
 from abstain.evaluation.scored_split import cluster_codes
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split

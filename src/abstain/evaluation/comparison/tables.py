@@ -73,12 +73,16 @@ def sort_best_first(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 def best_methods(estimates: Iterable[Estimate]) -> list[str]:
     """Return the methods with the best value; empty if all values are equal or undefined."""
-    # The last digits, in which equal values differ by the order of summation, do not count.
-    known = [(e.method, float(f"{e.value:.12g}")) for e in sort_best_first(estimates)]
-    known = [(method, value) for method, value in known if not math.isnan(value)]
-    if len({value for _, value in known}) < 2:
+    # Values are rounded, because equal values may differ in their last digits.
+    values = {
+        e.method: float(f"{e.value:.12g}")
+        for e in sort_best_first(estimates)
+        if not math.isnan(e.value)
+    }
+    if len(set(values.values())) < 2:
         return []
-    return [method for method, value in known if value == known[0][1]]
+    best_value = next(iter(values.values()))
+    return [method for method, value in values.items() if value == best_value]
 
 
 @dataclass(frozen=True)
@@ -143,35 +147,35 @@ class PairedDifference:
 
 def pairs_with_best(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
     """Return the pair of each method with the best one, preferably with the best one first."""
-    found: dict[str, PairedDifference] = {}
+    pairs_by_method: dict[str, PairedDifference] = {}
     for pair in pairs:
         if pair.first == best:
-            found[pair.second] = pair
+            pairs_by_method[pair.second] = pair
         elif pair.second == best:
-            found.setdefault(pair.first, pair)
-    return found
+            pairs_by_method.setdefault(pair.first, pair)
+    return pairs_by_method
 
 
 def compute_relations_to_best(
     estimates: Iterable[Estimate], pairs: Iterable[PairedDifference]
 ) -> dict[str, RelationToBest]:
     """Return the relation of each method to the best one; only this function decides on ties."""
-    known = list(estimates)
-    best = best_methods(known)
-    tested = pairs_with_best(pairs, best[0]) if best else {}
-    return {e.method: _relation_to_best(e, best, tested.get(e.method)) for e in known}
-
-
-def _relation_to_best(
-    estimate: Estimate, best: list[str], pair: PairedDifference | None
-) -> RelationToBest:
-    if math.isnan(estimate.value):
-        return "undefined"
-    if estimate.method in best:
-        return "best"
-    if pair is None or math.isnan(pair.adjusted):
-        return "untested"
-    return "worse" if pair.better == best[0] else "not told apart"
+    all_estimates = list(estimates)
+    best = best_methods(all_estimates)
+    pairs_by_method = pairs_with_best(pairs, best[0]) if best else {}
+    relations: dict[str, RelationToBest] = {}
+    for estimate in all_estimates:
+        pair = pairs_by_method.get(estimate.method)
+        if math.isnan(estimate.value):
+            relation: RelationToBest = "undefined"
+        elif estimate.method in best:
+            relation = "best"
+        elif pair is None or math.isnan(pair.adjusted):
+            relation = "untested"
+        else:
+            relation = "worse" if pair.better == best[0] else "not told apart"
+        relations[estimate.method] = relation
+    return relations
 
 
 @dataclass(frozen=True)

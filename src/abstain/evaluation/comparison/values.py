@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.runs import ScoredRun, have_same_samples, independence_codes
-from abstain.inference.differences import magnitude
 from abstain.inference.draws import Draws
 from abstain.inference.influence import (
     covariance_from_contributions,
     unit_contributions,
     unit_has_weight,
 )
-from abstain.inference.pairs import pair_indices
+from abstain.inference.pairs import magnitude, pair_indices
 from abstain.inference.small_samples import FailureCount, rounding_error
 from abstain.metrics import Metric
 from abstain.metrics.intervals import difference_range, fixed_threshold_influences, min_failures
@@ -226,19 +226,18 @@ class MethodValues:
             n_units_per_method[first] + n_units_per_method[second] - n_shared_per_pair
         )
 
-    @cached_property
-    def influences(self) -> FloatArray:
-        """The influence of each unit on the means, which is its share times the number of units."""
+    def influences_of(self, *methods: int) -> FloatArray:
+        """Return the influence of each unit on some means: its share times the number of units.
+
+        Units in which no method has weight are left out.
+        """
         if self.shares is None:
             raise InputError(f"{self.metric.name} has no influence function")
-        return np.asarray(self.shares * self.shares.shape[0])
-
-    def influences_of(self, *methods: int) -> FloatArray:
-        """Return the influences on some means, without the units in which no method has weight."""
-        if self.shares is None or self.rows.unit_has_weight is None:
-            return np.asarray(self.influences[:, list(methods)])
-        has_weight = self.rows.unit_has_weight[:, methods].any(axis=1)
-        return np.asarray(self.shares[:, list(methods)][has_weight] * np.count_nonzero(has_weight))
+        shares = self.shares[:, list(methods)]
+        has_weight = self.rows.unit_has_weight
+        if has_weight is not None:
+            shares = shares[has_weight[:, methods].any(axis=1)]
+        return np.asarray(shares * shares.shape[0])
 
     def influences_at_fixed_threshold(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
         """Return `influences_of` for fixed thresholds, and the effects of their jumps, if any."""
@@ -308,16 +307,13 @@ def _mark_unreliable(method_values: MethodValues) -> MethodValues:
         reasons.append(next(filter(None, reasons_of_runs), ""))
     if not any(reasons):
         return method_values
-    marked = replace(method_values, unreliable_reasons=tuple(reasons))
-
-    def mask_unreliable(table: FloatArray | None) -> FloatArray | None:
-        return None if table is None else np.where(marked.is_unreliable, np.nan, table)
-
-    return replace(
-        marked,
-        shares=mask_unreliable(marked.shares),
-        shares_at_fixed_threshold=mask_unreliable(marked.shares_at_fixed_threshold),
-    )
+    is_unreliable = np.array([bool(reason) for reason in reasons])
+    masked: dict[str, Any] = {
+        name: np.where(is_unreliable, np.nan, shares)
+        for name in ("shares", "shares_at_fixed_threshold")
+        if (shares := getattr(method_values, name)) is not None
+    }
+    return replace(method_values, unreliable_reasons=tuple(reasons), **masked)
 
 
 def _remove_rounding(
@@ -340,28 +336,24 @@ def _add_fixed_threshold_shares(
 ) -> MethodValues:
     """Add shares for fixed thresholds and the effects of jumps between large tie groups."""
     metric, runs = method_values.metric, method_values.runs
-    at_fixed_threshold = [
+    results = [
         fixed_threshold_influences(metric, list(run.scored.values()), run.cluster) for run in runs
     ]
-    if not any(at_fixed_threshold):
+    if not any(results):
         return method_values
-    tables = list(tables)
+    tables_at_fixed_threshold = list(tables)
     effects = []
-    for r, (run, result) in enumerate(zip(runs, at_fixed_threshold, strict=True)):
+    for r, result in enumerate(results):
         if result is not None:
             influences, effects_of_run = result
             values = method_values.values[r].copy()
-            tables[r] = _remove_rounding(influences, values, run, size)
+            tables_at_fixed_threshold[r] = _remove_rounding(influences, values, runs[r], size)
             effects.append(effects_of_run)
     rows = method_values.rows
-    return replace(
-        method_values,
-        shares_at_fixed_threshold=unit_contributions(
-            _concatenate(tables), rows.weight, rows.cluster
-        ),
-        # The mean over all runs; runs whose thresholds do not jump have no effect.
-        jump_effects=np.sum(effects, axis=0) / len(runs),
-    )
+    shares = unit_contributions(_concatenate(tables_at_fixed_threshold), rows.weight, rows.cluster)
+    # The mean over all runs; runs whose thresholds do not jump have no effect.
+    jump_effects = np.sum(effects, axis=0) / len(runs)
+    return replace(method_values, shares_at_fixed_threshold=shares, jump_effects=jump_effects)
 
 
 def equalize_rounding(
@@ -375,23 +367,26 @@ def equalize_rounding(
     Influences, scaled by the weights (n, k) of the methods, must agree as well. Otherwise tests
     and ranks would treat a systematic rounding error as a difference.
     """
-    scale = None if weight is None or weight.ndim == 1 else weight / weight.mean(axis=0)
+    scale: FloatArray | None = None
+    if weight is not None and weight.ndim > 1:
+        scale = weight / weight.mean(axis=0)
     for i, j in combinations(range(len(values)), 2):
         is_close = np.abs(values[i] - values[j]) <= tolerance
         if influences is None:
             values[j] = np.where(is_close, values[i], values[j])
-        elif is_close and _max_difference(influences, scale, i, j) <= tolerance:
+            continue
+        if not is_close:
+            continue
+        first, second = influences[:, i], influences[:, j]
+        # With different weights, influences may differ although their shares are equal.
+        have_equal_weights = True
+        if scale is not None:
+            first, second = first * scale[:, i], second * scale[:, j]
+            have_equal_weights = np.array_equal(scale[:, i], scale[:, j])
+        if float(np.abs(first - second).max()) <= tolerance:
             values[j] = values[i]
-            # With different weights, influences may differ although their shares are equal.
-            if scale is None or np.array_equal(scale[:, i], scale[:, j]):
+            if have_equal_weights:
                 influences[:, j] = influences[:, i]
-
-
-def _max_difference(influences: FloatArray, scale: FloatArray | None, i: int, j: int) -> float:
-    """Return the largest absolute difference between two columns of scaled influences."""
-    if scale is None:
-        return float(np.abs(influences[:, i] - influences[:, j]).max())
-    return float(np.abs(influences[:, i] * scale[:, i] - influences[:, j] * scale[:, j]).max())
 
 
 def resample_values(

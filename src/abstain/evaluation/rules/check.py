@@ -1,6 +1,7 @@
 """Check a decision rule on other data, with or without labels (`check_rule`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import Any
 
 from abstain._foundation.lazy_imports import special
@@ -8,9 +9,8 @@ from abstain._foundation.notes import Note
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, curve_from_groups
 from abstain.errors import InputError
-from abstain.evaluation.inputs import check_split_columns
+from abstain.evaluation.inputs import check_split_columns, positive_weight_rows
 from abstain.evaluation.notes import reading_notes
-from abstain.evaluation.positive_weights import positive_weight_rows
 from abstain.evaluation.records import warnings_first
 from abstain.evaluation.rules.data import (
     RuleData,
@@ -20,11 +20,11 @@ from abstain.evaluation.rules.data import (
     read_data_sets,
     score_data,
 )
-from abstain.evaluation.rules.estimates import ESTIMATES, estimate_notes, estimate_risks
 from abstain.evaluation.rules.notes import rule_notes
-from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
+from abstain.evaluation.rules.record import CHECK_COLUMNS, ESTIMATES, RuleChecks
 from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
+from abstain.shift import UnlabeledRisk, unlabeled_risk
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import check_score_name
 from abstain.typing import AnyArray, Scale
@@ -144,10 +144,10 @@ def check_rule(
         if calibration_data.s is not None and not rule.per:
             kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
             curve = curve_from_groups(calibration_data.s.groups, kind)
-    estimates = estimate_risks(rule, data_sets, calibration_data)
+    estimates = _estimate_risks(rule, data_sets, calibration_data)
     notes_of_rule = [
         *rule_notes(rule, data_sets, checks, calibration_data),
-        *estimate_notes(data_sets, estimates),
+        *_estimate_notes(data_sets, estimates),
     ]
     return RuleChecks(
         rule=rule,
@@ -221,3 +221,53 @@ def _threshold_probability(rule: DecisionRule, data_sets: list[RuleData]) -> flo
     if rule.scale == "unknown" and rule.threshold is not None and is_in_log_odds:
         return float(special.expit(rule.threshold))
     return None
+
+
+def _estimate_risks(
+    rule: DecisionRule, data_sets: Sequence[RuleData], calibration: RuleData | None
+) -> tuple[UnlabeledRisk | None, ...]:
+    """Estimate the selective risk of each unlabeled data set; None for the others.
+
+    Requires one threshold on the scale of the confidences, and calibration data with 0/1 losses.
+    Their weights may be density ratios, if the guarantee is for other data.
+    """
+    no_estimates = (None,) * len(data_sets)
+    samples = None if calibration is None else calibration.s
+    if rule.parts or samples is None or rule.threshold is None:
+        return no_estimates
+    has_frequency_weights = samples.weight is not None and not rule.population
+    if not samples.is_binary or has_frequency_weights:
+        return no_estimates
+    return tuple(
+        unlabeled_risk(
+            samples.confidence,
+            samples.loss,
+            data.values,
+            threshold=rule.threshold,
+            ratio=samples.weight,
+        )
+        if data.loss is None
+        else None
+        for data in data_sets
+    )
+
+
+def _estimate_notes(
+    data_sets: Sequence[RuleData], estimates: Sequence[UnlabeledRisk | None]
+) -> Iterator[Note]:
+    """Return a note with the estimates of each unlabeled data set."""
+    for data, estimate in zip(data_sets, estimates, strict=True):
+        if estimate is None or estimate.accepted == 0:
+            continue
+        reweighted = ""
+        if not isnan(estimate.reweighted):
+            reweighted = f", {100 * estimate.reweighted:.3g}% by density ratios"
+        yield Note(
+            "estimated_risk",
+            f"{data.name}: the data have no labels, so the risk is only estimated, without a "
+            f"guarantee. Estimated selective risk: {100 * estimate.mean_confidence:.3g}% by "
+            f"calibrated confidence, {100 * estimate.thresholded_confidence:.3g}% by thresholded "
+            f"confidence (ATC){reweighted}. On the calibration data it was "
+            f"{100 * estimate.calibration_risk:.3g}%. The estimates miss errors that do not occur "
+            "in the calibration data, such as those on new classes.",
+        )

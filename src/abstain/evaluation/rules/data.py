@@ -15,7 +15,7 @@ from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
-from abstain.evaluation.inputs import as_predictions
+from abstain.evaluation.inputs import read_source
 from abstain.evaluation.rules.subsets import limit_masks
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
@@ -208,15 +208,15 @@ def name_data_sets(source: object) -> list[tuple[Split, str, object]]:
 def read_data_sets(source: object) -> list[tuple[Split, str, object]]:
     """Read files, and return (split, name, data) of each data set as `name_data_sets` does."""
     if not isinstance(source, Mapping):
-        return name_data_sets(as_predictions(source))
+        return name_data_sets(read_source(source)[0])
     return name_data_sets(
-        {key: _single_data_set(key, as_predictions(value)) for key, value in source.items()}
+        {key: _single_data_set(key, read_source(value)[0]) for key, value in source.items()}
     )
 
 
 def read_calibration_set(source: object) -> object:
     """Return the calibration predictions; raise InputError if there are several data sets."""
-    predictions = as_predictions(source)
+    predictions = read_source(source)[0]
     if not isinstance(predictions, Mapping):
         return predictions
     if len(predictions) != 1:

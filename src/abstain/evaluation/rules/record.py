@@ -8,7 +8,6 @@ from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame
 from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import format_counts
-from abstain.evaluation.rules.estimates import estimate_columns
 from abstain.inference.intervals import Interval
 from abstain.shift import UnlabeledRisk
 from abstain.thresholds import DecisionRule, Disparity, RuleCheck, disparities
@@ -55,6 +54,14 @@ CHECK_COLUMNS: Final = (
     "verdict",
     "note",
 )
+
+
+#: For each column of a table of checks: the attribute of `UnlabeledRisk` that it contains.
+ESTIMATES: Final = {
+    "estimated_risk_mean_confidence": "mean_confidence",
+    "estimated_risk_thresholded_confidence": "thresholded_confidence",
+    "estimated_risk_reweighted": "reweighted",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,3 +293,10 @@ def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
 
 def _nan_if_none(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+def estimate_columns(estimate: UnlabeledRisk | None) -> dict[str, float]:
+    """Return the estimates as columns of a row; NaN if there are none."""
+    if estimate is None:
+        return dict.fromkeys(ESTIMATES, float("nan"))
+    return {column: float(getattr(estimate, name)) for column, name in ESTIMATES.items()}

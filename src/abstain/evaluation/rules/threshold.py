@@ -10,7 +10,7 @@ from abstain._foundation.lazy_imports import special
 from abstain._foundation.option_format import format_option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.positive_weights import positive_weight_rows
+from abstain.evaluation.inputs import positive_weight_rows
 from abstain.evaluation.rules.data import (
     MAX_LOG_ODDS,
     RuleData,

@@ -2,7 +2,7 @@
 
 from abstain.evaluation.stream.evaluation import StreamOptions as StreamOptions
 from abstain.evaluation.stream.evaluation import StreamPlan as StreamPlan
+from abstain.evaluation.stream.evaluation import StreamProgress as StreamProgress
 from abstain.evaluation.stream.evaluation import evaluate_stream as evaluate_stream
-from abstain.evaluation.stream.progress import StreamProgress as StreamProgress
 
 __all__ = ["StreamOptions", "StreamPlan", "StreamProgress", "evaluate_stream"]

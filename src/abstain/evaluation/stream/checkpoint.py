@@ -33,8 +33,8 @@ from abstain.evaluation.stream.counts import (
 )
 from abstain.predictions import CostMatrix
 from abstain.streaming import GroupCounts, SortedRuns
-from abstain.streaming.run_files import SortedRun
-from abstain.streaming.value_counts import ValueCounts, checked_value_counts
+from abstain.streaming.groups import ValueCounts, checked_value_counts
+from abstain.streaming.runs import SortedRun
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 

@@ -4,10 +4,11 @@ The counts of different batches can be merged, so one process or several can rea
 in the order of the data always gives the same result.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,8 +18,7 @@ from abstain._foundation.option_format import format_option
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
-from abstain.evaluation.inputs import RequestedScores, compute_scores, join
-from abstain.evaluation.positive_weights import positive_weight_batch
+from abstain.evaluation.inputs import RequestedScores, compute_scores, join, positive_weight_batch
 from abstain.evaluation.records import ExtremeSample
 from abstain.evaluation.scored_split import (
     MAX_SAMPLES,
@@ -28,12 +28,16 @@ from abstain.evaluation.scored_split import (
 )
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.streaming import GroupCounts, SortedRuns, merge, one_pass, sorted_runs
-from abstain.streaming.value_counts import ValueCounts, empty_value_counts
+from abstain.streaming.groups import ValueCounts, empty_value_counts
 from abstain.tables.scan import ScannedBatch, Skipped
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
 #: Label of samples with an unknown class.
 NO_CLASS = "(no known class)"
+
+_K = TypeVar("_K")
+#: Counts with a method `merged`.
+_C = TypeVar("_C", bound=Any)
 
 #: State of the samples: counts, or rows on disk for graded losses or weights.
 SampleState: TypeAlias = GroupCounts | SortedRuns
@@ -145,8 +149,8 @@ class ScoreCounts:
             merge(self.by_probability, other.by_probability) if have_probability else None,  # type: ignore[type-var]
             self.is_probability and other.is_probability,
             self.is_column,
-            _merge_names(self.by_class, other.by_class),
-            _merge_names(self.by_group, other.by_group),
+            _merge_counts(self.by_class, other.by_class),
+            _merge_counts(self.by_group, other.by_group),
             _lowest_keys(self.overconfident, other.overconfident),
             _lowest_keys(self.underconfident, other.underconfident),
         )
@@ -223,11 +227,12 @@ def _add_names(
     return out
 
 
-def _merge_names(first: CountsByName, second: CountsByName) -> CountsByName:
-    out = dict(first)
-    for name, counts in second.items():
-        out[name] = out[name].merged(counts) if name in out else counts
-    return out
+def _merge_counts(first: Mapping[_K, _C], second: Mapping[_K, _C]) -> dict[_K, _C]:
+    """Merge the counts of each key."""
+    merged = dict(first)
+    for key, counts in second.items():
+        merged[key] = merged[key].merged(counts) if key in merged else counts
+    return merged
 
 
 # ------------------------------------------------------------------------------------ samples
@@ -279,9 +284,7 @@ class SplitCounts:
         if p.has_labels:
             n_unknown_class = (self.n_unknown_class or 0) + int(np.count_nonzero(p.label_codes < 0))
         has_names = class_codes(p) is not None or p.group is not None
-        pair_counts = dict(self.label_prediction_counts)
-        for pair, count in _count_label_prediction_pairs(p):
-            pair_counts[pair] = pair_counts.get(pair, 0) + count
+        pair_counts = Counter(self.label_prediction_counts) + _count_label_prediction_pairs(p)
         return SplitCounts(
             self.n + p.n, n_unknown_class, pair_counts, scores, p.weight is not None, has_names
         )
@@ -293,12 +296,6 @@ class SplitCounts:
 
     def merged(self, other: "SplitCounts") -> "SplitCounts":
         """Return the counts of these samples and of later ones."""
-        scores = dict(self.scores)
-        for name, counts in other.scores.items():
-            scores[name] = scores[name].merged(counts) if name in scores else counts
-        pair_counts = dict(self.label_prediction_counts)
-        for pair, count in other.label_prediction_counts.items():
-            pair_counts[pair] = pair_counts.get(pair, 0) + count
         unknown_counts = [
             count for count in (self.n_unknown_class, other.n_unknown_class) if count is not None
         ]
@@ -306,23 +303,21 @@ class SplitCounts:
         return SplitCounts(
             self.n + other.n,
             n_unknown_class,
-            pair_counts,
-            scores,
+            Counter(self.label_prediction_counts) + Counter(other.label_prediction_counts),
+            _merge_counts(self.scores, other.scores),
             self.has_weights or other.has_weights,
             self.has_names,
         )
 
 
-def _count_label_prediction_pairs(
-    p: Predictions,
-) -> Iterable[tuple[tuple[Hashable, Hashable], int]]:
+def _count_label_prediction_pairs(p: Predictions) -> Counter[tuple[Hashable, Hashable]]:
     if not (p.has_labels and p.has_prediction):
-        return
+        return Counter()
     names = (NO_CLASS, *p.class_names)
     keys = (p.label_codes + 1) * len(names) + p.prediction_codes + 1
     pair_keys, counts = np.unique(keys, return_counts=True)
-    for key, count in zip(pair_keys.tolist(), counts.tolist(), strict=True):
-        yield (names[key // len(names)], names[key % len(names)]), count
+    pairs = [(names[key // len(names)], names[key % len(names)]) for key in pair_keys.tolist()]
+    return Counter(dict(zip(pairs, counts.tolist(), strict=True)))
 
 
 # ------------------------------------------------------------------------------------ all
@@ -376,13 +371,10 @@ class StreamCounts:
 
     def merged(self, other: "StreamCounts") -> "StreamCounts":
         """Return the counts of these pieces and of later ones."""
-        splits = dict(self.splits)
-        for split, counts in other.splits.items():
-            splits[split] = splits[split].merged(counts) if split in splits else counts
         return StreamCounts(
             self.n_pieces + other.n_pieces,
             self.n_rows + other.n_rows,
-            splits,
+            _merge_counts(self.splits, other.splits),
             (*self.notes, *other.notes),
             (*self.skipped, *other.skipped),
         )

@@ -1,6 +1,6 @@
 """Evaluate scanned files batch by batch, with the same result as in memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,26 +8,154 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from abstain._foundation.checks import one_of, positive_int
+from abstain._foundation.input_files import file_size
 from abstain._foundation.notes import READING, Note, merge_notes
 from abstain._foundation.option_format import format_option
-from abstain.errors import InputError
-from abstain.evaluation.collector import ResultCollector
-from abstain.evaluation.inputs import RequestedScores, check_split_columns, loss_name
+from abstain.errors import DomainError, InputError, UncountedError
+from abstain.evaluation.inputs import (
+    RequestedScores,
+    check_split_columns,
+    loss_name,
+    zero_weights_error,
+)
 from abstain.evaluation.intervals import IntervalOptions
-from abstain.evaluation.positive_weights import zero_weights_error
-from abstain.evaluation.records import RESULT_COLUMNS, Evaluation
-from abstain.evaluation.stream.areas import measure_areas
+from abstain.evaluation.records import NOT_REQUESTED, RESULT_COLUMNS, Evaluation, Result
+from abstain.evaluation.results import EvaluationBuilder
 from abstain.evaluation.stream.checkpoint import Checkpoint
 from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
-from abstain.evaluation.stream.progress import StreamProgress
 from abstain.evaluation.stream.scored_split import streamed_split
-from abstain.metrics import Metric
+from abstain.inference.intervals import no_interval
+from abstain.metrics import METRICS, Metric
 from abstain.predictions import CostMatrix
-from abstain.streaming import SortedRuns
+from abstain.streaming import SortedRuns, compute
 from abstain.tables.scan import PredictionScan, ScannedBatch, Skipped, scan_predictions
+from abstain.tables.scan.chunks import FileChunk
 from abstain.tables.scan.scan import is_partitioned
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Split
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """Progress of a stream.
+
+    Attributes
+    ----------
+    sizes : mapping from path to int
+        Size of each file in bytes.
+    n_bytes_read : int
+        Number of bytes that were read, including the read share of the current file.
+    n_rows, n_rows_before : int
+        Number of counted rows, and of rows that an earlier run had counted.
+    n_bytes_before : int or None
+        Number of bytes before the first piece of this run.
+    start_time, current_time : float
+        Seconds of a monotonic clock.
+    """
+
+    sizes: dict[Path, int]
+    n_bytes_read: int = 0
+    n_rows: int = 0
+    n_rows_before: int = 0
+    n_bytes_before: int | None = None
+    start_time: float = 0.0
+    current_time: float = 0.0
+
+    @classmethod
+    def start_at(cls, paths: Sequence[Path], rows: int) -> "StreamProgress":
+        """Return the progress at the start, with the rows that are already counted."""
+        now = monotonic()
+        return cls({path: file_size(path) for path in paths}, 0, rows, rows, None, now, now)
+
+    def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
+        """Return the progress after a piece."""
+        files = list(self.sizes)
+        whole = sum(self.sizes[path] for path in files[: files.index(piece.path)])
+        done = whole + int(self.sizes[piece.path] * piece.share)
+        start = whole if self.n_bytes_before is None else self.n_bytes_before
+        return replace(
+            self,
+            n_bytes_read=done,
+            n_rows=rows,
+            n_bytes_before=start,
+            current_time=monotonic(),
+        )
+
+    @property
+    def share(self) -> float:
+        """Share of all bytes that was read."""
+        return self.n_bytes_read / max(sum(self.sizes.values()), 1)
+
+    @property
+    def rate(self) -> float:
+        """Rows per second."""
+        return (self.n_rows - self.n_rows_before) / max(self.current_time - self.start_time, 1e-9)
+
+    @property
+    def remaining_seconds(self) -> float:
+        """Estimated remaining seconds; infinite before the first piece."""
+        read = self.n_bytes_read - (self.n_bytes_before or 0)
+        rest = sum(self.sizes.values()) - self.n_bytes_read
+        return rest * (self.current_time - self.start_time) / read if read > 0 else float("inf")
+
+
+_NO_INTERVAL = "an interval needs all rows in memory"
+
+
+def measure_areas(
+    split: Split,
+    score: str,
+    state: SortedRuns,
+    metrics: Sequence[Metric] | None,
+    options: IntervalOptions,
+) -> tuple[list[Result], dict[str, str]]:
+    """Return the areas of one score on one part of the data, and why other metrics are skipped."""
+    n_failures, n_tied = _count_failures_and_ties(state)
+    reason = (
+        f"needs all {state.n:,} rows in memory, for losses or weights that differ; more "
+        f"{format_option('memory')}, or fewer rows, would do"
+    )
+    is_requested = options.kind != "none"
+    interval = no_interval(options.level, _NO_INTERVAL) if is_requested else NOT_REQUESTED
+    results: list[Result] = []
+    skipped: dict[str, str] = {}
+    for metric in METRICS.values() if metrics is None else metrics:
+        try:
+            value = compute(state, metric.name).value
+        except (UncountedError, DomainError):
+            skipped[metric.name] = reason
+            continue
+        result = Result(
+            split=split,
+            score=score,
+            metric=metric,
+            value=value,
+            n=state.n,
+            failures=n_failures,
+            accepted=None,
+            tied_share=n_tied / state.n,
+            tie_low=np.nan,
+            tie_high=np.nan,
+            reason="",
+            interval=interval,
+        )
+        results.append(result)
+    return results, skipped
+
+
+def _count_failures_and_ties(state: SortedRuns) -> tuple[int, int]:
+    """Return how many samples have a loss above zero, and how many are tied."""
+    n_failures = n_tied = 0
+    for rows in state.blocks():
+        n_failures += int(rows["times"][rows["loss"] > 0].sum())
+        confidence = rows["confidence"]
+        group_starts = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
+        group_sizes = np.add.reduceat(rows["times"], group_starts)
+        n_tied += int(group_sizes[group_sizes > 1].sum())
+    return n_failures, n_tied
+
 
 #: Rows times scores after which what waits to be counted is counted.
 _WAITING = 1 << 25
@@ -223,7 +351,7 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
     left_out = [_left_out(skipped, counts.n_rows)] if skipped else []
     rough = [Note(READING, _UNNAMED)] if counts.is_on_disk and counts.has_names else []
     findings = [*plan.notes, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
-    collector = ResultCollector(plan.metrics, findings, curves=plan.curves)
+    builder = EvaluationBuilder(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
@@ -232,12 +360,12 @@ def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan
                 results, not_computed = measure_areas(
                     split, name, score.state, plan.metrics, plan.intervals
                 )
-                collector.add_results(results, not_computed, binary=score.state.binary)
+                builder.add_results(results, not_computed, is_binary=score.state.binary)
             else:
-                collector.add(streamed_split(split, name, kept, plan.intervals))
+                builder.add(streamed_split(split, name, kept, plan.intervals))
     given = scan.selection.correct is not None or scan.selection.loss is not None
     label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
-    return collector.evaluation(label, frozenset(own))
+    return builder.build(label, frozenset(own))
 
 
 def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:

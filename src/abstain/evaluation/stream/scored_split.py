@@ -9,16 +9,15 @@ import numpy as np
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.intervals import IntervalOptions
 from abstain.evaluation.records import Contribution
-from abstain.evaluation.scored_split import ScoredSplit
+from abstain.evaluation.scored_split import ScoredSplit, sort_contributions
 from abstain.evaluation.stream.counts import (
     NO_CLASS,
     CountsByName,
-    SampleState,
     ScoreCounts,
     SplitCounts,
 )
 from abstain.metrics import Metric, Need
-from abstain.metrics.contributions import contribution_of_failures
+from abstain.metrics.contributions import GroupContributions, contribution_of_failures
 from abstain.streaming import scored
 from abstain.typing import Split
 
@@ -109,26 +108,23 @@ class StreamedSplit(ScoredSplit):
         return {
             "overconfident": tuple(sample for _, sample in self.score_counts.overconfident),
             "underconfident": tuple(sample for _, sample in self.score_counts.underconfident),
-            "by_class": self._parts(self.score_counts.by_class),
-            "by_group": self._parts(self.score_counts.by_group),
+            "by_class": self._contributions(self.score_counts.by_class),
+            "by_group": self._contributions(self.score_counts.by_group),
         }
 
-    def _parts(self, named: CountsByName) -> tuple[Contribution, ...]:
+    def _contributions(self, named: CountsByName) -> tuple[Contribution, ...]:
         names = sorted(named, key=_order)
-        each = [named[name] for name in names]
-        tallies = [counts.failures.finalized for counts in each]
-        made = np.array([contribution_of_failures(self.s, t.value, t.count) for t in tallies])
-        total = float(made.sum())
-        share = made / total if total > 0 else np.full(made.size, np.nan)
-        return tuple(
-            Contribution(
-                str(names[i]),
-                each[i].n,
-                each[i].n / self.split_counts.n,
-                float(made[i]),
-                float(share[i]),
-            )
-            for i in np.argsort(-made, kind="stable")
+        n_samples = np.array([named[name].n for name in names], np.int64)
+        failures = [named[name].failures.finalized for name in names]
+        contribution = np.array(
+            [contribution_of_failures(self.s, f.value, f.count) for f in failures], np.float64
+        )
+        total = float(contribution.sum())
+        share = contribution / total if total > 0 else np.full(contribution.size, np.nan)
+        sample_share = n_samples / self.split_counts.n
+        group = np.array(names, dtype=object)
+        return sort_contributions(
+            GroupContributions(group, contribution, share, n_samples, sample_share)
         )
 
 
@@ -136,19 +132,16 @@ def streamed_split(
     split: Split, name: str, counts: SplitCounts, intervals: IntervalOptions
 ) -> StreamedSplit:
     """Make the part of one score of its counts."""
-    kept = counts.scores[name]
-    s = _scored(kept.state, sure=kept.is_probability and kept.by_probability is None)
-    by_chance = (
-        _scored(kept.by_probability, sure=True)
-        if kept.is_probability and kept.by_probability is not None
-        else None
-    )
-    return StreamedSplit(split, name, s, intervals, counts, kept, by_chance)
-
-
-def _scored(state: SampleState, *, sure: bool) -> Scored:
-    s = scored(state)
-    return s if sure else replace(s, probability=None)
+    score = counts.scores[name]
+    # Confidences that are also the probabilities have no state of their own.
+    has_own_probability = score.is_probability and score.by_probability is not None
+    s = scored(score.state)
+    by_probability = None
+    if has_own_probability or not score.is_probability:
+        s = replace(s, probability=None)
+    if has_own_probability and score.by_probability is not None:
+        by_probability = scored(score.by_probability)
+    return StreamedSplit(split, name, s, intervals, counts, score, by_probability)
 
 
 def _order(name: object) -> tuple[bool, bool, object]:

@@ -10,7 +10,7 @@ import numpy as np
 from abstain import thresholds
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
-from abstain.integrations.sklearn._groups import Grouping
+from abstain.integrations.sklearn._confidence import Grouping
 from abstain.integrations.sklearn._held_out import HeldOutSamples
 from abstain.thresholds import DecisionRule
 from abstain.typing import Array, BoolArray

@@ -15,9 +15,8 @@ from abstain.integrations.sklearn._answers import (
     abstain_label_for,
     replace_rejected,
 )
-from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
+from abstain.integrations.sklearn._confidence import Grouping, ScoreLike, Scoring
 from abstain.integrations.sklearn._delegation import DelegatingClassifier, route
-from abstain.integrations.sklearn._groups import Grouping
 from abstain.integrations.sklearn._rules import RequestedRule, accept, confidence_on_rule_scale
 from abstain.typing import Array, BoolArray
 

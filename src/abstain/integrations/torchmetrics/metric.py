@@ -22,8 +22,8 @@ from abstain.metrics import Need, metric_named
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.metrics.entry import value_with_warning
 from abstain.streaming import Bounded
-from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
+from abstain.streaming.states import bounded_metric
 
 _AVAILABLE_INPUTS = frozenset(
     {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS}

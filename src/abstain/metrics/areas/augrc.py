@@ -99,9 +99,8 @@ def augrc_gradient(groups: TieGroups) -> Gradient:
     tie group by one half.
     """
     loss_below = tail_sums(groups.loss) - groups.loss / 2
-    return Gradient(
-        -loss_below / groups.total_weight**2, augrc_weight(groups) / groups.total_weight
-    )
+    total = groups.total_weight
+    return Gradient(-loss_below / total**2, augrc_weight(groups) / total)
 
 
 @accepts_merged_rows
@@ -157,17 +156,12 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.0625
     """
-    return value_with_warning(
-        _compute_excess(validate_samples(confidence, loss, weight)), "excess_augrc"
-    )
+    s = validate_samples(confidence, loss, weight)
+    return value_with_warning(_compute_excess(s), "excess_augrc")
 
 
 def _compute_excess(s: Scored) -> MetricValue:
     return MetricValue(excess_above_optimum(augrc_optimum(s), compute_augrc(s).value, s))
-
-
-def _excess_influence(s: Scored) -> FloatArray:
-    return _augrc_influence(s) - _optimum_influence(s)
 
 
 def augrc_terms(
@@ -253,9 +247,8 @@ def prediction_rejection_ratio(
     >>> ab.prediction_rejection_ratio([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
     0.5
     """
-    return value_with_warning(
-        _compute_prr(validate_samples(confidence, loss, weight)), "prediction_rejection_ratio"
-    )
+    s = validate_samples(confidence, loss, weight)
+    return value_with_warning(_compute_prr(s), "prediction_rejection_ratio")
 
 
 def _compute_prr(s: Scored) -> MetricValue:
@@ -346,7 +339,7 @@ _EXCESS = Metric(
         compute=_compute_excess,
         high=0.25,
         averages_ties=True,
-        influence=accepts_merged_rows(_excess_influence),
+        influence=accepts_merged_rows(lambda s: _augrc_influence(s) - _optimum_influence(s)),
         from_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
         extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
         resampled=ResampledFormula(

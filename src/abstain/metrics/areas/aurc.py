@@ -132,17 +132,13 @@ def aurc(
     >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
     0.333333
     """
-    phi = _rank_weight_of_estimator(estimator)
-    return cached_rank_weighted_risk(validate_samples(confidence, loss, weight), phi)
-
-
-def _rank_weight_of_estimator(estimator: str) -> RankWeight:
-    if estimator == "monte-carlo":
+    if str(estimator) == "monte-carlo":
         raise InputError(
             "`estimator` must not be 'monte-carlo', which needs random draws; call "
             "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
         )
-    return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
+    phi = ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
+    return cached_rank_weighted_risk(validate_samples(confidence, loss, weight), phi)
 
 
 def area_under_accuracy_rejection(
@@ -189,34 +185,29 @@ def area_under_accuracy_rejection(
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
     """Return the gradient of the plug-in AURC."""
-    harmonic = special.digamma(groups.cumulative_weight + 1.0)
-    return _harmonic_gradient(groups, plugin_weight(groups), harmonic, float(harmonic[-1]))
+    harmonic_of_all = float(special.digamma(groups.total_weight + 1.0))
+    return _harmonic_gradient(groups, plugin_weight(groups), harmonic_of_all)
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
     """Return the gradient of the log estimator of the AURC."""
-    harmonic = special.digamma(groups.cumulative_weight + 1.0)
-    log_total = float(np.log(groups.total_weight + 1.0))
-    return _harmonic_gradient(groups, log_weight(groups), harmonic, log_total)
+    return _harmonic_gradient(groups, log_weight(groups), float(np.log(groups.total_weight + 1.0)))
 
 
-def _harmonic_gradient(
-    groups: TieGroups, phi: FloatArray, harmonic: FloatArray, first_term: float
-) -> Gradient:
+def _harmonic_gradient(groups: TieGroups, phi: FloatArray, first_term: float) -> Gradient:
     """Return the gradient of the plug-in or log estimator, whose weights differ in one term.
 
-    `harmonic` is H_b of each group, as a function of the weight b. `first_term` is H_n or
-    ln(n + 1). The derivative with respect to a weight is the finite difference from one more
-    sample.
+    `first_term` is H_n or ln(n + 1). The derivative with respect to a weight is the finite
+    difference from one more sample.
     """
     mean_loss = groups.loss / groups.weight
     # A more confident sample lowers the mean weight of a group by (H_b - H_a)/m.
+    harmonic = special.digamma(groups.cumulative_weight + 1.0)
     harmonic_steps = np.diff(harmonic, prepend=special.digamma(1.0))
     on_lower_groups = tail_sums(mean_loss * harmonic_steps) - mean_loss * harmonic_steps
     on_same_group = mean_loss * (first_term - harmonic - phi)
-    return Gradient(
-        (on_same_group - on_lower_groups) / groups.total_weight, phi / groups.total_weight
-    )
+    on_weight = (on_same_group - on_lower_groups) / groups.total_weight
+    return Gradient(on_weight, phi / groups.total_weight)
 
 
 def _sele_gradient(groups: TieGroups) -> Gradient:
@@ -237,12 +228,11 @@ def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """
     risk = groups.cumulative_loss / groups.cumulative_weight
     area_weights = vertex_area_weights(groups)
-    position_derivative = trapezoid_derivatives_of_groups(
+    on_position = trapezoid_derivatives_of_groups(
         groups, lambda x, loss: loss / x, is_flat_before_first=True
     )
-    vertex_derivative = (
-        position_derivative / groups.total_weight - area_weights * risk / groups.cumulative_weight
-    )
+    on_accepted_loss = area_weights / groups.cumulative_weight
+    vertex_derivative = on_position / groups.total_weight - on_accepted_loss * risk
     # Within a group of merged successes, the risk at position k is (accepted loss)/k.
     loss_share = groups.cumulative_loss / groups.total_weight
     above, within = curvature_within_merged_groups(groups)

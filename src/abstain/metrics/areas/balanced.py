@@ -34,7 +34,7 @@ from abstain.metrics.entry import (
 )
 from abstain.metrics.influences import accepts_class_rows, mean_influence
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area_weights
-from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 
 def balanced_aurc(
@@ -108,44 +108,32 @@ def _compute_balanced_aurc(s: Scored) -> MetricValue:
     # The risk of a class is constant until the next vertex of the class. Its weight is the sum of
     # the area weights from its vertex to before the next one: a difference of remaining sums.
     xp = s.xp
-    remaining_area = xp.concat(
-        (reverse_cumulative_sum(area_weights), xp.zeros_like(area_weights[:1]))
-    )
+    zero = xp.zeros_like(area_weights[:1])
+    remaining_area = xp.concat((reverse_cumulative_sum(area_weights), zero))
     if xp is np:
         cells = class_cells(s)
-        return MetricValue(
-            inner(cells.risk, cells.difference_to_next(remaining_area)) / cells.n_classes
-        )
+        area = inner(cells.risk, cells.difference_to_next(remaining_area))
+        return MetricValue(area / cells.n_classes)
     labels = get_class_view(s).labels
-    present = _present_classes(s, labels)
+    classes = _present_classes(s, labels)
     order = xp.argsort(labels, stable=True)
-    ordered = xp.take(labels, order)
-    bounds = xp.searchsorted(ordered, present)
-    ends = xp.searchsorted(ordered, present, side="right")
-    total = sum(
-        _class_area(s, order[int(bounds[k]) : int(ends[k])], remaining_area)
-        for k in range(present.shape[0])
-    )
-    return MetricValue(total / present.shape[0])
+    sorted_labels = xp.take(labels, order)
+    starts = xp.searchsorted(sorted_labels, classes)
+    ends = xp.searchsorted(sorted_labels, classes, side="right")
+    area = 0.0
+    for k in range(classes.shape[0]):
+        rows = order[int(starts[k]) : int(ends[k])]
+        weight = None if s.weight is None else xp.take(s.weight, rows)
+        groups = group_ties(xp.take(s.confidence, rows), xp.take(s.loss, rows), weight)
+        area_from = xp.take(remaining_area, find_group_index(s.groups, groups.confidence))
+        area_of_vertex = area_from - xp.concat((area_from[1:], zero))
+        risk = groups.cumulative_loss / groups.cumulative_weight
+        area = area + as_scalar(xp.sum(risk * area_of_vertex))
+    return MetricValue(area / classes.shape[0])
 
 
 def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
     return sorted_unique(labels if s.weight is None else labels[s.weight > 0])
-
-
-def _class_area(s: Scored, rows: IntArray, remaining_area: IntArray) -> Scalar:
-    take = s.xp.take
-    weight = None if s.weight is None else take(s.weight, rows)
-    class_groups = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
-    area_from_vertex = take(remaining_area, find_group_index(s.groups, class_groups.confidence))
-    area_from_next = s.xp.concat((area_from_vertex[1:], s.xp.zeros_like(area_from_vertex[:1])))
-    return as_scalar(
-        s.xp.sum(
-            class_groups.cumulative_loss
-            / class_groups.cumulative_weight
-            * (area_from_vertex - area_from_next)
-        )
-    )
 
 
 def balanced_augrc(
@@ -227,10 +215,8 @@ def _aurc_influence(s: Scored) -> FloatArray:
     area = cells.difference_to_next(np.append(tail_sums(vertex_area_weights(groups)), 0.0))
     risk = cells.risk
     per_weight = area / cells.through
-    on_weight, on_loss = (
-        -cells.sum_from_cell(per_weight * risk),
-        cells.sum_from_cell(per_weight),
-    )
+    on_loss = cells.sum_from_cell(per_weight)
+    on_weight = -cells.sum_from_cell(per_weight * risk)
     on_weight += _start_influence(cells, area * risk)
     is_first_of_class = np.append(True, cells.is_last_of_class[:-1])
     risk_increase = risk - np.where(is_first_of_class, 0.0, np.append(0.0, risk[:-1]))

@@ -30,6 +30,7 @@ from abstain.metrics.influences import (
     curvature_within_merged_groups,
     influence_from_gradient,
     influence_on_best_order,
+    mean_influence,
     mean_loss_gradient,
     sums_within_merged_groups,
 )
@@ -44,8 +45,6 @@ from abstain.metrics.rank_weights import (
     vertex_area_weights,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
-
-_SOURCE = "Ilg et al. (2018), section 5, https://arxiv.org/abs/1802.07095"
 
 
 def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -113,31 +112,8 @@ def _ause_influence(s: Scored) -> FloatArray:
         return np.zeros(s.n_rows)
     risk = s.groups.risk
     value = compute_excess_aurc(s).value / risk
-    return (
-        excess_influence(s) - value * influence_from_gradient(s, mean_loss_gradient(s.groups))
-    ) / risk
-
-
-_AUSE = Metric(
-    Identity(
-        name="ause",
-        title="AUSE",
-        family="area",
-        lower_is_better=True,
-        meaning="Averaged over the removed share, the mean loss of the others is {value} times the "
-        "mean loss of all samples above that of the best order.",
-        source=_SOURCE,
-        convention="selective risk divided by the risk of all samples, trapezoid",
-        function="ause(confidence, loss)",
-    ),
-    Measurement(
-        compute=_compute_ause,
-        high=float("inf"),
-        duplication="limit",
-        influence=accepts_split_rows(_ause_influence),
-        heavy_tailed=True,
-    ),
-)
+    on_risk = influence_from_gradient(s, mean_loss_gradient(s.groups))
+    return (excess_influence(s) - value * on_risk) / risk
 
 
 def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
@@ -158,16 +134,6 @@ def _trapezoid_optimum(s: Scored) -> Scalar:
     return min(_untied_optimum(s), _optimum_over_ties(s))
 
 
-def _optimum_over_ties(s: Scored) -> Scalar:
-    """Return the smallest value over the tie groups of the score."""
-    if s.is_binary and s.has_unit_weights and s.xp is np:
-        n_successes = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
-        groups = with_vertex_at(s.merged_groups, n_successes)
-        return _area_with_failures_last(groups, n_successes)
-    accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
-    return trapezoid_area(s.merged_groups, accepted_loss)
-
-
 def _optimum_of_unweighted_samples(s: Scored) -> float:
     """Return the optimum of samples without weights, from the sorted losses."""
     loss_through = np.cumsum(np.sort(s.loss.astype(np.float64)))
@@ -179,14 +145,18 @@ def _optimum_of_unweighted_samples(s: Scored) -> float:
     return min(untied_optimum, float(trapezoid_area(s.groups, accepted_loss)))
 
 
-def _area_with_failures_last(groups: TieGroups, n_successes: int) -> float:
-    """Return the trapezoid area of tie groups if all failures are after all successes."""
+def _optimum_over_ties(s: Scored) -> Scalar:
+    """Return the smallest value over the tie groups of the score."""
+    if not (s.is_binary and s.has_unit_weights and s.xp is np):
+        accepted_loss = _loss_in_best_order(s.merged_groups, s.best_order)
+        return trapezoid_area(s.merged_groups, accepted_loss)
+    n_successes = int(s.merged_groups.total_weight - s.merged_groups.cumulative_loss[-1])
+    groups = with_vertex_at(s.merged_groups, n_successes)
     # Only groups after the successes have a loss, and rank weights depend on later groups only.
     first = int(np.searchsorted(groups.cumulative_weight, n_successes, side="right"))
     through, weight = groups.cumulative_weight[first:], groups.weight[first:]
-    if groups.is_merged is None:
-        is_merged = np.zeros(weight.size, np.bool_)
-    else:
+    is_merged = np.zeros(weight.size, np.bool_)
+    if groups.is_merged is not None:
         is_merged = groups.is_merged[first:]
     phi = trapezoid_weight_with_merged_groups(through, weight, is_merged)
     return inner(phi, np.minimum(weight, through - n_successes)) / groups.total_weight
@@ -223,11 +193,8 @@ def _order_by_loss_and_weight(s: Scored, weight: FloatArray) -> AnyArray:
 
 def _loss_in_best_order(groups: TieGroups, best_order: TieGroups) -> AnyArray:
     """Return the accepted loss at each vertex if the losses are assigned in the best order."""
-    through, loss_through = (
-        prepend_zero(best_order.cumulative_weight),
-        prepend_zero(best_order.cumulative_loss),
-    )
-    return interpolate(groups.cumulative_weight, through, loss_through)
+    through = prepend_zero(best_order.cumulative_weight)
+    return interpolate(groups.cumulative_weight, through, prepend_zero(best_order.cumulative_loss))
 
 
 def e_aurc(
@@ -286,19 +253,15 @@ def e_aurc(
     s = validate_samples(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, required_by="the analytic optimum")
-        return cached_rank_weighted_risk(s.without_gradient, phi) - best_population_aurc(
-            s.without_gradient.merged_groups.risk
-        )
+        s = s.without_gradient
+        return cached_rank_weighted_risk(s, phi) - best_population_aurc(s.merged_groups.risk)
     return compute_excess_aurc(s, estimator).value
 
 
 def compute_excess_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
     """Compute the AURC minus its optimum, for the catalogue; rounding never makes it negative."""
-    return MetricValue(_excess(s, estimator, aurc_optimum(s, estimator)))
-
-
-def _excess(s: Scored, estimator: str, best: Scalar) -> Scalar:
-    return excess_above_optimum(best, cached_rank_weighted_risk(s, ESTIMATORS[estimator]), s)
+    value = cached_rank_weighted_risk(s, ESTIMATORS[estimator])
+    return MetricValue(excess_above_optimum(aurc_optimum(s, estimator), value, s))
 
 
 def normalized_aurc(
@@ -350,26 +313,22 @@ def normalized_aurc(
     0.428571
     """
     checks.one_of(estimator, "estimator", tuple(ESTIMATORS))
-    return value_with_warning(
-        compute_normalized_aurc(validate_samples(confidence, loss, weight), estimator),
-        "normalized_aurc",
-    )
+    s = validate_samples(confidence, loss, weight)
+    return value_with_warning(compute_normalized_aurc(s, estimator), "normalized_aurc")
 
 
 def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricValue:
     """Compute the excess AURC divided by that of a random score, for the catalogue."""
     if s.best_order.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
-    best = aurc_optimum(s, estimator)
-    random = s.merged_groups.risk * _mean_rank_weight(s.merged_groups.total_weight, estimator)
-    return MetricValue(_excess(s, estimator, best) / (random - best))
-
-
-def _mean_rank_weight(total: float, estimator: str) -> float:
-    """Return the mean of phi over all ranks: the expected value of a random order, if R = 1."""
-    # One tie group with all samples, computed in NumPy because it depends on one number only.
+    total, phi = s.merged_groups.total_weight, ESTIMATORS[estimator]
+    # The mean rank weight, in NumPy because it depends on one number only: a random order has the
+    # value of one tie group with all samples.
     all_samples = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
-    return rank_weighted_risk(all_samples, ESTIMATORS[estimator])
+    mean_weight = rank_weighted_risk(all_samples, phi)
+    best = aurc_optimum(s, estimator)
+    excess = excess_above_optimum(best, cached_rank_weighted_risk(s, phi), s)
+    return MetricValue(excess / (s.merged_groups.risk * mean_weight - best))
 
 
 def excess_influence(s: Scored) -> FloatArray:
@@ -397,10 +356,9 @@ def _optimum_influence(s: Scored) -> FloatArray:
         # The plug-in estimator uses the total weight as the number of samples, so rescale it.
         s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total_weight))
     on_plugin = influence_on_best_order(s, plugin_gradient(s.best_order))
+    on_risk = influence_on_best_order(s, mean_loss_gradient(s.best_order))
     # Without ties, the trapezoid equals the plug-in estimator + (smallest loss - R)/(2n).
-    return on_plugin - influence_on_best_order(s, mean_loss_gradient(s.best_order)) / (
-        2 * s.total_weight
-    )
+    return on_plugin - on_risk / (2 * s.total_weight)
 
 
 def _optimum_influence_over_ties(s: Scored) -> FloatArray:
@@ -415,14 +373,10 @@ def _optimum_influence_over_ties(s: Scored) -> FloatArray:
     best = replace(groups, loss=undo_cumulative_sum(_loss_in_best_order(groups, best_order)))
     sorted_loss = best_order.loss / best_order.weight
     influences = []
-    for position in (
-        groups.cumulative_weight * (1 - 1e-12),
-        groups.cumulative_weight * (1 + 1e-12),
-    ):
-        index = np.searchsorted(best_order.cumulative_weight, position).clip(
-            max=sorted_loss.size - 1
-        )
-        influences.append(_influence_with_next_loss(s, best, sorted_loss[index]))
+    for side in (1 - 1e-12, 1 + 1e-12):
+        index = np.searchsorted(best_order.cumulative_weight, groups.cumulative_weight * side)
+        next_loss = sorted_loss[np.minimum(index, sorted_loss.size - 1)]
+        influences.append(_influence_with_next_loss(s, best, next_loss))
     return np.asarray(np.mean(influences, axis=0))
 
 
@@ -436,12 +390,11 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     on_accepted_loss = area_weights / best.cumulative_weight
     on_loss_within = sums_within_merged_groups(best, harmonic_between) / best.total_weight
     # Effect of one more sample on the positions of the vertices.
-    position_derivative = (
-        trapezoid_derivatives_of_groups(best, lambda x, loss: loss / x, is_flat_before_first=True)
-        / best.total_weight
+    on_position = trapezoid_derivatives_of_groups(
+        best, lambda x, loss: loss / x, is_flat_before_first=True
     )
     risk = best.cumulative_loss / best.cumulative_weight
-    vertex_derivative = position_derivative + on_accepted_loss * (next_loss - risk)
+    vertex_derivative = on_position / best.total_weight + on_accepted_loss * (next_loss - risk)
     # Within a merged group, the risk at position k is group_loss + constant/k.
     constant = (best.cumulative_loss - group_loss * best.cumulative_weight) / best.total_weight
     above, within = curvature_within_merged_groups(best)
@@ -450,14 +403,10 @@ def _influence_with_next_loss(s: Scored, best: TieGroups, next_loss: FloatArray)
     loss = s.loss.astype(np.float64)
     on_loss = _displaced_loss(loss, next_loss, on_accepted_loss)
     on_loss += _displaced_loss(loss, group_loss, on_loss_within)
-    on_loss -= float(np.average(on_loss, weights=s.weight))
-    if s.weight is not None:
-        on_loss[s.weight == 0] = 0.0
+    on_loss = mean_influence(s, on_loss)
     gradient = Gradient(on_weight, np.zeros_like(area_weights))
-    influence: FloatArray = (
-        gradient.influence(best, s.group_index, np.zeros(s.n_rows)) + best.total_weight * on_loss
-    )
-    return influence
+    influence = gradient.influence(best, s.group_index, np.zeros(s.n_rows))
+    return np.asarray(influence + best.total_weight * on_loss)
 
 
 def _displaced_loss(
@@ -470,14 +419,12 @@ def _displaced_loss(
     first = np.searchsorted(next_loss, loss, side="right")
     weight_sums = np.append(tail_sums(on_accepted_loss), 0.0)
     loss_sums = np.append(tail_sums(on_accepted_loss * next_loss), 0.0)
-    displaced: FloatArray = loss * weight_sums[first] - loss_sums[first]
-    return displaced
+    return np.asarray(loss * weight_sums[first] - loss_sums[first])
 
 
 def _max_excess(r: float) -> float:
     """Return the largest excess AURC up to this error rate; it is monotone only up to R = 1/2."""
-    rate = min(r, 0.5)
-    return worst_population_aurc(rate) - best_population_aurc(rate)
+    return worst_population_aurc(min(r, 0.5)) - best_population_aurc(min(r, 0.5))
 
 
 ENTRIES = (
@@ -524,5 +471,24 @@ ENTRIES = (
             is_two_sample=True,
         ),
     ),
-    _AUSE,
+    Metric(
+        Identity(
+            name="ause",
+            title="AUSE",
+            family="area",
+            lower_is_better=True,
+            meaning="Averaged over the removed share, the mean loss of the others is {value} times "
+            "the mean loss of all samples above that of the best order.",
+            source="Ilg et al. (2018), section 5, https://arxiv.org/abs/1802.07095",
+            convention="selective risk divided by the risk of all samples, trapezoid",
+            function="ause(confidence, loss)",
+        ),
+        Measurement(
+            compute=_compute_ause,
+            high=float("inf"),
+            duplication="limit",
+            influence=accepts_split_rows(_ause_influence),
+            heavy_tailed=True,
+        ),
+    ),
 )

@@ -101,24 +101,21 @@ def hyperbolic_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
 
     Merged groups need no special case: the generalized risk is a straight line over successes.
     """
-    return rank_weighted_risk(
-        groups, rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
-    )
+    phi = rank_weight_from_vertices(partial_hyperbolic_weights(low, high))
+    return rank_weighted_risk(groups, phi)
 
 
 def generalized_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the area under the generalized risk between two coverages."""
-    return rank_weighted_risk(
-        groups, rank_weight_from_vertices(partial_generalized_weights(low, high))
-    )
+    phi = rank_weight_from_vertices(partial_generalized_weights(low, high))
+    return rank_weighted_risk(groups, phi)
 
 
 def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     """Return the trapezoid area under the selective risk between two coverages."""
     if groups.is_merged_without_unknown_ties is None:
-        return rank_weighted_risk(
-            groups, rank_weight_from_vertices(partial_trapezoid_weights(low, high))
-        )
+        phi = rank_weight_from_vertices(partial_trapezoid_weights(low, high))
+        return rank_weighted_risk(groups, phi)
     bounds = np.array([low, high]) * groups.total_weight
     neighbors = np.concatenate((np.floor(bounds), np.ceil(bounds))).astype(np.int64)
     # A vertex on each side of both bounds, so that no bound lies within a merged group.
@@ -132,9 +129,8 @@ def selective_risk_area(groups: TieGroups, low: float, high: float) -> Scalar:
     is_merged = groups.last_vertex_weight < groups.weight
     is_in_interval = (groups.weight_above >= bounds[0]) & (groups.cumulative_weight <= bounds[1])
     is_complete = is_merged & is_in_interval
-    areas[is_complete] = (
-        trapezoid_areas(groups, groups.cumulative_loss)[is_complete] / groups.total_weight
-    )
+    complete_areas = trapezoid_areas(groups, groups.cumulative_loss) / groups.total_weight
+    areas[is_complete] = complete_areas[is_complete]
     return float(areas.sum())
 
 
@@ -189,9 +185,8 @@ def partial_augrc(
     0.15625
     """
     low, high = _check_coverage_interval(low, high)
-    area = generalized_risk_area(
-        validate_samples(confidence, loss, weight).merged_groups, low, high
-    )
+    groups = validate_samples(confidence, loss, weight).merged_groups
+    area = generalized_risk_area(groups, low, high)
     return area / (high - low) if mean else area
 
 
@@ -270,7 +265,7 @@ def _make_metric(kind: _PartialArea, name: str, low: str, high: str) -> Metric |
             ),
             heavy_tailed=kind.selective,
             n_failures=lambda s: count_accepted_failures(
-                s, lambda groups: vertex_at_coverage(groups, between[1], first=True)
+                s, vertex_at_coverage(s.merged_groups, between[1], first=True)
             ),
         ),
         DisplayOptions(per_thousand=True),

@@ -11,12 +11,10 @@ from abstain._foundation.arrays import as_double, as_scalar, namespace
 from abstain._foundation.scored import Scored, validate_samples
 from abstain.errors import DomainError
 from abstain.metrics.areas.aurc import best_population_aurc, compute_achievable_aurc
+from abstain.metrics.areas.partial import hyperbolic_risk_area
 from abstain.metrics.rank_weights import (
     augrc_weight,
     cached_rank_weighted_risk,
-    partial_hyperbolic_weights,
-    rank_weight_from_vertices,
-    rank_weighted_risk,
     trapezoid_weight,
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
@@ -136,9 +134,8 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     s = validate_samples(confidence, loss)
     if convention == "fd-shifts":
         return FD_SHIFTS_SCALE * cached_rank_weighted_risk(s, augrc_weight)
-    return _trapezoid_from_first_sample(
-        s.xp.cumulative_sum(_losses_in_row_order(s)) / s.n_rows, scale=True
-    )
+    generalized_risk = s.xp.cumulative_sum(_losses_in_row_order(s)) / s.n_rows
+    return _trapezoid_from_first_sample(generalized_risk, scale=True)
 
 
 def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
@@ -179,9 +176,10 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     s = validate_samples(confidence, loss).without_gradient
     checks.binary_loss(s.loss, required_by="the analytic optimum")
     risk = s.merged_groups.risk
-    tiny = float(np.finfo(np.float64).eps)
-    optimum = best_population_aurc(risk) if risk < 1 else 1.0
-    optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
+    optimum = best_population_aurc(risk)
+    if risk < 1:
+        epsilon = float(np.finfo(np.float64).eps)
+        optimum += (1 - risk) * float(np.log1p(epsilon / (1 - risk)))
     return FD_SHIFTS_SCALE * (cached_rank_weighted_risk(s, trapezoid_weight) - optimum)
 
 
@@ -224,9 +222,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     s = validate_samples(confidence, loss)
     if s.is_binary:
         return FD_SHIFTS_SCALE * compute_achievable_aurc(s).value
-    return FD_SHIFTS_SCALE * rank_weighted_risk(
-        s.groups, rank_weight_from_vertices(partial_hyperbolic_weights(0.0, 1.0))
-    )
+    return FD_SHIFTS_SCALE * hyperbolic_risk_area(s.groups, 0.0, 1.0)
 
 
 def _losses_in_row_order(s: Scored) -> AnyArray:
@@ -245,10 +241,8 @@ def _mean_of_geifman_risks(s: Scored) -> Scalar:
     _, remaining_loss = _remaining_loss_in_row_order(s)
     # The program divides by k + 1 when k samples remain.
     divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(remaining_loss))) + 1.0
-    return (
-        as_scalar(remaining_loss[0] / s.n_rows + s.xp.sum(remaining_loss[1:] / divisor[1:]))
-        / s.n_rows
-    )
+    risk_sum = remaining_loss[0] / s.n_rows + s.xp.sum(remaining_loss[1:] / divisor[1:])
+    return as_scalar(risk_sum) / s.n_rows
 
 
 def _legacy_trapezoid(s: Scored) -> Scalar:
@@ -258,22 +252,15 @@ def _legacy_trapezoid(s: Scored) -> Scalar:
     xp, (order, remaining_loss) = s.xp, _remaining_loss_in_row_order(s)
     n_remaining = xp.flip(xp.cumulative_sum(xp.ones_like(remaining_loss)))
     ascending = as_double(xp.take(s.confidence, order))
-    is_new_confidence = xp.concat(
-        (ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2])
-    )
+    is_first = ascending[:1] == ascending[:1]
+    is_new_confidence = xp.concat((is_first, ascending[1:-1] != ascending[:-2]))
     vertex = xp.nonzero(is_new_confidence)[0] + 1
     coverage = xp.concat((n_remaining[:1], xp.take(n_remaining, vertex), n_remaining[-1:]))
-    risk = xp.concat(
-        (
-            remaining_loss[:1] / s.n_rows,
-            xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex),
-        )
-    )
+    risk_at_vertex = xp.take(remaining_loss, vertex) / xp.take(n_remaining, vertex)
     # The last segment, to coverage 1/n, has the risk of the last vertex.
-    risk = xp.concat((risk, risk[-1:]))
-    return as_scalar(xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))) / (
-        2 * s.n_rows
-    )
+    risk = xp.concat((remaining_loss[:1] / s.n_rows, risk_at_vertex, risk_at_vertex[-1:]))
+    doubled_area = xp.sum((risk[:-1] + risk[1:]) * (coverage[:-1] - coverage[1:]))
+    return as_scalar(doubled_area) / (2 * s.n_rows)
 
 
 def _trapezoid_from_first_sample(risk: FloatArray, *, scale: bool) -> Scalar:

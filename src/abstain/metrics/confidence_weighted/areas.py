@@ -29,26 +29,7 @@ from abstain.metrics.confidence_weighted.cwsa import (
 from abstain.metrics.entry import Identity, Measurement, Metric, value_with_warning
 from abstain.metrics.influences import accepts_group_rows, mean_influence
 from abstain.metrics.rank_weights import vertex_area_weights, vertex_area_weights_from_origin
-from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
-
-
-def area_measurement(
-    compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
-) -> Measurement:
-    """Return the measurement of an area under CWSA (or CWSA+, with `plus`) over coverage.
-
-    `compute` and `influence` are functions of a `Scored` and `plus`.
-    """
-    return Measurement(
-        compute=partial(compute, plus=plus),
-        low=0.0 if plus else -0.5,
-        high=1.0 if plus else 0.5,
-        needs=NEEDS,
-        rank_based=False,
-        gradients=frozenset({"loss", "confidence"}),
-        influence=accepts_group_rows(partial(influence, plus=plus)),
-        n_failures=None,
-    )
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,16 +183,14 @@ def sweep_thresholds(s: Scored, thresholds: FloatArray, ramp: Ramp = RAMPS["line
     """Compute the sweep of samples that meet the needs, over thresholds in [0, 1)."""
     all_sums = accepted_sums_at_thresholds(s, thresholds, ramp)
     weight = np.array([sums.weight for sums in all_sums])
-    accuracy = [
-        sums.successes / sums.weight if sums.weight > 0 else float("nan") for sums in all_sums
-    ]
+    accuracy = [sums.successes / sums.weight if sums.count else float("nan") for sums in all_sums]
     return CwsaSweep(
         threshold=thresholds,
         coverage=weight / s.total_weight,
         accepted=np.array([sums.count for sums in all_sums], dtype=np.int64),
         selective_accuracy=stack_scalars(accuracy),
-        cwsa=stack_scalars([sums.cwsa("all").value for sums in all_sums]),
-        cwsa_plus=stack_scalars([sums.cwsa_plus("accepted").value for sums in all_sums]),
+        cwsa=stack_scalars([sums.cwsa().value for sums in all_sums]),
+        cwsa_plus=stack_scalars([sums.cwsa(plus=True).value for sums in all_sums]),
     )
 
 
@@ -260,9 +239,8 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     >>> round(cwsa_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
     0.2545
     """
-    return value_with_warning(
-        _compute_area(scored_probabilities(confidence, loss, weight), plus=False), "cwsa_area"
-    )
+    s = scored_probabilities(confidence, loss, weight)
+    return value_with_warning(_compute_area(s, plus=False), "cwsa_area")
 
 
 def cwsa_plus_area(
@@ -305,9 +283,8 @@ def cwsa_plus_area(
     >>> round(cwsa_plus_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
     0.683
     """
-    return value_with_warning(
-        _compute_area(scored_probabilities(confidence, loss, weight), plus=True), "cwsa_plus_area"
-    )
+    s = scored_probabilities(confidence, loss, weight)
+    return value_with_warning(_compute_area(s, plus=True), "cwsa_plus_area")
 
 
 def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
@@ -318,10 +295,8 @@ def _compute_area(s: Scored, *, plus: bool) -> MetricValue:
         distance_to_one = 1.0 - as_double(block.confidence)
         # At the threshold c, a sample of confidence c_i has the weight 1 - (1 - c_i)/(1 - c). At
         # c = 1, which only the first group can have, the limit of the weight from below is 1.
-        deficit = (
-            xp.cumulative_sum((block.weight - factor * block.loss) * distance_to_one)
-            + weighted_distance
-        )
+        block_score = block.weight - factor * block.loss
+        deficit = xp.cumulative_sum(block_score * distance_to_one) + weighted_distance
         weighted_distance = deficit[-1]
         if not distance_to_one[0] > 0:
             distance_to_one = xp.concat((xp.ones_like(distance_to_one[:1]), distance_to_one[1:]))
@@ -341,9 +316,8 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     distance_to_one = 1.0 - groups.confidence.astype(np.float64)
     factor = 1.0 if plus else 2.0
     score = groups.weight - factor * groups.loss
-    inverse = np.divide(
-        1.0, distance_to_one, out=np.zeros_like(distance_to_one), where=distance_to_one > 0
-    )
+    zeros = np.zeros_like(distance_to_one)
+    inverse = np.divide(1.0, distance_to_one, out=zeros, where=distance_to_one > 0)
     accepted_score = np.cumsum(score) - np.cumsum(score * distance_to_one) * inverse
     divisor = groups.cumulative_weight if plus else np.full_like(score, groups.total_weight)
     value = accepted_score / divisor
@@ -403,9 +377,8 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     >>> round(auc_mcc([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
     0.2374
     """
-    return value_with_warning(
-        _compute_auc_mcc(scored_probabilities(confidence, loss, weight), plus=False), "auc_mcc"
-    )
+    s = scored_probabilities(confidence, loss, weight)
+    return value_with_warning(_compute_auc_mcc(s, plus=False), "auc_mcc")
 
 
 def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -446,14 +419,13 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     >>> round(auc_mcc_plus([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]), 4)
     0.4806
     """
-    return value_with_warning(
-        _compute_auc_mcc(scored_probabilities(confidence, loss, weight), plus=True), "auc_mcc_plus"
-    )
+    s = scored_probabilities(confidence, loss, weight)
+    return value_with_warning(_compute_auc_mcc(s, plus=True), "auc_mcc_plus")
 
 
 def _compute_auc_mcc(s: Scored, *, plus: bool) -> MetricValue:
     sums = _sums_where_defined(s, plus=plus)
-    values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
+    values = [at_threshold.cwsa(plus=plus).value for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
     # Scalars of the input library, so that gradients reach confidences and losses.
     return MetricValue(sum((width * v for width, v in zip(widths, values, strict=True)), 0.0))
@@ -470,19 +442,18 @@ def _auc_mcc_influence(s: Scored, *, plus: bool) -> FloatArray:
     if not sums:
         return np.zeros(s.n_rows)
     coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
-    value = np.array([_value_at(at_threshold, plus=plus) for at_threshold in sums])
-    coverage_derivative, score_derivative = _slopes_by_coverage(value), _trapezoid_widths(coverage)
+    value = np.array([at_threshold.cwsa(plus=plus).value for at_threshold in sums])
+    # Derivatives of the area with respect to the coverage and the score at each threshold.
+    coverage_derivative = np.diff(np.pad((value[1:] + value[:-1]) / 2, 1))
+    score_derivative = _trapezoid_widths(coverage)
     if plus:
         coverage_derivative = coverage_derivative - score_derivative * value / coverage
         score_derivative = score_derivative / coverage
-    constant, slope, intercept = (
-        np.concatenate(([0.0], np.cumsum(terms)))
-        for terms in (
-            coverage_derivative,
-            score_derivative / (1 - thresholds),
-            score_derivative * thresholds / (1 - thresholds),
-        )
-    )
+    per_probability = score_derivative / (1 - thresholds)
+    # Sums over the first j thresholds, j = 0, 1, ...
+    constant = np.append(0.0, np.cumsum(coverage_derivative))
+    slope = np.append(0.0, np.cumsum(per_probability))
+    intercept = np.append(0.0, np.cumsum(per_probability * thresholds))
     probability = s.probability_or_confidence
     n_accepting = np.searchsorted(thresholds.astype(probability.dtype), probability, side="right")
     score = 1.0 - (1.0 if plus else 2.0) * s.loss
@@ -508,10 +479,6 @@ def _sums_where_defined(s: Scored, *, plus: bool) -> list[AcceptedSums]:
     return [sums for sums in all_sums if sums.count] if plus else all_sums
 
 
-def _value_at(sums: AcceptedSums, *, plus: bool) -> Scalar:
-    return (sums.cwsa_plus("accepted") if plus else sums.cwsa("all")).value
-
-
 def _coverages(sums: list[AcceptedSums]) -> FloatArray:
     return np.array([at_threshold.weight / at_threshold.total for at_threshold in sums])
 
@@ -522,69 +489,69 @@ def _trapezoid_widths(coverage: FloatArray) -> FloatArray:
     return (padded[:-2] - padded[2:]) / 2
 
 
-def _slopes_by_coverage(value: FloatArray) -> FloatArray:
-    """Return the derivative of the area with respect to the coverage at each threshold."""
-    return np.diff(np.pad((value[1:] + value[:-1]) / 2, 1))
+def _area_measurement(
+    compute: Callable[..., MetricValue], influence: Callable[..., FloatArray], *, plus: bool
+) -> Measurement:
+    """Return the measurement of an area under CWSA (or CWSA+, with `plus`) over coverage."""
+    return Measurement(
+        compute=partial(compute, plus=plus),
+        low=0.0 if plus else -0.5,
+        high=1.0 if plus else 0.5,
+        needs=NEEDS,
+        rank_based=False,
+        gradients=frozenset({"loss", "confidence"}),
+        influence=accepts_group_rows(partial(influence, plus=plus)),
+        n_failures=None,
+    )
 
+
+_AREA = Identity(
+    name="cwsa_area",
+    title="area under CWSA",
+    family="cwsa",
+    lower_is_better=False,
+    meaning="Averaged over all coverages, the confidence-weighted successes minus failures "
+    "are {value} of all samples.",
+    source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
+    convention="linear ramp, divided by the number of samples",
+    function="cwsa_area(confidence, loss)",
+)
+_PLUS_AREA = replace(
+    _AREA,
+    name="cwsa_plus_area",
+    title="area under CWSA+",
+    meaning="Averaged over all coverages, the mean confidence-weighted correctness of the "
+    "accepted samples is {value}.",
+    source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
+    convention="linear ramp, divided by the number of accepted samples",
+    function="cwsa_plus_area(confidence, loss)",
+)
+_AUC_MCC = replace(
+    _AREA,
+    name="auc_mcc",
+    title="AUC-MCC of CWSA",
+    meaning="The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is {value}.",
+    source=SOURCE.format("4.3, AUC-MCC"),
+    convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
+    function="auc_mcc(confidence, loss)",
+)
+_AUC_MCC_PLUS = replace(
+    _AUC_MCC,
+    name="auc_mcc_plus",
+    title="AUC-MCC of CWSA+",
+    meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is {value}.",
+    convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number of accepted samples",
+    function="auc_mcc_plus(confidence, loss)",
+)
 
 ENTRIES = (
+    Metric(_AREA, _area_measurement(_compute_area, _influence, plus=False)),
+    Metric(_PLUS_AREA, _area_measurement(_compute_area, _influence, plus=True)),
+    Metric(_AUC_MCC, _area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=False)),
     Metric(
-        Identity(
-            name="cwsa_area",
-            title="area under CWSA",
-            family="cwsa",
-            lower_is_better=False,
-            meaning="Averaged over all coverages, the confidence-weighted successes minus failures "
-            "are {value} of all samples.",
-            source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
-            convention="linear ramp, divided by the number of samples",
-            function="cwsa_area(confidence, loss)",
-        ),
-        area_measurement(_compute_area, _influence, plus=False),
-    ),
-    Metric(
-        Identity(
-            name="cwsa_plus_area",
-            title="area under CWSA+",
-            family="cwsa",
-            lower_is_better=False,
-            meaning="Averaged over all coverages, the mean confidence-weighted correctness of the "
-            "accepted samples is {value}.",
-            source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
-            convention="linear ramp, divided by the number of accepted samples",
-            function="cwsa_plus_area(confidence, loss)",
-        ),
-        area_measurement(_compute_area, _influence, plus=True),
-    ),
-    Metric(
-        Identity(
-            name="auc_mcc",
-            title="AUC-MCC of CWSA",
-            family="cwsa",
-            lower_is_better=False,
-            meaning="The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is "
-            "{value}.",
-            source=SOURCE.format("4.3, AUC-MCC"),
-            convention="20 thresholds from 0.5 to 0.99, CWSA divided by the number of samples",
-            function="auc_mcc(confidence, loss)",
-        ),
-        area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=False),
-    ),
-    Metric(
-        Identity(
-            name="auc_mcc_plus",
-            title="AUC-MCC of CWSA+",
-            family="cwsa",
-            lower_is_better=False,
-            meaning="The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is "
-            "{value}.",
-            source=SOURCE.format("4.3, AUC-MCC"),
-            convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number of accepted "
-            "samples",
-            function="auc_mcc_plus(confidence, loss)",
-        ),
+        _AUC_MCC_PLUS,
         replace(
-            area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=True),
+            _area_measurement(_compute_auc_mcc, _auc_mcc_influence, plus=True),
             unreliable_reason=_reason_few_accepted,
         ),
     ),

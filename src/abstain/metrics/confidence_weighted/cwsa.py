@@ -94,29 +94,25 @@ def get_ramp(x: RampName | Ramp) -> Ramp:
 class AcceptedSums:
     """Sums over the accepted samples at a threshold."""
 
-    #: Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
-    weighted_difference: Scalar
-    #: Sum of weight x ramp x (1 - loss).
-    weighted_successes: Scalar
-    #: Sum of weight x (1 - loss).
-    successes: Scalar
-    #: Weight accepted.
-    weight: float
     #: Weight of all samples.
     total: float
     #: Number of samples accepted.
     count: int
+    #: Sum of weight x ramp x (1 - loss).
+    weighted_successes: Scalar
+    #: Sum of weight x ramp x loss.
+    weighted_failures: Scalar
+    #: Sum of weight x (1 - loss).
+    successes: Scalar
+    #: Weight accepted.
+    weight: float
 
-    def cwsa(self, normalize: str) -> MetricValue:
-        """Return the CWSA."""
-        return self._normalize(self.weighted_difference, normalize)
-
-    def cwsa_plus(self, normalize: str) -> MetricValue:
-        """Return the CWSA+."""
-        return self._normalize(self.weighted_successes, normalize)
-
-    def _normalize(self, score: Scalar, normalize: str) -> MetricValue:
-        if normalize == "all":
+    def cwsa(self, normalize: str = "", *, plus: bool = False) -> MetricValue:
+        """Return CWSA or CWSA+; without `normalize`, normalized as in the published tables."""
+        score = (
+            self.weighted_successes if plus else self.weighted_successes - self.weighted_failures
+        )
+        if (normalize or ("accepted" if plus else "all")) == "all":
             return MetricValue(score / self.total, self.count)
         if self.count == 0:
             return undefined("no sample reaches the threshold")
@@ -125,90 +121,64 @@ class AcceptedSums:
 
 def accepted_sums(s: Scored, threshold: float, ramp: Ramp) -> AcceptedSums:
     """Sum over the samples accepted at a threshold, in one pass without a sort."""
+    p = s.probability_or_confidence
     if s.precomputed_value_groups is not None:
         groups = s.precomputed_value_groups
-        k = int(n_accepted_groups(groups, threshold))
-        count = int(groups.xp.sum(groups.count[:k]))
-        accepted = _Accepted(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
-        return _sum_accepted(accepted, groups.total_weight, threshold, ramp)
-    # A custom ramp is called once, with all accepted samples.
-    in_blocks = is_numpy(s.probability_or_confidence) and ramp in RAMPS.values()
-    step, pick = (_BLOCK, _zero_weight_of_rejected) if in_blocks else (s.n_rows, _select_accepted)
-    blocks = [
-        _sum_accepted(
-            pick(s, slice(start, start + step), threshold), s.total_weight, threshold, ramp
-        )
-        for start in range(0, s.n_rows, step)
-    ]
-    return blocks[0] if len(blocks) == 1 else _add_blocks(blocks)
+        accepted = slice(int(n_accepted_groups(groups, threshold)))
+        count = int(groups.xp.sum(groups.count[accepted]))
+        group_arrays = groups.confidence[accepted], groups.weight[accepted], groups.loss[accepted]
+        sums = _sum_accepted(*group_arrays, threshold, ramp)
+        return AcceptedSums(groups.total_weight, count, *sums)
+    if not is_numpy(p) or ramp not in RAMPS.values():
+        # A custom ramp is called once, with all accepted samples.
+        probability, weight, loss = _select_accepted(s, threshold)
+        sums = _sum_accepted(probability, weight, loss, threshold, ramp)
+        return AcceptedSums(s.total_weight, int(loss.shape[0]), *sums)
+    block_sums, count = np.zeros(4), 0
+    for start in range(0, s.n_rows, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        is_accepted = p[rows] >= p.dtype.type(threshold)
+        # Rejected samples get weight 0, because copying the accepted ones would be slower.
+        if s.weight is None:
+            weight = is_accepted.astype(np.float64)
+        else:
+            is_accepted &= s.weight[rows] > 0
+            weight = is_accepted * s.weight[rows]
+        block_sums += _sum_accepted(p[rows], weight, weight * s.loss[rows], threshold, ramp)
+        count += int(np.count_nonzero(is_accepted))
+    return AcceptedSums(s.total_weight, count, *block_sums.tolist())
 
 
-def _add_blocks(blocks: list[AcceptedSums]) -> AcceptedSums:
-    """Add the sums of the blocks of samples at one threshold."""
-    return AcceptedSums(
-        weighted_difference=sum(block.weighted_difference for block in blocks),
-        weighted_successes=sum(block.weighted_successes for block in blocks),
-        successes=sum(block.successes for block in blocks),
-        weight=sum(block.weight for block in blocks),
-        total=blocks[0].total,
-        count=sum(block.count for block in blocks),
-    )
+def _select_accepted(s: Scored, threshold: float) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Return probability, weight and weight x loss of the accepted samples.
 
-
-@dataclass(frozen=True, eq=False)
-class _Accepted:
-    """Probability, weight and loss of accepted groups or samples, and their number."""
-
-    probability: Array
-    weight: FloatArray
-    loss: FloatArray
-    count: int
-
-
-def _select_accepted(s: Scored, rows: slice, threshold: float) -> _Accepted:
-    """Return the accepted samples. Tied samples are separate, because each has a gradient."""
-    p, loss = s.probability_or_confidence[rows], as_double(s.loss[rows])
+    Tied samples are separate, because each has a gradient.
+    """
+    p, loss = s.probability_or_confidence, as_double(s.loss)
     values = without_gradient(p)
     is_accepted = values >= s.xp.astype(as_double_like(threshold, values), values.dtype)
     if s.weight is None:
         loss = loss[is_accepted]
-        return _Accepted(p[is_accepted], s.xp.ones_like(loss), loss, int(loss.shape[0]))
-    weight = s.weight[rows]
-    is_accepted = is_accepted & (weight > 0)
-    weight = weight[is_accepted]
-    return _Accepted(p[is_accepted], weight, weight * loss[is_accepted], int(weight.shape[0]))
-
-
-def _zero_weight_of_rejected(s: Scored, rows: slice, threshold: float) -> _Accepted:
-    """Return all samples, with weight 0 for rejected ones, because copying would be slower."""
-    p = s.probability_or_confidence[rows]
-    is_accepted = p >= p.dtype.type(threshold)
-    if s.weight is not None:
-        is_accepted &= s.weight[rows] > 0
-    weight = is_accepted.astype(np.float64) if s.weight is None else is_accepted * s.weight[rows]
-    return _Accepted(p, weight, weight * s.loss[rows], int(np.count_nonzero(is_accepted)))
+        return p[is_accepted], s.xp.ones_like(loss), loss
+    is_accepted = is_accepted & (s.weight > 0)
+    weight = s.weight[is_accepted]
+    return p[is_accepted], weight, weight * loss[is_accepted]
 
 
 def _sum_accepted(
-    accepted: _Accepted, total_weight: float, threshold: float, ramp: Ramp
-) -> AcceptedSums:
-    p, weight, loss = accepted.probability, accepted.weight, accepted.loss
+    p: AnyArray, weight: AnyArray, loss: AnyArray, threshold: float, ramp: Ramp
+) -> tuple[Scalar, Scalar, Scalar, float]:
+    """Return the four sums of `AcceptedSums`; `loss` is weight x loss."""
     above = as_double(p) - threshold
     # The float32 number 0.9 is accepted at the threshold 0.9 although it is slightly smaller.
     above = value_with_gradient(above, clip_negative(without_gradient(above)))
     ramp_values = apply_ramp(ramp, above / (1.0 - threshold))
     sum_values, successes = namespace(above).sum, weight - loss
-    weighted_successes, weighted_failures = (
+    return (
         as_scalar(sum_values(ramp_values * successes)),
         as_scalar(sum_values(ramp_values * loss)),
-    )
-    return AcceptedSums(
-        weighted_difference=weighted_successes - weighted_failures,
-        weighted_successes=weighted_successes,
-        successes=as_scalar(sum_values(successes)),
-        weight=float(sum_values(weight)),
-        total=total_weight,
-        count=accepted.count,
+        as_scalar(sum_values(successes)),
+        float(sum_values(weight)),
     )
 
 
@@ -259,12 +229,8 @@ def accepted_sums_at_thresholds(
     """Return `accepted_sums` at each threshold, in one pass for polynomial ramps."""
     power = next((power for name, power in _RAMP_POWERS if ramp is RAMPS[name]), None)
     p = s.probability_or_confidence
-    if (
-        power is None
-        or not is_numpy(p)
-        or s.precomputed_value_groups is not None
-        or not thresholds.size
-    ):
+    can_share_pass = power is not None and is_numpy(p) and s.precomputed_value_groups is None
+    if power is None or not can_share_pass or not thresholds.size:
         return [accepted_sums(s, float(t), ramp) for t in thresholds]
     thresholds_in_dtype = thresholds.astype(p.dtype)
     # A sample is accepted in the precision of the confidences, but its ramp is positive only above
@@ -281,18 +247,12 @@ def accepted_sums_at_thresholds(
     ramp_sums = sum(
         comb(power, k) * moments[:, k, ramp_edge] * offset ** (power - k) for k in range(power + 1)
     )
-    weighted_successes, weighted_failures = ramp_sums / (1.0 - thresholds) ** power
     successes, failures = moments[:, 0, accepted_edge]
+    sums = np.stack((*(ramp_sums / (1.0 - thresholds) ** power), successes, successes + failures))
+    counts = count[accepted_edge]
     return [
-        AcceptedSums(
-            weighted_difference=float(weighted_successes[i] - weighted_failures[i]),
-            weighted_successes=float(weighted_successes[i]),
-            successes=float(successes[i]),
-            weight=float(successes[i] + failures[i]),
-            total=s.total_weight,
-            count=int(count[edge]),
-        )
-        for i, edge in enumerate(accepted_edge)
+        AcceptedSums(s.total_weight, int(n_accepted), *sums_at_threshold)
+        for sums_at_threshold, n_accepted in zip(sums.T.tolist(), counts, strict=True)
     ]
 
 
@@ -407,9 +367,8 @@ def cwsa(
     """
     s = scored_probabilities(confidence, loss, weight)
     divisor = checks.one_of(normalize, "normalize", NORMALIZERS)
-    return value_with_warning(
-        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa(divisor), "cwsa"
-    )
+    sums = accepted_sums(s, check_threshold(threshold), get_ramp(ramp))
+    return value_with_warning(sums.cwsa(divisor), "cwsa")
 
 
 def cwsa_plus(
@@ -469,9 +428,8 @@ def cwsa_plus(
     """
     s = scored_probabilities(confidence, loss, weight)
     divisor = checks.one_of(normalize, "normalize", NORMALIZERS)
-    return value_with_warning(
-        accepted_sums(s, check_threshold(threshold), get_ramp(ramp)).cwsa_plus(divisor), "cwsa_plus"
-    )
+    sums = accepted_sums(s, check_threshold(threshold), get_ramp(ramp))
+    return value_with_warning(sums.cwsa(divisor, plus=True), "cwsa_plus")
 
 
 def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
@@ -487,38 +445,28 @@ def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
     accepted = float(sample_weights(s)[is_accepted].sum())
     contribution = ramp_values * (1.0 - s.loss)
     mean = float((sample_weights(s) * contribution).sum()) / accepted
-    influence: FloatArray = is_accepted * (contribution - mean) * (s.total_weight / accepted)
-    return influence
+    return np.asarray(is_accepted * (contribution - mean) * (s.total_weight / accepted))
 
 
-def _cwsa_limits(bins: NonemptyBins, threshold: float) -> Limits:
-    """Return the limits of CWSA: successes at one edge of their bin, failures at the other."""
-    low_ramp, high_ramp = (
-        _ramp_values(bins.min_confidence, threshold),
-        _ramp_values(bins.max_confidence, threshold),
-    )
+def _limits(bins: NonemptyBins, threshold: float, *, plus: bool) -> Limits:
+    """Return the limits of CWSA or CWSA+.
+
+    All successes of a bin are at one of its edges, and all failures at the other.
+    CWSA+ has an unknown denominator for a bin with the threshold.
+    """
+    low_ramp = np.maximum(bins.min_confidence - threshold, 0.0) / (1.0 - threshold)
+    high_ramp = np.maximum(bins.max_confidence - threshold, 0.0) / (1.0 - threshold)
     successes = np.maximum(bins.weight - bins.loss, 0.0)
-    return (
-        float(np.sum(successes * low_ramp - bins.loss * high_ramp)) / bins.total,
-        float(np.sum(successes * high_ramp - bins.loss * low_ramp)) / bins.total,
-    )
-
-
-def _cwsa_plus_limits(bins: NonemptyBins, threshold: float) -> Limits:
-    """Return the limits of CWSA+, whose denominator is unknown for a bin with the threshold."""
+    if not plus:
+        low = float(np.sum(successes * low_ramp - bins.loss * high_ramp))
+        high = float(np.sum(successes * high_ramp - bins.loss * low_ramp))
+        return low / bins.total, high / bins.total
     threshold_in_precision = float(np.dtype(f"f{bins.precision // 8}").type(threshold))
-    successes = np.maximum(bins.weight - bins.loss, 0.0)
     min_weight = float(bins.weight[bins.min_confidence >= threshold_in_precision].sum())
     max_weight = float(bins.weight[bins.max_confidence >= threshold_in_precision].sum())
-    low = float(np.sum(successes * _ramp_values(bins.min_confidence, threshold)))
-    high = float(np.sum(successes * _ramp_values(bins.max_confidence, threshold)))
-    return (low / max_weight if max_weight else 0.0), (
-        min(1.0, high / min_weight) if min_weight else 1.0
-    )
-
-
-def _ramp_values(confidence: FloatArray, threshold: float) -> FloatArray:
-    return np.maximum(confidence - threshold, 0.0) / (1.0 - threshold)
+    low = float(np.sum(successes * low_ramp)) / max_weight if max_weight else 0.0
+    high = float(np.sum(successes * high_ramp)) / min_weight if min_weight else 1.0
+    return low, min(1.0, high)
 
 
 def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
@@ -529,23 +477,24 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     threshold = check_threshold(threshold)
 
     def compute(s: Scored) -> MetricValue:
-        return _normalized(accepted_sums(s, threshold, RAMPS["linear"]), plus=plus)
+        return accepted_sums(s, threshold, RAMPS["linear"]).cwsa(plus=plus)
 
+    name = "cwsa_plus" if plus else "cwsa"
     description = "successes" if plus else "successes minus failures"
     population = "accepted samples" if plus else "all samples"
     return Metric(
         Identity(
-            name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
+            name=f"{name}@{threshold:.12g}",
             title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
             family="cwsa",
             lower_is_better=False,
             meaning=(
                 f"At the threshold {threshold:.12g}, the confidence-weighted {description} are "
-                f"{{value}} of the {population.removeprefix('all ')}."
+                f"{{value}} of the {'accepted ' if plus else ''}samples."
             ),
             source=SOURCE.format("3.3" if plus else "3.2"),
             convention=f"linear ramp, divided by the number of {population}",
-            function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
+            function=f"{name}(confidence, loss, threshold={threshold:g})",
         ),
         Measurement(
             compute=BatchableComputation(compute, _compute_at_thresholds, (threshold, plus)),
@@ -558,15 +507,10 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             n_failures=None,
             # The upper edges of bins overstate the confidence of successes; the midpoint is closer.
             binned=BinnedLimits(
-                partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold),
-                use_midpoint=True,
+                partial(_limits, threshold=threshold, plus=plus), use_midpoint=True
             ),
         ),
     )
-
-
-def _normalized(sums: AcceptedSums, *, plus: bool) -> MetricValue:
-    return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
 
 
 #: Up to this number of thresholds, separate passes are as fast as one joint pass.
@@ -584,7 +528,7 @@ def _compute_at_thresholds(
     else:
         sums_by_threshold = accepted_sums_at_thresholds(s, np.array(thresholds), ramp)
     sums = dict(zip(thresholds, sums_by_threshold, strict=True))
-    return [_normalized(sums[threshold], plus=plus) for threshold, plus in parameters]
+    return [sums[threshold].cwsa(plus=plus) for threshold, plus in parameters]
 
 
 def _make_metric(_: str, threshold: str, *, plus: bool) -> Metric | None:

@@ -112,7 +112,7 @@ def selective_accuracy(
 
 
 def _compute_selective_accuracy(s: Scored, *, threshold: float) -> MetricValue:
-    return accepted_sums(s, threshold, RAMPS["step"]).cwsa_plus("accepted")
+    return accepted_sums(s, threshold, RAMPS["step"]).cwsa(plus=True)
 
 
 def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
@@ -123,9 +123,7 @@ def _selective_accuracy_influence(s: Scored, *, threshold: float) -> FloatArray:
     accepted_weight = float(weight[is_accepted].sum())
     correctness = 1.0 - s.loss
     mean = float((weight * correctness)[is_accepted].sum()) / accepted_weight
-    scale = s.total_weight / accepted_weight
-    influence: FloatArray = is_accepted * (correctness - mean) * scale
-    return influence
+    return np.asarray(is_accepted * (correctness - mean) * (s.total_weight / accepted_weight))
 
 
 def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
@@ -138,10 +136,8 @@ def _selective_accuracy_limits(bins: NonemptyBins, threshold: float) -> Limits:
     is_accepted = bins.min_confidence >= threshold_in_dtype
     is_divided = ~is_accepted & (bins.max_confidence >= threshold_in_dtype)
     successes = np.maximum(bins.weight - bins.loss, 0.0)
-    n_successes, n_failures = (
-        float(successes[is_accepted].sum()),
-        float(bins.loss[is_accepted].sum()),
-    )
+    n_successes = float(successes[is_accepted].sum())
+    n_failures = float(bins.loss[is_accepted].sum())
     more_successes = float(successes[is_divided].sum())
     more_failures = float(bins.loss[is_divided].sum())
     worst_total = n_successes + n_failures + more_failures
@@ -181,14 +177,11 @@ def _make_selective_accuracy(name: str, threshold: str) -> Metric | None:
 
 
 def _count_failures_above_threshold(s: Scored, *, threshold: float) -> int:
+    n_groups = int(n_accepted_groups(s.probability_groups, threshold))
     group = s.probability_group_index
-    is_accepted = (group >= 0) & (group < int(n_accepted_groups(s.probability_groups, threshold)))
-    is_accepted_failure = (s.loss > 0) & is_accepted
-    return int(
-        np.count_nonzero(is_accepted_failure)
-        if s.row_counts is None
-        else s.row_counts[is_accepted_failure].sum()
-    )
+    is_accepted_failure = (s.loss > 0) & (group >= 0) & (group < n_groups)
+    counts = is_accepted_failure if s.row_counts is None else s.row_counts[is_accepted_failure]
+    return int(counts.sum())
 
 
 SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accuracy, ("0.8",))
@@ -196,7 +189,6 @@ SELECTIVE_ACCURACY_FAMILY = Family("selective_accuracy@{}", _make_selective_accu
 
 _CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"
 _GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
-_CONVENTION = "minimum risk among thresholds with at least the coverage"
 
 
 def _measurement_at_coverage(quantity: Quantity, coverage: float) -> Measurement:
@@ -236,8 +228,8 @@ def _compute_at_coverages(
     return [quantity.value_at_vertex(groups, vertices[share]) for quantity, share in parameters]
 
 
-def _failure_counter_at_coverage(share: float) -> Callable[[Scored], int]:
-    return lambda s: count_accepted_failures(s, lambda groups: vertex_at_coverage(groups, share))
+def _count_failures_at_coverage(s: Scored, *, coverage: float) -> int:
+    return count_accepted_failures(s, vertex_at_coverage(s.merged_groups, coverage))
 
 
 def _upper_limit_of_zero_risk(n: float, level: float, *, share: float) -> float:
@@ -251,59 +243,91 @@ def _selective_risk_extremes(share: float) -> Extremes:
     return (lambda r: max(0.0, (r + share - 1) / share), lambda r: min(r / share, 1.0))
 
 
+def _identity_at_coverage(
+    name: str, percent: str, *, meaning: str, source: str, function: str, lower_is_better: bool
+) -> Identity:
+    """Return the common identity of metrics at a coverage."""
+    return Identity(
+        name=name,
+        title=f"{name.partition('@')[0].replace('_', ' ')} at {percent}% coverage",
+        family="working point",
+        lower_is_better=lower_is_better,
+        meaning=f"At a coverage of at least {percent}%, {meaning}",
+        source=source,
+        convention="minimum risk among thresholds with at least the coverage",
+        function=function.format(f"confidence, loss, coverage={float(percent) / 100:g}"),
+    )
+
+
 def _make_selective_risk(name: str, percent: str) -> Metric:
     coverage = float(percent) / 100
-    return Metric(
-        Identity(
-            name=name,
-            title=f"selective risk at {percent}% coverage",
-            family="working point",
-            lower_is_better=True,
-            meaning=f"At a coverage of at least {percent}%, {{value}} of the accepted samples are "
-            "wrong.",
-            source=_GEIFMAN,
-            convention=_CONVENTION,
-            function=f"selective_risk(confidence, loss, coverage={coverage:g})",
-        ),
-        replace(
-            _measurement_at_coverage(SELECTIVE_RISK, coverage),
-            n_failures=_failure_counter_at_coverage(coverage),
-            extremes=_selective_risk_extremes(coverage),
-            upper_limit_of_zero=partial(_upper_limit_of_zero_risk, share=coverage),
-            binned=BinnedLimits(partial(_risk_limits, coverage=coverage)),
-        ),
-        DisplayOptions(
-            short_title=f"Risk at {percent}% coverage", narrow_title=f"Risk at {percent}% cov."
-        ),
+    identity = _identity_at_coverage(
+        name,
+        percent,
+        meaning="{value} of the accepted samples are wrong.",
+        source=_GEIFMAN,
+        function="selective_risk({})",
+        lower_is_better=True,
     )
+    measurement = replace(
+        _measurement_at_coverage(SELECTIVE_RISK, coverage),
+        n_failures=partial(_count_failures_at_coverage, coverage=coverage),
+        extremes=_selective_risk_extremes(coverage),
+        upper_limit_of_zero=partial(_upper_limit_of_zero_risk, share=coverage),
+        binned=BinnedLimits(partial(_risk_limits, coverage=coverage)),
+    )
+    titles = (f"Risk at {percent}% coverage", f"Risk at {percent}% cov.")
+    return Metric(identity, measurement, DisplayOptions(*titles))
 
 
 def _make_generalized_risk(name: str, percent: str) -> Metric:
     coverage = float(percent) / 100
-    return Metric(
-        Identity(
-            name=name,
-            title=f"generalized risk at {percent}% coverage",
-            family="working point",
-            lower_is_better=True,
-            meaning=f"At a coverage of at least {percent}%, {{value}} of all samples are accepted "
-            "and wrong.",
-            source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
-            convention=_CONVENTION,
-            function=f"generalized_risk(confidence, loss, coverage={coverage:g})",
-        ),
-        replace(
-            _measurement_at_coverage(GENERALIZED_RISK, coverage),
-            # The vertex has minimum selective risk, so a better order can select a vertex of larger
-            # coverage and larger total loss.
-            monotone=False,
-            n_failures=_failure_counter_at_coverage(coverage),
-            extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
-            upper_limit_of_zero=lambda n, level: (
-                _upper_limit_of_zero_risk(n, level, share=coverage) * coverage
-            ),
+    identity = _identity_at_coverage(
+        name,
+        percent,
+        meaning="{value} of all samples are accepted and wrong.",
+        source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
+        function="generalized_risk({})",
+        lower_is_better=True,
+    )
+    measurement = replace(
+        _measurement_at_coverage(GENERALIZED_RISK, coverage),
+        # The vertex has minimum selective risk, so a better order can select a vertex of larger
+        # coverage and larger total loss.
+        monotone=False,
+        n_failures=partial(_count_failures_at_coverage, coverage=coverage),
+        extremes=(lambda r: max(0.0, r + coverage - 1), lambda r: min(r, coverage)),
+        upper_limit_of_zero=lambda n, level: (
+            _upper_limit_of_zero_risk(n, level, share=coverage) * coverage
         ),
     )
+    return Metric(identity, measurement)
+
+
+def _make_classification_quality(name: str, percent: str) -> Metric:
+    identity = _identity_at_coverage(
+        name,
+        percent,
+        meaning="{value} of all samples are accepted and correct, or rejected and wrong.",
+        source=_CONDESSA.format("eq. 7"),
+        function="working_point({}).classification_quality",
+        lower_is_better=False,
+    )
+    return Metric(identity, _measurement_of_quality(CLASSIFICATION_QUALITY, float(percent) / 100))
+
+
+def _make_rejection_quality(name: str, percent: str) -> Metric:
+    identity = _identity_at_coverage(
+        name,
+        percent,
+        meaning="the odds of failure are {value} times as high among rejected samples as among all "
+        "samples.",
+        source=_CONDESSA.format("eq. 9"),
+        function="working_point({}).rejection_quality",
+        lower_is_better=False,
+    )
+    measurement = _measurement_of_quality(REJECTION_QUALITY, float(percent) / 100)
+    return Metric(identity, replace(measurement, high=float("inf"), is_two_sample=True))
 
 
 def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
@@ -312,47 +336,6 @@ def _measurement_of_quality(quantity: Quantity, coverage: float) -> Measurement:
         needs=frozenset({Need.UNIT_LOSS}),
         monotone=False,
         caution="the threshold is selected on the same data, so the value is optimistic",
-    )
-
-
-def _make_classification_quality(name: str, percent: str) -> Metric:
-    coverage = float(percent) / 100
-    return Metric(
-        Identity(
-            name=name,
-            title=f"classification quality at {percent}% coverage",
-            family="working point",
-            lower_is_better=False,
-            meaning=f"At a coverage of at least {percent}%, {{value}} of all samples are accepted "
-            "and correct, or rejected and wrong.",
-            source=_CONDESSA.format("eq. 7"),
-            convention=_CONVENTION,
-            function=f"working_point(confidence, loss, coverage={coverage:g})"
-            ".classification_quality",
-        ),
-        _measurement_of_quality(CLASSIFICATION_QUALITY, coverage),
-    )
-
-
-def _make_rejection_quality(name: str, percent: str) -> Metric:
-    coverage = float(percent) / 100
-    return Metric(
-        Identity(
-            name=name,
-            title=f"rejection quality at {percent}% coverage",
-            family="working point",
-            lower_is_better=False,
-            meaning=f"At a coverage of at least {percent}%, the odds of failure are {{value}} "
-            "times as high among rejected samples as among all samples.",
-            source=_CONDESSA.format("eq. 9"),
-            convention=_CONVENTION,
-            function=f"working_point(confidence, loss, coverage={coverage:g}).rejection_quality",
-        ),
-        replace(
-            _measurement_of_quality(REJECTION_QUALITY, coverage),
-            high=float("inf"),
-            is_two_sample=True,
-        ),
     )
 
 
@@ -381,9 +364,7 @@ def _make_coverage_at_risk(name: str, percent: str) -> Metric:
             interval=partial(coverage_at_risk_interval, risk=risk),
             plausible_thresholds=partial(plausible_thresholds_at_risk, risk=risk),
             no_error_at_threshold=True,
-            n_failures=lambda s: count_accepted_failures(
-                s, lambda groups: vertex_at_risk(groups, risk)
-            ),
+            n_failures=lambda s: count_accepted_failures(s, vertex_at_risk(s.merged_groups, risk)),
             binned=BinnedLimits(partial(_coverage_limits, max_risk=risk)),
         ),
         DisplayOptions(narrow_title=f"Cov. at {percent}% risk"),

@@ -330,10 +330,8 @@ def _risk_excess_z_scores(s: Scored, vertex: int, n_effective: float) -> FloatAr
     loss_variance = (mean * np.maximum(max_loss - mean, 0.0))[larger_set]
     variance = loss_variance * np.abs(1 / n_accepted - 1 / n_accepted[vertex])
     excess = np.maximum(risk - risk[vertex], 0.0)
-    z_scores: FloatArray = np.divide(
-        excess, np.sqrt(variance), out=np.zeros_like(excess), where=excess > 0
-    )
-    return z_scores
+    zeros = np.zeros_like(excess)
+    return np.asarray(np.divide(excess, np.sqrt(variance), out=zeros, where=excess > 0))
 
 
 def _n_effective_for_risk(s: Scored, cluster: IntArray | None) -> float:

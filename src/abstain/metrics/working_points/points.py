@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -85,17 +85,13 @@ def selective_risk(
     >>> ab.selective_risk([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 0], coverage=0.5, rule="first")
     0.5
     """
-    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     s = validate_samples(confidence, loss, weight)
-    if _name_of_target(coverage, threshold) == "threshold":
-        parted = split_at_threshold(s, checks.number(threshold, "threshold"))
-        return value_with_warning(selective_risk_at_vertex(*parted), "selective_risk")
-    share = checks.fraction(coverage or 0.0, "coverage")
-    if rule == "expected":
-        share = max(share, float(np.finfo(np.float64).tiny))
+    _check_options(coverage, threshold, rule)
+    if coverage is not None and rule == "expected":
+        share = max(checks.fraction(coverage, "coverage"), float(np.finfo(np.float64).tiny))
         return _interpolated_generalized_risk(s.merged_groups, share) / share
-    result = selective_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule))
-    return value_with_warning(result, "selective_risk")
+    groups, index = _groups_and_vertex(s, coverage, threshold, rule)
+    return value_with_warning(selective_risk_at_vertex(groups, index), "selective_risk")
 
 
 def generalized_risk(
@@ -147,35 +143,31 @@ def generalized_risk(
     >>> ab.generalized_risk([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 0], threshold=0.75)
     0.25
     """
-    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     s = validate_samples(confidence, loss, weight)
-    if _name_of_target(coverage, threshold) == "threshold":
-        return generalized_risk_at_vertex(
-            *split_at_threshold(s, checks.number(threshold, "threshold"))
-        ).value
-    share = checks.fraction(coverage or 0.0, "coverage")
-    if rule == "expected":
+    _check_options(coverage, threshold, rule)
+    if coverage is not None and rule == "expected":
+        share = checks.fraction(coverage, "coverage")
         return _interpolated_generalized_risk(s.merged_groups, share)
-    return generalized_risk_at_vertex(*_groups_and_vertex_at_coverage(s, share, rule)).value
+    return generalized_risk_at_vertex(*_groups_and_vertex(s, coverage, threshold, rule)).value
 
 
-def _groups_and_vertex_at_coverage(
-    s: Scored, share: float, rule: PointRule
-) -> tuple[TieGroups, int]:
-    """Return the tie groups, and the vertex of the working point."""
-    first = rule == "first"
-    groups = (
-        with_vertex_at(s.merged_groups, min_accepted_weight(s.merged_groups, share))
-        if first
-        else s.merged_groups
-    )
-    return groups, vertex_at_coverage(groups, share, first=first)
-
-
-def _name_of_target(coverage: float | None, threshold: float | None) -> str:
+def _check_options(coverage: float | None, threshold: float | None, rule: PointRule) -> None:
+    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if (coverage is None) == (threshold is None):
         raise InputError("pass exactly one of `coverage` and `threshold`")
-    return "coverage" if threshold is None else "threshold"
+
+
+def _groups_and_vertex(
+    s: Scored, coverage: float | None, threshold: float | None, rule: PointRule = "usable"
+) -> tuple[TieGroups, int]:
+    """Return the tie groups, and the vertex of the working point."""
+    if coverage is None:
+        # The threshold may be within a merged group.
+        return split_at_threshold(s, checks.number(threshold, "threshold"))
+    groups, share = s.merged_groups, checks.fraction(coverage, "coverage")
+    if rule == "first":
+        groups = with_vertex_at(groups, min_accepted_weight(groups, share))
+    return groups, vertex_at_coverage(groups, share, first=rule == "first")
 
 
 def _interpolated_generalized_risk(groups: TieGroups, coverage: float) -> Scalar:
@@ -329,58 +321,48 @@ def working_point(
     >>> point.threshold, point.coverage, point.selective_risk, point.accepted
     (0.8, 0.5, 0.0, 2)
     """
-    targets = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
-    names = [name for name, value in targets.items() if value is not None]
-    if len(names) != 1:
+    n_targets = sum(target is not None for target in (threshold, coverage, max_risk))
+    if n_targets != 1:
         raise InputError(
-            f"pass exactly one of `threshold`, `coverage` and `max_risk`; got {len(names)}"
+            f"pass exactly one of `threshold`, `coverage` and `max_risk`; got {n_targets}"
         )
     s = validate_samples(confidence, loss, weight).without_gradient
-    if threshold is not None:
-        # The threshold may be within a merged group.
-        parted = split_at_threshold(s, checks.number(threshold, "threshold"))
-        return _working_point_at_vertex(*parted, bounded=s.is_loss_bounded)
-    find = _find_vertex_at_risk if coverage is None else _find_vertex_at_coverage
-    return _working_point_at_vertex(
-        s.merged_groups, find(s.merged_groups, targets[names[0]]), bounded=s.is_loss_bounded
-    )
-
-
-def _find_vertex_at_risk(groups: TieGroups, max_risk: Any) -> int:
-    risk = checks.number(max_risk, "max_risk")
-    index = vertex_at_risk(groups, risk)
-    if index < 0:
-        min_risk = float(groups.xp.min(groups.cumulative_loss / groups.cumulative_weight))
-        raise InputError(
-            f"no threshold has a selective risk of at most {risk:g}; the minimum is {min_risk:g}"
+    if max_risk is None:
+        groups, index = _groups_and_vertex(s, coverage, threshold)
+    else:
+        groups, index = (
+            s.merged_groups,
+            vertex_at_risk(s.merged_groups, checks.number(max_risk, "max_risk")),
         )
-    return index
+        if index < 0:
+            min_risk = float(s.xp.min(groups.cumulative_loss / groups.cumulative_weight))
+            raise InputError(
+                f"no threshold has a selective risk of at most {max_risk:g}; the minimum is "
+                f"{min_risk:g}"
+            )
+    return _working_point_at_vertex(groups, index, is_loss_bounded=s.is_loss_bounded)
 
 
-def _find_vertex_at_coverage(groups: TieGroups, coverage: Any) -> int:
-    return vertex_at_coverage(groups, checks.fraction(coverage, "coverage"))
-
-
-def _working_point_at_vertex(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
+def _working_point_at_vertex(
+    groups: TieGroups, index: int, *, is_loss_bounded: bool
+) -> WorkingPoint:
     weight, accepted_loss, count = accepted_totals(groups, index)
-    undefined_quality = undefined("it requires a loss in [0, 1]")
-    measured = {
+    metrics = {
         "selective_risk": selective_risk_at_vertex(groups, index),
         "generalized_risk": generalized_risk_at_vertex(groups, index),
-        "classification_quality": classification_quality_at_vertex(groups, index)
-        if bounded
-        else undefined_quality,
-        "rejection_quality": rejection_quality_at_vertex(groups, index)
-        if bounded
-        else undefined_quality,
+        "classification_quality": undefined("it requires a loss in [0, 1]"),
+        "rejection_quality": undefined("it requires a loss in [0, 1]"),
     }
+    if is_loss_bounded:
+        metrics["classification_quality"] = classification_quality_at_vertex(groups, index)
+        metrics["rejection_quality"] = rejection_quality_at_vertex(groups, index)
     return WorkingPoint(
         threshold=float("inf") if index < 0 else float(groups.confidence[index]),
         coverage=weight / groups.total_weight,
-        **{name: value.value for name, value in measured.items()},
+        **{name: metric.value for name, metric in metrics.items()},
         accepted=count,
         n=groups.n_samples,
         failures_accepted=accepted_loss,
         failures_rejected=float(groups.cumulative_loss[-1]) - accepted_loss,
-        reasons={k: m.reason for k, m in measured.items() if m.reason},
+        reasons={name: metric.reason for name, metric in metrics.items() if metric.reason},
     )

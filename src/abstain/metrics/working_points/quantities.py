@@ -41,12 +41,8 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
     Requires one pass and no sort. For other array libraries and precomputed groups, returns all
     groups and the last accepted vertex.
     """
-    if (
-        not is_numpy(s.confidence)
-        or not is_numpy(s.loss)
-        or s.precomputed_groups is not None
-        or s.precomputed_merged_groups is not None
-    ):
+    has_groups = s.precomputed_groups is not None or s.precomputed_merged_groups is not None
+    if has_groups or not is_numpy(s.confidence) or not is_numpy(s.loss):
         return s.groups, vertex_at_threshold(s.groups, threshold)
     with np.errstate(over="ignore"):
         threshold_in_dtype = np.asarray(threshold).astype(s.confidence.dtype)
@@ -71,9 +67,9 @@ def split_at_threshold(s: Scored, threshold: float) -> tuple[TieGroups, int]:
 
 def vertex_at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
     """Return the vertex of minimum risk with at least this coverage, or the first such vertex."""
-    needed = min_accepted_weight(groups, coverage)
     xp, through = groups.xp, groups.cumulative_weight
-    start: int = min(int(xp.count_nonzero(through < needed)), through.shape[0] - 1)
+    n_too_small = int(xp.count_nonzero(through < min_accepted_weight(groups, coverage)))
+    start = min(n_too_small, int(through.shape[0]) - 1)
     if first:
         return start
     risk = without_gradient(groups.cumulative_loss[start:]) / through[start:]
@@ -110,9 +106,8 @@ def has_large_tie_group(groups: TieGroups, low: float, high: float) -> bool:
     is_in_range = (groups.weight_above < high * groups.total_weight) & (
         groups.cumulative_weight > low * groups.total_weight
     )
-    return bool(
-        (groups.last_vertex_weight[is_in_range] > _LARGE * (high - low) * groups.total_weight).any()
-    )
+    min_weight = _LARGE * (high - low) * groups.total_weight
+    return bool((groups.last_vertex_weight[is_in_range] > min_weight).any())
 
 
 def vertex_at_risk(groups: TieGroups, max_risk: float) -> int:
@@ -127,16 +122,12 @@ def accepted_totals(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
     """Return weight, loss and number of the accepted samples."""
     if index < 0:
         return 0.0, 0.0, 0
-    return (
-        float(groups.cumulative_weight[index]),
-        as_scalar(groups.cumulative_loss[index]),
-        int(groups.cumulative_count[index]),
-    )
+    loss = as_scalar(groups.cumulative_loss[index])
+    return float(groups.cumulative_weight[index]), loss, int(groups.cumulative_count[index])
 
 
-def count_accepted_failures(s: Scored, find_vertex: Callable[[TieGroups], int]) -> int:
-    """Return the number of accepted samples with a loss above 0."""
-    index = find_vertex(s.merged_groups)
+def count_accepted_failures(s: Scored, index: int) -> int:
+    """Return the number of samples with a loss above 0 that are accepted at a vertex."""
     if s.is_binary and s.has_unit_weights:
         return int(s.merged_groups.cumulative_loss[index]) if index >= 0 else 0
     group = s.group_index
@@ -195,10 +186,9 @@ def _classification_quality_influence(s: Scored, _: int, is_accepted: FloatArray
 
 def _classification_quality_at_all_vertices(groups: TieGroups) -> FloatArray:
     """Return the classification quality at every vertex, up to rounding."""
-    quality_weight = (
-        groups.cumulative_weight - 2 * groups.cumulative_loss + groups.cumulative_loss[-1]
-    )
-    return np.asarray(quality_weight / groups.total_weight)
+    rejected_loss = groups.cumulative_loss[-1] - groups.cumulative_loss
+    accepted_successes = groups.cumulative_weight - groups.cumulative_loss
+    return np.asarray((accepted_successes + rejected_loss) / groups.total_weight)
 
 
 def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
@@ -208,10 +198,8 @@ def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
     # Sum over the rejected samples, because a difference of sums has rounding errors.
     rejected_failures = as_scalar(groups.xp.sum(groups.loss[index + 1 :]))
     rejected_successes = as_scalar(groups.xp.sum(successes[index + 1 :]))
-    all_failures, all_successes = (
-        as_scalar(groups.xp.sum(groups.loss)),
-        as_scalar(groups.xp.sum(successes)),
-    )
+    all_failures = as_scalar(groups.xp.sum(groups.loss))
+    all_successes = as_scalar(groups.xp.sum(successes))
     if all_failures <= 0:
         return undefined("no sample fails")
     if all_successes <= 0:
@@ -220,9 +208,8 @@ def rejection_quality_at_vertex(groups: TieGroups, index: int) -> MetricValue:
         return undefined("no sample is rejected at this working point")
     if rejected_successes <= 0:
         return MetricValue(float("inf"), count)
-    return MetricValue(
-        (rejected_failures / rejected_successes) * (all_successes / all_failures), count
-    )
+    odds_ratio = (rejected_failures / rejected_successes) * (all_successes / all_failures)
+    return MetricValue(odds_ratio, count)
 
 
 def _rejection_quality_influence(s: Scored, index: int, is_accepted: FloatArray) -> FloatArray:
@@ -239,9 +226,7 @@ def _rejection_quality_influence(s: Scored, index: int, is_accepted: FloatArray)
     on_failure = all_successes / (rejected_successes * failures) * is_rejected
     on_failure = on_failure - odds_ratio / failures
     on_success = odds_ratio * (1 / all_successes - is_rejected / rejected_successes)
-    per_weight = on_failure * s.loss + on_success * (1.0 - s.loss)
-    influence: FloatArray = groups.total_weight * per_weight
-    return influence
+    return np.asarray(groups.total_weight * (on_failure * s.loss + on_success * (1.0 - s.loss)))
 
 
 def _rejection_quality_at_all_vertices(groups: TieGroups) -> FloatArray:

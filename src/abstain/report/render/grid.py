@@ -1,4 +1,4 @@
-"""Tables for a terminal, fitted to its width."""
+"""Inline text for a terminal, and tables that are fitted to its width."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from abstain.plots.formatting import escape_control_characters
 from abstain.report import document as doc
-from abstain.report.formatting import format_interval, number_annotations, number_text
-from abstain.report.render.lines import NUMBER_WIDTH, format_narrow_number, inline, label
+from abstain.report.formatting import (
+    NARROW_WIDTH,
+    format_interval,
+    format_narrow_number,
+    number_annotations,
+    number_text,
+)
 
 if TYPE_CHECKING:
     from rich import table as rich_table
@@ -33,6 +38,39 @@ _MAX_STACKED_ROWS: Final = 12
 _MAX_KEY_COLUMNS: Final = 3
 
 _EMPTY_CELL, _UNDEFINED = "–", "undef."
+
+
+_SPANS: Final = {
+    "strong": "bold",
+    "best": "bold",
+    "em": "italic",
+    "muted": "dim",
+    "small": "dim",
+    "undefined": "dim",
+    "good": "green",
+    "bad": "bold red",
+}
+
+
+def inline(text: doc.Text, style: str = "") -> "Line":
+    """Return inline text without interpreting markup or terminal control characters."""
+    from rich.text import Text as Line
+
+    if isinstance(text, tuple):
+        line = Line("", style=style)
+        for part in text:
+            line.append_text(inline(part))
+        return line
+    if isinstance(text, doc.Span):
+        return Line(escape_control_characters(text.text), style=style or _SPANS.get(text.kind, ""))
+    return Line(escape_control_characters(text), style=style)
+
+
+def label(name: doc.Label | str, *, use_short_text: bool = False) -> str:
+    """Return a label with its unit and the arrow in the direction of better values."""
+    if isinstance(name, str):
+        return name
+    return f"{(name.short_text if use_short_text else '') or name.text}{name.suffix}"
 
 
 class FittedTable:
@@ -208,7 +246,7 @@ class _Layout:
         column, header = self.table.columns[self.columns[position]], self.headers[position].plain
         if column.kind == "number":
             # Droppable columns have a fixed width, and their headers are wrapped.
-            width = NUMBER_WIDTH if column.is_droppable else self._number_column_width(position)
+            width = NARROW_WIDTH if column.is_droppable else self._number_column_width(position)
             return width, width
         texts = [header, *(row[position].plain for row in self.cells)]
         max_width = max((cell_len(line) for text in texts for line in text.split("\n")), default=1)

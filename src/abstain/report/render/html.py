@@ -2,10 +2,12 @@
 
 import base64
 import json
+import posixpath
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +33,10 @@ def html(document: doc.Document) -> str:
     nested_blocks = list(_walk_blocks(blocks))
     charts = [block for block in nested_blocks if isinstance(block, doc.Chart)]
     sections = [block for block in blocks if isinstance(block, doc.Section)]
-    scripts = _page_scripts(nested_blocks, has_charts=bool(charts))
+    scripts = [_chart_library()] if charts else []
+    if any(isinstance(x, doc.Controls) or getattr(x, "is_sortable", False) for x in nested_blocks):
+        chart_script = read_template_file("charts.js") if charts else ""
+        scripts.append(read_template_file("page.js") + chart_script)
     css = style_sheet()
     # Figures and the width of name columns use style attributes, which no hash can permit.
     has_style_attributes = document.name_width > 0 or any(
@@ -40,7 +45,12 @@ def html(document: doc.Document) -> str:
     style_sources = "'unsafe-inline'" if has_style_attributes else _csp_hashes([css])
     chart_data = chart_specs = ""
     if charts:
-        chart_specs = json_for_script({chart.key: _chart_spec(chart) for chart in charts})
+        chart_specs = json_for_script(
+            {
+                chart.key: {"spec": chart.build_spec(), "x": chart.x_field, "y": chart.y_field}
+                for chart in charts
+            }
+        )
         if document.chart_data:
             chart_data = json_for_script(document.chart_data())
     page = (
@@ -59,23 +69,16 @@ def html(document: doc.Document) -> str:
             chart_specs=_mark_safe(chart_specs),
         )
     )
-    return _ANCHOR.sub(lambda match: _resolve_link(match, document), page)
-
-
-def _page_scripts(nested_blocks: Iterable[doc.Block], *, has_charts: bool) -> list[str]:
-    """Return the scripts that the blocks of a page need."""
-    scripts = [_chart_library()] if has_charts else []
-    is_interactive = any(
-        isinstance(block, doc.Controls) or (isinstance(block, doc.Table) and block.is_sortable)
-        for block in nested_blocks
+    return _ANCHOR.sub(
+        lambda match: f'{match[1]}="{document.page_by_anchor.get(match[2], "")}#{match[2]}"', page
     )
-    if is_interactive:
-        chart_script = read_template_file("charts.js") if has_charts else ""
-        scripts.append(read_template_file("page.js") + chart_script)
-    return scripts
 
 
-def anchors(document: doc.Document) -> Iterator[str]:
+#: A link to an anchor. Quotes in strings of the caller are escaped, so they do not match.
+_ANCHOR: Final = re.compile(r'\b(href|value)="#([\w-]+)"')
+
+
+def _anchors(document: doc.Document) -> Iterator[str]:
     """Yield the anchors of a page."""
     yield from ("verdict", "warnings")
     for block in _walk_blocks(document.blocks()):
@@ -83,18 +86,31 @@ def anchors(document: doc.Document) -> Iterator[str]:
             yield block.anchor
 
 
-def _resolve_link(match: re.Match[str], document: doc.Document) -> str:
-    """Return a link attribute with the address of the page that contains the anchor."""
-    page = document.page_by_anchor.get(match[2], "")
-    return f'{match[1]}="{page}#{match[2]}"'
+def link_pages(page_by_address: Mapping[str, doc.Document]) -> dict[str, doc.Document]:
+    """Make links to anchors on other pages lead to these pages.
 
-
-#: A link to an anchor. Quotes in strings of the caller are escaped, so they do not match.
-_ANCHOR: Final = re.compile(r'\b(href|value)="#([\w-]+)"')
-
-
-def _chart_spec(chart: doc.Chart) -> dict[str, Any]:
-    return {"spec": chart.build_spec(), "x": chart.x_field, "y": chart.y_field}
+    If several pages have the same anchor, links lead to the first of them.
+    """
+    # The blocks of each page are built only once.
+    pages = {}
+    for address, page in page_by_address.items():
+        blocks = tuple(doc.select_blocks(page.blocks(), _ROLES))
+        pages[address] = replace(page, blocks=partial(tuple, blocks))
+    anchors_by_address = {address: set(_anchors(page)) for address, page in pages.items()}
+    address_by_anchor: dict[str, str] = {}
+    for address, page_anchors in anchors_by_address.items():
+        for anchor in page_anchors:
+            address_by_anchor.setdefault(anchor, address)
+    linked = {}
+    for address, page in pages.items():
+        folder = posixpath.dirname(address) or "."
+        page_by_anchor = {
+            anchor: posixpath.relpath(target, folder)
+            for anchor, target in address_by_anchor.items()
+            if anchor not in anchors_by_address[address]
+        }
+        linked[address] = replace(page, page_by_anchor=page_by_anchor)
+    return linked
 
 
 def _walk_blocks(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
@@ -142,16 +158,14 @@ def environment() -> "Environment":
         type_name=type_name,
     )
     # These functions escape their output.
-    element_functions = (
+    for function in (
         elements.table_cell,
         elements.inline,
         elements.label,
         elements.reference,
         elements.tag_attributes,
-    )
-    env.globals.update(
-        {function.__name__: _returning_markup(function) for function in element_functions}
-    )
+    ):
+        env.globals[function.__name__] = _returning_markup(function)
     return env
 
 
@@ -163,15 +177,15 @@ def _escape_controls(value: Any) -> Any:
     return value if is_safe else escape_control_characters(value, allowed="\n\t")
 
 
+def _returning_markup(function: Callable[..., str]) -> "Callable[..., Markup]":
+    return lambda *args, **options: _mark_safe(function(*args, **options))
+
+
 def _mark_safe(text: str) -> "Markup":
     """Mark generated HTML or escaped JSON as safe, so that it is not escaped again."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  never called with an unescaped string of the caller
-
-
-def _returning_markup(written: Callable[..., str]) -> "Callable[..., Markup]":
-    return lambda *values, **options: _mark_safe(written(*values, **options))
 
 
 def content_security_policy(styles: str, scripts: str) -> str:
@@ -196,10 +210,13 @@ def read_template_file(name: str) -> str:
 def style_sheet() -> str:
     """Return the style sheet with the colors of the scores."""
     css = read_template_file("page.css")
-    for mark, colors in (("@@LIGHT@@", LIGHT), ("@@DARK@@", DARK)):
-        lines = (f"--score-{i}: {color};" for i, color in enumerate(colors))
-        css = css.replace(mark, " ".join(lines))
-    return css
+    css = css.replace("@@LIGHT@@", score_variables(LIGHT))
+    return css.replace("@@DARK@@", score_variables(DARK))
+
+
+def score_variables(colors: Iterable[str]) -> str:
+    """Return the colors of the scores as variables of CSS."""
+    return " ".join(f"--score-{i}: {color};" for i, color in enumerate(colors))
 
 
 def json_for_script(value: object) -> str:
@@ -221,13 +238,10 @@ def _chart_library() -> str:
     try:
         return read_template_file("vega.js")
     except FileNotFoundError as error:
-        raise FileNotFoundError(_LIBRARY_MISSING) from error
-
-
-_LIBRARY_MISSING: Final = (
-    "the JavaScript library for charts is missing in this source tree; run `pip install -e .`, or "
-    "run `python hatch_build.py` with vl-convert-python installed"
-)
+        raise FileNotFoundError(
+            "the JavaScript library for charts is missing in this source tree; run `pip install -e "
+            ".`, or run `python hatch_build.py` with vl-convert-python installed"
+        ) from error
 
 
 # ------------------------------------------------------------------------------------- figures
@@ -272,19 +286,30 @@ def figure_svg(figure: doc.Figure) -> "Markup":
         for part in _TAG.split(body)
     ]
     svg = "".join(part for part in pieces if part.strip())
-    return _mark_safe(_EQUAL_MARKS.sub(_group_marks, svg))
-
-
-def _group_marks(match: re.Match[str]) -> str:
-    """Move the style of consecutive marks to a group element."""
-    style = match[1]
-    return f"<g{style}>{match[0].replace(style, '')}</g>"
+    # The style of consecutive marks moves to a group element.
+    return _mark_safe(
+        _EQUAL_MARKS.sub(lambda marks: f"<g{marks[1]}>{marks[0].replace(marks[1], '')}</g>", svg)
+    )
 
 
 def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
     if tag.startswith("<svg"):
-        return _svg_tag(tag)
-    tag = _ID.sub(lambda match: _prefix_id(match[1], key, referenced_ids), tag)
+        width, height = map(float, _SIZE.findall(tag)[0])
+        return (
+            f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" '
+            'aria-hidden="true" focusable="false" '
+            # With a smaller width, the text would be hard to read; the figure scrolls instead.
+            f'style="width: {width / 72:.2f}in; min-width: {width / 104:.2f}in; '
+            'stroke-linejoin: round">'
+        )
+
+    def replace_id(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in referenced_ids:
+            return f' id="{key}-{name}"'
+        return f' class="{name}"' if name.startswith(METHOD_CLASS_PREFIX) else ""
+
+    tag = _ID.sub(replace_id, tag)
     tag = _REFERENCE.sub(lambda match: match[0].replace(match[1], f"{key}-{match[1]}"), tag)
     # Curves are rounded to 0.1 points, small marks to 0.01 points.
     extra_digits = _EXTRA_DIGITS if len(tag) < _MIN_CURVE_LENGTH else _EXTRA_CURVE_DIGITS
@@ -292,20 +317,3 @@ def _clean_tag(tag: str, key: str, referenced_ids: set[str]) -> str:
     for color, replacement in _COLORS.items():
         tag = tag.replace(color, replacement)
     return " ".join(tag.split())
-
-
-def _prefix_id(name: str, key: str, referenced_ids: set[str]) -> str:
-    if name in referenced_ids:
-        return f' id="{key}-{name}"'
-    return f' class="{name}"' if name.startswith(METHOD_CLASS_PREFIX) else ""
-
-
-def _svg_tag(tag: str) -> str:
-    width, height = (float(v) for v in _SIZE.findall(tag)[0])
-    return (
-        f'<svg class="plot" viewBox="0 0 {width:g} {height:g}" '
-        'aria-hidden="true" focusable="false" '
-        # With a smaller width, the text would be hard to read; the figure scrolls instead.
-        f'style="width: {width / 72:.2f}in; min-width: {width / 104:.2f}in; '
-        'stroke-linejoin: round">'
-    )

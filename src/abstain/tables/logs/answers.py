@@ -1,9 +1,11 @@
-"""Graded answers of a language model from the log of any tool, and their table."""
+"""Graded answers of a language model from the log of any tool, with their confidences."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from abstain._foundation.notes import READING, Note
 from abstain.errors import FileFormatError
@@ -127,3 +129,56 @@ def _notes_on_ungraded_answers(answers: Sequence[LoggedAnswer], names: Sequence[
         for name, count in counts.items()
         if count
     ]
+
+
+# -------------------------------------------------------------------------- reasons of Inspect
+#: The value of a score for "no answer".
+_NO_ANSWER: Final = "N"
+#: `Score.reason` if the model refused or its completion is empty.
+_WITHOUT_ANSWER: Final = frozenset({"refusal", "no_response"})
+#: `Score.reason` if the grader or the scorer failed, so that the answer has no grade.
+_WITHOUT_GRADE: Final = frozenset({"grader_failed", "scoring_failed"})
+
+
+def reason_of(reason: Any, metadata: Any) -> str | None:
+    """Return the reason of a score; logs before Inspect 0.3.245 have it in the metadata."""
+    if reason is None and isinstance(metadata, Mapping):
+        reason = metadata.get("unscored_reason")
+    return reason if isinstance(reason, str) else None
+
+
+def is_refusal(value: Any, reason: str | None) -> bool:
+    """Return whether a score means that the model gave no answer."""
+    return value == _NO_ANSWER or reason in _WITHOUT_ANSWER
+
+
+def is_ungraded(reason: str | None) -> bool:
+    """Return whether a score has no grade because the grader or the scorer failed."""
+    return reason in _WITHOUT_GRADE
+
+
+# -------------------------------------------------------------------------- log-probabilities
+def token_confidences(logprobs: Sequence[float]) -> dict[str, float]:
+    """Return mean, sum and minimum of the log-probabilities of the tokens of an answer."""
+    if not logprobs:
+        return {}
+    values = np.asarray(logprobs, dtype=np.float64)
+    return {
+        "mean_logprob": float(values.mean()),
+        "sum_logprob": float(values.sum()),
+        "least_logprob": float(values.min()),
+    }
+
+
+def choice_confidences(logprobs: Sequence[float]) -> dict[str, float]:
+    """Return the normalized probability of the best choice, and its margin to the second.
+
+    The margin is a difference of log-probabilities. Fewer than two choices have no confidence.
+    """
+    descending = np.sort(np.asarray(logprobs, dtype=np.float64))[::-1]
+    if descending.size < 2 or not np.isfinite(descending[0]):
+        return {}
+    with np.errstate(under="ignore"):
+        probability = 1 / np.exp(descending - descending[0]).sum()
+    margin = descending[0] - descending[1]
+    return {"choice_probability": float(probability), "choice_margin": float(margin)}

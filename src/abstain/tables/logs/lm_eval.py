@@ -8,10 +8,10 @@ from abstain.tables.logs.answers import (
     CONFIDENCE,
     LoggedAnswer,
     answer_table,
+    choice_confidences,
     scalar_fields,
     to_float,
 )
-from abstain.tables.logs.log_probabilities import choice_confidences
 from abstain.tables.table import DataTable
 
 #: Fields of each line in all versions of the harness.

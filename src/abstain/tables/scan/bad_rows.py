@@ -7,69 +7,46 @@ import numpy as np
 from abstain.errors import AbstainError
 from abstain.tables._reading import Reading
 from abstain.tables.table import DataTable
-from abstain.typing import IntArray
+from abstain.typing import BoolArray
 
 #: The search builds at most this number of ranges, and one more for each `_ROWS_PER_TRIAL` rows.
 _MIN_TRIALS, _ROWS_PER_TRIAL = 400, 20
 
 
-class BadRowSearch:
-    """Finds invalid rows by repeatedly halving the ranges that raise an error.
+def find_bad_rows(build: Callable[[DataTable], Reading], table: DataTable) -> tuple[BoolArray, str]:
+    """Return a mask of the invalid rows of a table that has at least one, and a remark.
 
-    If too many rows are invalid, the search stops early, and all rows of the remaining ranges are
-    marked.
+    Ranges that raise an error are halved repeatedly. If too many rows are invalid, the search
+    stops early, and all rows of the remaining ranges are marked. The remark then counts them; else
+    it is empty.
     """
 
-    def __init__(self, build: Callable[[DataTable], Reading], table: DataTable) -> None:
-        self.build, self.table = build, table
-        #: Mask of the invalid rows.
-        self.is_bad = np.zeros(table.n_rows, np.bool_)
-        #: Number of marked rows in ranges that contain at least one invalid row.
-        self.n_in_failing_ranges = 0
-
-    def run(self) -> None:
-        """Mark the invalid rows of a table that contains at least one."""
-        n_trials = _MIN_TRIALS + self.table.n_rows // _ROWS_PER_TRIAL
-        failing_ranges = [(0, self.table.n_rows)]
-        while failing_ranges and n_trials > 0:
-            halves = [half for start, stop in failing_ranges for half in _halves(start, stop)]
-            failing_halves = [(start, stop) for start, stop in halves if self._fails(start, stop)]
-            self._mark([(start, stop) for start, stop in failing_halves if stop - start == 1])
-            failing_ranges = [(start, stop) for start, stop in failing_halves if stop - start > 1]
-            n_trials -= len(halves)
-        self._mark(failing_ranges)
-        self.n_in_failing_ranges = sum(stop - start for start, stop in failing_ranges)
-
-    def _mark(self, ranges: list[tuple[int, int]]) -> None:
-        for start, stop in ranges:
-            self.is_bad[start:stop] = True
-
-    def _fails(self, start: int, stop: int) -> bool:
+    def fails(start: int, stop: int) -> bool:
         try:
-            self.build(self.table.select_rows(np.arange(start, stop)))
+            build(table.select_rows(np.arange(start, stop)))
         except AbstainError:
             return True
         return False
 
-    @property
-    def n_bad(self) -> int:
-        """Number of marked rows."""
-        return int(self.is_bad.sum())
-
-    @property
-    def remark(self) -> str:
-        """Sentence on valid rows that are marked too; empty if there are none."""
-        if not self.n_in_failing_ranges:
-            return ""
-        return (
-            f" These include {self.n_in_failing_ranges:,} rows in ranges with a bad row: "
-            "too many rows are bad to find each of them."
-        )
-
-    @property
-    def valid_rows(self) -> IntArray:
-        """Indices of the rows that are not marked."""
-        return np.flatnonzero(~self.is_bad)
+    is_bad = np.zeros(table.n_rows, np.bool_)
+    n_trials = _MIN_TRIALS + table.n_rows // _ROWS_PER_TRIAL
+    failing_ranges = [(0, table.n_rows)]
+    while failing_ranges and n_trials > 0:
+        halves = [half for start, stop in failing_ranges for half in _halves(start, stop)]
+        failing_halves = [half for half in halves if fails(*half)]
+        is_bad[[start for start, stop in failing_halves if stop - start == 1]] = True
+        failing_ranges = [(start, stop) for start, stop in failing_halves if stop - start > 1]
+        n_trials -= len(halves)
+    for start, stop in failing_ranges:
+        is_bad[start:stop] = True
+    if not failing_ranges:
+        return is_bad, ""
+    n_in_failing_ranges = sum(stop - start for start, stop in failing_ranges)
+    remark = (
+        f" These include {n_in_failing_ranges:,} rows in ranges with a bad row: too many rows are "
+        "bad to find each of them."
+    )
+    return is_bad, remark
 
 
 def _halves(start: int, stop: int) -> list[tuple[int, int]]:

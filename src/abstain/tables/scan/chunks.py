@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias
+from typing import IO, Final, Literal
 
 import numpy as np
 
@@ -18,18 +18,17 @@ from abstain._foundation.input_files import file_size, open_regular_file
 from abstain.errors import FileFormatError
 from abstain.tables.column import DataColumn, from_array
 from abstain.tables.files import (
-    check_columns,
+    SUFFIXES,
+    count_indexed_rows,
+    has_rows_index,
     is_log,
+    open_rows,
     open_table,
-    polars_errors_as_format_errors,
     read_csv_block,
     read_json_lines,
 )
-from abstain.tables.parquet import check_pages, row_groups
-from abstain.tables.table import DataTable, from_scan
-
-if TYPE_CHECKING:
-    import polars as pl
+from abstain.tables.parquet import row_groups
+from abstain.tables.table import DataTable
 
 #: Size of a chunk of text, and maximum size of a record with quoted line ends, in bytes.
 _TEXT_CHUNK_BYTES: Final = 32 << 20
@@ -38,9 +37,6 @@ _MAX_LINE_BYTES: Final = 1 << 30
 #: Size of a chunk of other files in bytes, with its minimum and maximum number of rows.
 _CHUNK_BYTES: Final = 64 << 20
 _MIN_ROWS, _MAX_ROWS = 1 << 12, 1 << 20
-
-#: Return the end of the last complete line of a block, and the number of complete lines.
-_FindLastLineEnd: TypeAlias = Callable[[bytes], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -90,25 +86,40 @@ class FileChunk:
     @property
     def n_rows(self) -> int:
         """Number of rows; -1 for text, whose lines have not been counted."""
-        return (
-            -1
-            if self.path.suffix.lower() in _TEXT_SUFFIXES and not is_log(self.path)
-            else self.size
-        )
+        return -1 if _format_of(self.path) in {"csv", "json lines"} else self.size
 
     def open(self) -> DataTable:
         """Open the chunk as a table from which only the requested columns are read."""
-        table = _format_of(self.path).open(self)
+        file_format = _format_of(self.path)
+        if file_format == "csv":
+            table = read_csv_block(self.path, self._read_bytes(), self.source)
+        elif file_format == "json lines":
+            table = read_json_lines(io.BytesIO(self._read_bytes()), self.source)
+        elif file_format == "indexed rows":
+            table = open_rows(self.path, self.source, self.start, self.stop)
+        elif file_format == "npz":
+            table = _open_npz(self)
+        else:
+            table = open_table(self.path)
         return replace(table, source=self.source, first_row=self.first_row)
 
+    def _read_bytes(self) -> bytes:
+        with open_regular_file(self.path) as file:
+            file.seek(self.start)
+            return file.read(self.size)
 
-@dataclass(frozen=True)
-class _Format:
-    """Functions that divide files of one format and open a chunk."""
 
-    #: Yields the chunks of a file, with at most the second argument of rows each.
-    divide: Callable[[Path, int], Iterator[FileChunk]]
-    open: Callable[[FileChunk], DataTable]
+def _format_of(path: Path) -> Literal["csv", "json lines", "indexed rows", "npz", "undivided"]:
+    """Return how a file is divided and read."""
+    suffix = path.suffix.lower()
+    if suffix in {".csv", ".tsv"}:
+        return "csv"
+    # The lines on one answer may be anywhere in a log, so a log is not divided.
+    if suffix in {".jsonl", ".ndjson"} and not is_log(path):
+        return "json lines"
+    if has_rows_index(path):
+        return "indexed rows"
+    return "npz" if suffix == ".npz" else "undivided"
 
 
 def chunk_size_limits() -> list[int]:
@@ -124,29 +135,30 @@ def iter_chunks(path: Path, n_columns: int = 1) -> Iterator[FileChunk]:
     """
     max_rows = _CHUNK_BYTES // (8 * max(n_columns, 1))
     max_rows = min(max(max_rows, _MIN_ROWS), _MAX_ROWS)
-    if path.suffix.lower() not in _FORMATS or file_size(path) == 0:
+    if path.suffix.lower() not in SUFFIXES or file_size(path) == 0:
         open_table(path)  # raises an error
+    file_format = _format_of(path)
+    if file_format == "csv":
+        yield from _divide_text(path, _header_end(path), _find_last_record_end)
+    elif file_format == "json lines":
+        yield from _divide_text(path, 0, _find_last_line_end)
+    elif path.suffix.lower() == ".parquet":
+        yield from _divide_parquet(path, max_rows)
+    elif file_format == "indexed rows":
+        n_rows = count_indexed_rows(path)
+        yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
+    elif file_format == "npz":
+        headers = Archive(path).headers.values()
+        has_no_rows = {header.shape[0] for header in headers if header.shape} == {0}
+        n_rows = 0 if has_no_rows else open_table(path).n_rows
+        yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
     else:
-        yield from _format_of(path).divide(path, max_rows)
-
-
-def _format_of(path: Path) -> _Format:
-    file_format = _FORMATS[path.suffix.lower()]
-    # The lines on one answer may be anywhere in a log, so a log is not divided.
-    return _UNDIVIDED if file_format is _JSON_LINES and is_log(path) else file_format
+        yield FileChunk(path, "", 0, open_table(path).n_rows, 0)
 
 
 # ------------------------------------------------------------------------------------ text
-def _divide_csv(path: Path, _max_rows: int) -> Iterator[FileChunk]:
-    yield from _divide_text(path, _header_end(path), _find_last_record_end)
-
-
-def _divide_json_lines(path: Path, _max_rows: int) -> Iterator[FileChunk]:
-    yield from _divide_text(path, 0, _find_last_line_end)
-
-
 def _divide_text(
-    path: Path, start: int, find_last_line_end: _FindLastLineEnd
+    path: Path, start: int, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> Iterator[FileChunk]:
     """Yield blocks of complete lines."""
     first_row, size = 0, file_size(path)
@@ -161,7 +173,7 @@ def _divide_text(
 
 
 def _find_chunk_end(
-    file: IO[bytes], start: int, path: Path, find_last_line_end: _FindLastLineEnd
+    file: IO[bytes], start: int, path: Path, find_last_line_end: Callable[[bytes], tuple[int, int]]
 ) -> tuple[int, int]:
     """Return the end of the block that begins at `start`, and its number of lines."""
     length, size = _TEXT_CHUNK_BYTES, file_size(path)
@@ -211,20 +223,6 @@ def _header_end(path: Path) -> int:
     return file_size(path)
 
 
-def _read_bytes(chunk: FileChunk) -> bytes:
-    with open_regular_file(chunk.path) as file:
-        file.seek(chunk.start)
-        return file.read(chunk.size)
-
-
-def _open_csv(chunk: FileChunk) -> DataTable:
-    return read_csv_block(chunk.path, _read_bytes(chunk), chunk.source)
-
-
-def _open_json_lines(chunk: FileChunk) -> DataTable:
-    return read_json_lines(io.BytesIO(_read_bytes(chunk)), chunk.source)
-
-
 # ------------------------------------------------------------------------------------ binary
 def _divide_parquet(path: Path, max_rows: int) -> Iterator[FileChunk]:
     """Yield chunks of several small row groups, or of a part of a large one."""
@@ -266,71 +264,6 @@ def _divide_rows(
         yield FileChunk(path, chunk_location, low, high, low, high / n_rows)
 
 
-def _open_parquet(chunk: FileChunk) -> DataTable:
-    import polars as pl
-
-    def scan() -> "pl.LazyFrame":
-        return pl.scan_parquet(chunk.path, glob=False, hive_partitioning=False)
-
-    def check(columns: tuple[str, ...]) -> None:
-        check_pages(chunk.path, columns, chunk.source, chunk.start, chunk.stop)
-
-    return _open_rows(chunk, scan, check)
-
-
-def _open_rows(
-    chunk: FileChunk,
-    scan: "Callable[[], pl.LazyFrame]",
-    check: Callable[[tuple[str, ...]], None] = lambda _: None,
-) -> DataTable:
-    """Open a range of rows; `check` raises an error for columns that would crash the library."""
-    with polars_errors_as_format_errors(chunk.source, chunk.path.suffix.lower().lstrip(".")):
-        schema = scan().collect_schema()
-    check_columns(len(schema), chunk.path.name)
-
-    def read(names: tuple[str, ...]) -> "pl.DataFrame":
-        check(names)
-        with polars_errors_as_format_errors(chunk.source, chunk.path.suffix.lower().lstrip(".")):
-            return scan().slice(chunk.start, chunk.size).select(names).collect()
-
-    return from_scan(schema, chunk.size, read, chunk.source)
-
-
-def _is_arrow_file(path: Path) -> bool:
-    """Return whether a file has the Arrow layout for files; otherwise it has that for streams."""
-    with open_regular_file(path) as file:
-        return file.read(6) == b"ARROW1"
-
-
-def _divide_ipc(path: Path, max_rows: int) -> Iterator[FileChunk]:
-    import polars as pl
-
-    if not _is_arrow_file(path):
-        # The layout for streams has no index of its batches.
-        yield from _one_chunk(path, max_rows)
-        return
-    with polars_errors_as_format_errors(path.name, path.suffix.lower().lstrip(".")):
-        n_rows = int(pl.scan_ipc(path, glob=False).select(pl.len()).collect().item())
-    yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
-
-
-def _open_ipc(chunk: FileChunk) -> DataTable:
-    import polars as pl
-
-    if not _is_arrow_file(chunk.path):
-        return open_table(chunk.path)
-    return _open_rows(chunk, lambda: pl.scan_ipc(chunk.path, glob=False))
-
-
-def _divide_npz(path: Path, max_rows: int) -> Iterator[FileChunk]:
-    headers = Archive(path).headers.values()
-    has_no_rows = {header.shape[0] for header in headers if header.shape} == {0}
-    if has_no_rows:
-        return
-    n_rows = open_table(path).n_rows
-    yield from _divide_rows(path, 0, n_rows, max_rows, n_rows=n_rows)
-
-
 def _open_npz(chunk: FileChunk) -> DataTable:
     table = open_table(chunk.path)
     status = chunk.path.stat()
@@ -363,33 +296,3 @@ def _verify_checksum(path: Path, name: str, state: tuple[int, int, int]) -> None
     """Compare an array of an archive with its checksum, once for all chunks of the file."""
     del state
     Archive(path).verify(name)
-
-
-def _one_chunk(path: Path, _max_rows: int) -> Iterator[FileChunk]:
-    yield FileChunk(path, "", 0, open_table(path).n_rows, 0)
-
-
-def _open_file(chunk: FileChunk) -> DataTable:
-    return open_table(chunk.path)
-
-
-_CSV = _Format(_divide_csv, _open_csv)
-_JSON_LINES = _Format(_divide_json_lines, _open_json_lines)
-_IPC = _Format(_divide_ipc, _open_ipc)
-_UNDIVIDED = _Format(_one_chunk, _open_file)
-_TEXT_SUFFIXES: Final = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
-_FORMATS: dict[str, _Format] = {
-    ".csv": _CSV,
-    ".tsv": _CSV,
-    ".parquet": _Format(_divide_parquet, _open_parquet),
-    ".feather": _IPC,
-    ".arrow": _IPC,
-    ".ipc": _IPC,
-    ".jsonl": _JSON_LINES,
-    ".ndjson": _JSON_LINES,
-    ".npz": _Format(_divide_npz, _open_npz),
-    ".json": _UNDIVIDED,
-    ".pth": _UNDIVIDED,
-    ".pt": _UNDIVIDED,
-    ".eval": _UNDIVIDED,
-}

@@ -5,19 +5,25 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from abstain._foundation.notes import DROPPED, READING, Note
 from abstain._foundation.option_format import format_option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.tables._build import USUAL_SPLIT_COLUMNS, build_chunk_reading, check_lengths
+from abstain.tables._build import build_chunk_reading, check_lengths, pooled_columns
 from abstain.tables._column_selection import ColumnSelection, select_columns
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, make_options
 from abstain.tables.column import NoRowsLeftError
-from abstain.tables.decimal_comma import with_decimal_mark
-from abstain.tables.scan.bad_rows import BadRowSearch
+from abstain.tables.scan.bad_rows import find_bad_rows
 from abstain.tables.scan.chunks import FileChunk, chunk_size_limits, iter_chunks
-from abstain.tables.scan.schema import check_same_columns, column_kinds
-from abstain.tables.scan.source_files import file_labels, file_states, resolve_files
+from abstain.tables.scan.source_files import (
+    check_same_columns,
+    column_kinds,
+    file_labels,
+    file_states,
+    resolve_files,
+)
 from abstain.tables.table import DataTable, from_frame
 from abstain.typing import Split
 
@@ -178,7 +184,9 @@ class PredictionScan:
 
     def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
         try:
-            table = with_decimal_mark(open_chunk(), self.options.decimal)
+            table = open_chunk()
+            if self.options.decimal == ",":
+                table = table.with_numbers(",")
             if self.skip_bad:
                 return self._read_valid_rows(chunk, table)
             reading = build_chunk_reading(table, self.selection, self.options)
@@ -211,12 +219,11 @@ class PredictionScan:
         except NoRowsLeftError:
             raise
         except AbstainError as error:
-            search = BadRowSearch(build, table)
-            search.run()
-            skipped = (Skipped(table.source, search.n_bad, f"{error}{search.remark}"),)
-            if search.n_bad == n_rows:
+            is_bad, remark = find_bad_rows(build, table)
+            skipped = (Skipped(table.source, int(is_bad.sum()), f"{error}{remark}"),)
+            if is_bad.all():
                 return ScannedBatch(chunk, {}, (), skipped, n_rows)
-            table = table.select_rows(search.valid_rows)
+            table = table.select_rows(np.flatnonzero(~is_bad))
             reading = build(table)
         n_dropped = table.n_rows - sum(p.n for p in reading.splits.values())
         notes = reading.notes
@@ -315,32 +322,14 @@ def scan_predictions(
     ...     ab.evaluate(scan, metrics=["augrc"]).value("augrc")
     0.125
     """
-    options = make_options(
-        label=label,
-        prediction=prediction,
-        correct=correct,
-        loss=loss,
-        confidence=confidence,
-        logits=logits,
-        probabilities=probabilities,
-        by=by,
-        unknown_label=unknown_label,
-        missing=missing,
-        group=group,
-        weight=weight,
-        id=id,
-        lower_is_safer=lower_is_safer,
-        percent=percent,
-        decimal=decimal,
-        renormalize=renormalize,
-        masked=masked,
-    )
+    arguments = dict(locals())
+    del arguments["source"], arguments["skip_bad"]
+    options = make_options(**arguments)
     if options.missing == "reject":
         raise InputError(
             f"{format_option('missing', 'reject')} requires the lowest confidence of all rows, "
             f"which is not available for a batch; use {format_option('missing', 'drop')}, or fill "
-            "the "
-            "missing confidences"
+            "the missing confidences"
         )
     if is_partitioned(source):
         return _scan_frame(source, options, skip_bad=skip_bad)
@@ -413,22 +402,17 @@ def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
     chunk = next(iter_chunks(path), None)
     if chunk is None:
         return None
-    table = with_decimal_mark(chunk.open(), options.decimal)
+    table = chunk.open()
+    if options.decimal == ",":
+        table = table.with_numbers(",")
     selection = select_columns(replace(table, source=path.name), options)
-    notes = (*table.notes, *_notes_on_pooled_columns(table, selection), *selection.notes)
-    return _ReferenceFile(path, selection, column_kinds(path), notes)
-
-
-def _notes_on_pooled_columns(table: DataTable, selection: ColumnSelection) -> list[Note]:
-    """Report columns such as `study` whose values are pooled."""
-    notes = []
-    for usual_name in USUAL_SPLIT_COLUMNS:
-        name = table.find(usual_name)
-        if name is None or name in selection.names() or table.kind_by_column[name] == "block":
-            continue
-        text = (
+    notes_on_pooled_columns = [
+        Note(
+            READING,
             f"all values of column {name!r} are evaluated together; pass "
-            f"{format_option('by', name)} to evaluate them separately"
+            f"{format_option('by', name)} to evaluate them separately",
         )
-        notes.append(Note(READING, text))
-    return notes
+        for name in pooled_columns(table, selection)
+    ]
+    notes = (*table.notes, *notes_on_pooled_columns, *selection.notes)
+    return _ReferenceFile(path, selection, column_kinds(path), notes)

@@ -1,15 +1,24 @@
-"""Resolve paths, patterns and folders to the files of one set of predictions."""
+"""Resolve paths, patterns and folders to the files of one set of predictions with equal columns."""
 
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.input_files import check_exists, file_size
-from abstain.errors import InputError
-from abstain.tables.files import SUFFIXES
+from abstain._foundation.archives import Archive
+from abstain._foundation.input_files import check_exists, file_size, open_regular_file
+from abstain.errors import FileFormatError, InputError, suggest
+from abstain.tables._lines import read_header
+from abstain.tables.files import (
+    SUFFIXES,
+    format_name,
+    has_rows_index,
+    polars_errors_as_format_errors,
+    scan_rows,
+)
+from abstain.tables.table import kind_of_dtype, leaf_columns
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -69,14 +78,14 @@ def _sorted_by_name(paths: Iterable[Path], message_if_empty: str) -> list[Path]:
     visible = [path for path in paths if not path.name.startswith((".", "_"))]
     if not visible:
         raise InputError(message_if_empty)
-    return sorted(visible, key=_natural_sort_key)
 
+    def natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
+        """Return a sort key that compares numbers in names by their values."""
+        # Every second part consists of digits.
+        parts = _DIGITS.split(str(path))
+        return [(1, int(text), text) if i % 2 else (0, 0, text) for i, text in enumerate(parts)]
 
-def _natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
-    """Return a sort key that compares numbers in names by their values."""
-    # Every second part consists of digits.
-    parts = _DIGITS.split(str(path))
-    return [(1, int(text), text) if i % 2 else (0, 0, text) for i, text in enumerate(parts)]
+    return sorted(visible, key=natural_sort_key)
 
 
 def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
@@ -94,3 +103,53 @@ def file_labels(paths: Iterable[Path]) -> dict[Path, str]:
 def file_states(paths: Iterable[Path]) -> list[list[Any]]:
     """Return path, size and modification time of each file, to detect changes."""
     return [[str(path), file_size(path), path.stat().st_mtime_ns] for path in paths]
+
+
+# ------------------------------------------------------------------------------------ columns
+_KIND_LABELS = {
+    "number": "numbers",
+    "text": "text",
+    "block": "lists of numbers",
+    "other": "other values",
+}
+
+
+def column_kinds(path: Path) -> Mapping[str, str]:
+    """Return the columns of a file with a description of their contents ("numbers", "text").
+
+    Descriptions are empty if the contents cannot be known without reading rows: in CSV files and
+    in columns of type null. The mapping is empty if the format has no list of columns.
+    """
+    suffix = path.suffix.lower()
+    if suffix in {".csv", ".tsv"}:
+        return dict.fromkeys(read_header(path)[0], "")
+    if suffix == ".npz":
+        headers = Archive(path).headers
+        return {n: "numbers" if h.dtype.kind in "biuf" else "text" for n, h in headers.items()}
+    if not has_rows_index(path):
+        return {}
+    with open_regular_file(path), polars_errors_as_format_errors(path.name, format_name(path)):
+        leaves = leaf_columns(scan_rows(path).collect_schema())
+    return {
+        name: "" if str(leaf.dtype) == "Null" else _KIND_LABELS[kind_of_dtype(leaf.dtype)]
+        for name, leaf in leaves.items()
+    }
+
+
+def check_same_columns(
+    path: Path, names: Iterable[str], reference: Path, reference_kinds: Mapping[str, str]
+) -> None:
+    """Raise an error if selected columns are missing or differ from those of a reference file."""
+    kinds = reference_kinds if path == reference else column_kinds(path)
+    for name in names:
+        if kinds and name not in kinds:
+            raise FileFormatError(
+                f"{path.name} has no column {name!r}, which is read from {reference.name}."
+                f"{suggest(name, kinds)} Its columns: {', '.join(list(kinds)[:30])}"
+            )
+        kind, reference_kind = kinds.get(name, ""), reference_kinds.get(name, "")
+        if kind and reference_kind and kind != reference_kind:
+            raise FileFormatError(
+                f"{path.name} has {kind} in the column {name!r}, but {reference.name} has "
+                f"{reference_kind}; all files must have the same type of column"
+            )

@@ -1,7 +1,6 @@
 """`abstain benchmark report`: write tables, figures and pages of a run folder."""
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,23 +85,28 @@ def report(
     networks that are tested, and states this. Torch is required only for the example images.
     """
     from abstain_bench.pages import benchmark_terminal
-    from abstain_bench.results import with_published
+    from abstain_bench.results import results_of, rotated_results, with_published
     from abstain_bench.runs.costs import Stopwatch, write_report_costs
     from abstain_bench.runs.store import MANIFEST, Store
 
     store, *other_stores = _tested_stores(folder, *beside)
     rotated_stores = [Store.read(other) for other in rotations]
-    manifests = [each.folder / MANIFEST for each in (store, *rotated_stores, *other_stores)]
+    all_stores = (store, *rotated_stores, *other_stores)
+    manifests = [other.folder / MANIFEST for other in all_stores]
     target = check_folder(out if out is not None else folder / "report", [_PAGE], manifests)
     stopwatch = Stopwatch()
+    options, other_results = evaluation.options(), []
     with show_status("Comparing the methods") as update_status:
-        all_stores = [store, *(rotated_stores or other_stores)]
-        all_results = (
-            _mean_over_rotations(all_stores, evaluation)
-            if rotated_stores
-            else _results_by_store(all_stores, evaluation, stopwatch, update_status)
-        )
-        results, *other_results = all_results
+        if rotated_stores:
+            # The thresholds of different networks have no mean.
+            del options["risk"], options["delta"]
+            results = rotated_results([store, *rotated_stores], **options)
+        else:
+            options |= {
+                "on_study": lambda done, total: update_status(f"{done} of {total} studies"),
+                "watch": stopwatch,
+            }
+            results, *other_results = [results_of(s, **options) for s in (store, *other_stores)]
     results = with_published(results) if published else results
     write_and_print(
         lambda: benchmark_terminal(results),
@@ -124,12 +128,10 @@ def _report_files(
 
     config = store.config
     with stopwatch.measure("page"):
-        images = benchmark_pictures(
-            results, config.get("task", ""), data or config.get("folder") or None
-        )
-        pages = benchmark_site(
-            results, images=images, other_models=other_results, command=current_command()
-        )
+        data_folder = data or config.get("folder") or None
+        images = benchmark_pictures(results, config.get("task", ""), data_folder)
+        command = current_command()
+        pages = benchmark_site(results, images=images, other_models=other_results, command=command)
     with stopwatch.measure("tables"):
         tables = {f"{_TABLES}/{name}": content for name, content in table_files(results).items()}
     return {name: page.encode() for name, page in pages.items()} | tables
@@ -146,40 +148,9 @@ def _tested_stores(*folders: Path) -> "list[Store]":
                 f"no run in {str(store.folder)!r} is tested yet; `abstain benchmark status "
                 f"{shlex.quote(str(store.folder))}` prints its progress"
             )
-        _check_same_task(store, stores[0])
+        task, first_task = store.config.get("task"), stores[0].config.get("task")
+        if task != first_task:
+            raise InputError(
+                f"`--beside` compares runs of one task; got {first_task!r} and {task!r}"
+            )
     return stores
-
-
-def _results_by_store(
-    stores: "list[Store]",
-    evaluation: EvaluationOptions,
-    stopwatch: "Stopwatch",
-    update_status: Callable[[str], None],
-) -> "list[BenchmarkResults]":
-    """Return the results of each folder, and display the progress."""
-    from abstain_bench.results import results_of
-
-    options = {
-        "on_study": lambda over, total: update_status(f"{over} of {total} studies"),
-        "watch": stopwatch,
-        **evaluation.options(),
-    }
-    return [results_of(store, **options) for store in stores]
-
-
-def _mean_over_rotations(
-    stores: "list[Store]", evaluation: EvaluationOptions
-) -> "list[BenchmarkResults]":
-    """Return the means over folders with different held-out classes; thresholds are not set."""
-    from abstain_bench.results import rotated_results
-
-    options = evaluation.options()
-    for name in ("risk", "delta"):
-        del options[name]
-    return [rotated_results(stores, **options)]
-
-
-def _check_same_task(other: "Store", store: "Store") -> None:
-    tasks = [each.config.get("task") for each in (store, other)]
-    if tasks[0] != tasks[1]:
-        raise InputError(f"`--beside` compares runs of one task; got {tasks[0]!r} and {tasks[1]!r}")

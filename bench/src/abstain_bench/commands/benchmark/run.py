@@ -12,11 +12,17 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from abstain._foundation.lazy_imports import is_installed
-from abstain.cli.console import console, exit_on_interrupt, print_text, progress_bar, show_status
+from abstain.cli.console import (
+    console,
+    exit_on_interrupt,
+    plain_text,
+    print_text,
+    progress_bar,
+    show_status,
+)
 from abstain.cli.options import PrintConfig, list_option
-from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.plots.formatting import escape_control_characters
-from abstain_bench.commands.benchmark.budget import show_budget
+from abstain.errors import AbstainError, InputError, MissingInputError, UnknownNameError
+from abstain_bench.commands.console import plain_table, print_line
 from abstain_bench.commands.job_lines import JobLines
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 #: Default maximum number of parallel jobs, which leaves cores for other programs.
 _MAX_DEFAULT_JOBS = 2
+_STDERR = Console(stderr=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,14 +141,20 @@ def run(
     interruption, the same command continues. The exit status is 1 if jobs failed; the results of
     the other jobs are kept.
     """
-    if not dry_run.dry_run:
-        _require_torch()
+    if not dry_run.dry_run and not is_installed("torch"):
+        raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
+    config = config_of(task, options.changes())
+    if print_config:
+        from abstain._foundation.toml import toml_text
+        from abstain_bench.runs.specification import to_toml_tables
+
+        sys.stdout.write(toml_text(to_toml_tables(config)))
+        return
+    if dry_run.dry_run:
+        show_budget(config, dry_run.teraflops)
+        return
     from abstain_bench.runs.store import JOBS
 
-    config = config_of(task, options.changes())
-    if print_config or dry_run.dry_run:
-        _print_plan(config, None if print_config else dry_run)
-        return
     _print_changes(out, config)
     with (
         exit_on_interrupt("the same command continues."),
@@ -154,7 +167,7 @@ def run(
             config,
             out,
             device=workers.device,
-            jobs=min(_MAX_DEFAULT_JOBS, _n_cores()) if workers.jobs is None else workers.jobs,
+            jobs=_default_n_jobs() if workers.jobs is None else workers.jobs,
             engine=workers.engine,
             address=workers.address,
             on_outcome=job_lines,
@@ -164,19 +177,25 @@ def run(
 
 
 def _print_results(store: "Store") -> None:
-    """Print the notes of the jobs and the summary of the results."""
+    """Print the notes of the jobs, and the summary if a run was tested."""
+    from abstain_bench.pages import benchmark_terminal
+    from abstain_bench.results import results_of
+    from abstain_bench.runs.studies import studies_of
+
     for note in store.facts.get("notes", ()):
-        _note(f"Note: {note}")
+        print_line(_STDERR, f"Note: {note}")
+    if not store.tested_runs:
+        return
+    # The report contains all metrics and severities; the summary must be available at once.
+    studies = [study.name for study in studies_of(store.exposures) if study.headline]
+    metrics = list(store.config["metrics"])[:1]
     try:
-        _print_summary(store)
+        with show_status("Comparing"):
+            results = results_of(store, metrics=metrics, studies=studies)
+        console().print(benchmark_terminal(results))
     except AbstainError as error:
         # The runs are stored nevertheless; added scores may belong to networks that have changed.
-        _note(f"The summary is not available: {error}")
-
-
-def _require_torch() -> None:
-    if not is_installed("torch"):
-        raise MissingInputError("a benchmark trains networks and needs torch: pip install torch")
+        print_line(_STDERR, f"The summary is not available: {error}")
 
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
@@ -184,32 +203,19 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     from abstain_bench.runs.specification import default_config, read_config, update_config
     from abstain_bench.runs.tasks import TASKS
 
-    if task in TASKS:
-        return default_config(task, **changes)
-    if protocol := changes.get("protocol"):
+    protocol, path = changes.get("protocol"), Path(task)
+    if protocol and task not in TASKS:
         raise InputError(
             f"`--protocol {protocol}` requires a task (`abstain list tasks`); got {task!r}. A file "
             "contains all settings: start with a file that --print-config writes"
         )
-    path = Path(task)
-    if path.suffix.lower() == ".toml" or path.is_file():
+    if task not in TASKS and (path.suffix.lower() == ".toml" or path.is_file()):
         return update_config(read_config(path), **changes)
     try:
-        _ = TASKS[task]
-    except InputError as error:
+        TASKS[task]
+    except UnknownNameError as error:
         raise InputError(f"{error} Names of configuration files must end in '.toml'.") from None
-    raise AssertionError
-
-
-def _print_plan(config: "Config", dry_run: DryRun | None) -> None:
-    """Print the budget of a dry run, or the configuration."""
-    from abstain._foundation.toml import toml_text
-    from abstain_bench.runs.specification import to_toml_tables
-
-    if dry_run is None:
-        sys.stdout.write(toml_text(to_toml_tables(config)))
-    else:
-        show_budget(config, dry_run.teraflops)
+    return default_config(task, **changes)
 
 
 def _print_changes(out: Path, config: "Config") -> None:
@@ -235,7 +241,7 @@ def _print_changes(out: Path, config: "Config") -> None:
             "that they depend on has changed:"
         )
         for line in [heading, *(f"  {change}" for change in changes)]:
-            _note(line)
+            print_line(_STDERR, line)
 
 
 def result_text(outcome: "Outcome") -> str:
@@ -255,20 +261,15 @@ def result_text(outcome: "Outcome") -> str:
     softmax = [name for name in single_pass if name.rpartition("_")[2] == BASELINE][:1]
     reported = list(dict.fromkeys([*softmax, *learned])) or single_pass[:1]
     classifier_metric, default_metric = METRICS[CLASSIFIER_METRIC], METRICS[DEFAULT_METRIC]
-    classifier_value = (
-        values_by_method[reported[0]].get(classifier_metric.name) if reported else None
-    )
-    parts = (
-        [] if classifier_value is None else [f"{classifier_metric.title} {classifier_value:.3f}"]
-    )
-    values = {
-        METHODS[name].title: values_by_method[name].get(default_metric.name) for name in reported
-    }
-    parts += [
-        f"{default_metric.title} {value:.4f} ({title})"
-        for title, value in values.items()
-        if value is not None
-    ]
+    parts = []
+    for name in reported[:1]:
+        classifier_value = values_by_method[name].get(classifier_metric.name)
+        if classifier_value is not None:
+            parts.append(f"{classifier_metric.title} {classifier_value:.3f}")
+    for name in reported:
+        value = values_by_method[name].get(default_metric.name)
+        if value is not None:
+            parts.append(f"{default_metric.title} {value:.4f} ({METHODS[name].title})")
     return ", ".join(parts)
 
 
@@ -293,33 +294,24 @@ def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
 
     failed = [outcome for outcome in outcomes if not outcome.is_done]
     if failed:
-        logs = [
-            str(path)
-            for outcome in failed
-            if (path := outcome.job.path(out / JOBS, ".log")).is_file()
-        ]
+        paths = [outcome.job.path(out / JOBS, ".log") for outcome in failed]
+        logs = [str(path) for path in paths if path.is_file()]
         message = f"{len(failed)} of {len(outcomes)} jobs failed or were skipped. "
         message += f"Their logs: {', '.join(logs)}. " if logs else ""
         message += "The same command tries them again."
-        _note(message)
-    message_text = (
+        print_line(_STDERR, message)
+    print_text(
         f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
     )
-    print_text(message_text)
     if failed:
         sys.stdout.flush()
         raise SystemExit(1)
 
 
-def _note(words: str) -> None:
-    """Print a message on standard error without interpreting markup."""
-    Console(stderr=True).print(
-        escape_control_characters(words), markup=False, highlight=False, soft_wrap=True
-    )
-
-
-def _n_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _default_n_jobs() -> int:
+    has_affinity = hasattr(os, "sched_getaffinity")
+    n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(_MAX_DEFAULT_JOBS, n_cores)
 
 
 #: Where the files are is no part of what a run depends on.
@@ -350,11 +342,8 @@ def _describe_change(old: Any, new: Any) -> str:
     if isinstance(old, list) and isinstance(new, list):
         added = [value for value in new if value not in old]
         removed = [value for value in old if value not in new]
-        parts = [
-            f"{word} {_value_text(values)}"
-            for word, values in (("with", added), ("without", removed))
-            if values
-        ]
+        parts = [f"with {_value_text(added)}"] if added else []
+        parts += [f"without {_value_text(removed)}"] if removed else []
         return ", ".join(parts) or "in another order"
     return f"{_value_text(old)} -> {_value_text(new)}"
 
@@ -363,3 +352,52 @@ def _value_text(value: Any) -> str:
     if value is None:
         return "not set"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+_GB = 1e9
+
+
+def show_budget(config: "Config", teraflops: float) -> None:
+    """Print the jobs, GPU hours and disk space of a configuration."""
+    from abstain_bench.runs.specification.arms import reward_notes
+    from abstain_bench.runs.specification.budget import budget_of
+    from abstain_bench.runs.tasks.counts import count_images, published_counts
+
+    corruption_options = (config.corruptions, config.severities)
+    counts = published_counts(config.task, config.data, *corruption_options)
+    if counts is None:
+        folder = Path(config.folder) if config.folder else None
+        counts = count_images(config.task, folder, config.data, *corruption_options)
+    budget = budget_of(config, counts, teraflops=teraflops)
+    out = console()
+    heading = f"{config.task}, {config.model}, {len(config.seeds)} seeds"
+    out.print(plain_text(f"{heading}: at most {budget.jobs:,} jobs"))
+    table = plain_table(("stage", "networks trained by"), ("jobs", "GPU hours", "disk, GB"))
+    for row in budget.rows:
+        names = (plain_text(row.stage), plain_text(row.arm))
+        table.add_row(*names, f"{row.jobs:,}", _hours(row.hours), f"{row.size / _GB:.2f}")
+    table.add_row("all", "", f"{budget.jobs:,}", _hours(budget.hours), f"{budget.size / _GB:.2f}")
+    out.print(table)
+    n_tested = sum(counts.exposures.values())
+    hours_text = (
+        "unknown, because the operations of this network are not counted."
+        if budget.hours is None
+        else f"operations of the networks at an assumed {teraflops:g} TFLOP/s (--teraflops), "
+        "without the time for reading images and computing scores."
+    )
+    images_text = (
+        f"Images: {counts.train:,} for training, {counts.validation:,} for validation, "
+        f"{n_tested:,} in {len(counts.exposures)} test sets; "
+        f"{budget.memory / _GB:.1f} GB of memory per process."
+    )
+    for sentence in (
+        images_text,
+        f"GPU hours: {hours_text}",
+        "The numbers of tests are upper bounds: only settings that some method selects are tested.",
+        *(f"Note: {note}." for note in reward_notes(config.arms, counts.classes)),
+    ):
+        out.print(plain_text(sentence), soft_wrap=True)
+
+
+def _hours(hours: float | None) -> str:
+    return "?" if hours is None else f"{hours:,.1f}"

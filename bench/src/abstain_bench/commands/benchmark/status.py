@@ -9,6 +9,7 @@ from rich.table import Table
 from abstain.cli.console import console, format_duration, plain_text
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
+from abstain_bench.commands.console import plain_table
 from abstain_bench.commands.job_lines import progress_text
 
 if TYPE_CHECKING:
@@ -71,12 +72,8 @@ def _print_costs(costs: "Sequence[Cost]") -> None:
         ("Time by stage", ("stage", "part"), costs_by_stage(costs)),
         ("Time by score (fitting and computing)", ("score",), costs_by_score(costs)),
     ):
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.title, table.title_justify, table.title_style = title, "left", "bold"
-        for name in names:
-            table.add_column(name, no_wrap=len(names) == 1)
-        for name in ("jobs", "seconds", "share"):
-            table.add_column(name, justify="right")
+        table = plain_table(names, ("jobs", "seconds", "share"), title=title)
+        table.columns[-4].no_wrap = len(names) == 1
         for row in rows:
             cells = (plain_text(word) for word in row.labels)
             table.add_row(*cells, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
@@ -110,10 +107,8 @@ def _print_remaining(progress: "Progress") -> None:
 
 
 def _objectives_table(progress: "Progress") -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("arm", no_wrap=True)
-    for name in ("networks", "trained", "validated", "to test", "tested"):
-        table.add_column(name, justify="right")
+    counts = ("networks", "trained", "validated", "to test", "tested")
+    table = plain_table(["arm"], counts)
     for arm in progress.arms:
         # The tests are known after all networks are validated.
         to_test = str(arm.n_to_test) if progress.is_validated else "?"
@@ -124,13 +119,8 @@ def _objectives_table(progress: "Progress") -> Table:
 
 def _selections_table(selections: "list[SelectedSetting]", *, is_final: bool) -> Table:
     so_far = "" if is_final else " so far"
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.title = f"Settings selected{so_far} by {selections[0].metric} on validation data"
-    table.title_justify, table.title_style = "left", "bold"
-    for name in ("method", "arm", "setting"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("mean", justify="right")
-    table.add_column("settings tried", justify="right")
+    title = f"Settings selected{so_far} by {selections[0].metric} on validation data"
+    table = plain_table(("method", "arm", "setting"), ("mean", "settings tried"), title=title)
     for selection in selections:
         names = (plain_text(name) for name in (selection.method, selection.arm, selection.setting))
         table.add_row(*names, f"{selection.value:.4g}", str(len(selection.tried)))

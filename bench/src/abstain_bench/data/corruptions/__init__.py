@@ -7,9 +7,5 @@ from abstain_bench.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS
 from abstain_bench.data.corruptions.catalogue import SEVERITIES as SEVERITIES
 from abstain_bench.data.corruptions.catalogue import Corruption as Corruption
 from abstain_bench.data.corruptions.catalogue import corrupt as corrupt
-from abstain_bench.data.corruptions.entries import ENTRIES
 
 __all__ = ["CORRUPTIONS", "SEVERITIES", "Corruption", "corrupt"]
-
-for _entry in ENTRIES:
-    CORRUPTIONS.add(_entry)

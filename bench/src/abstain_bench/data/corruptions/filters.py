@@ -5,23 +5,20 @@ Lengths of the corruptions are in units of 1/32 of a image's shorter side: pixel
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from abstain.typing import Array, IntArray
-from abstain_bench.data.corruptions.catalogue import Pictures
+from abstain.typing import Array
+
+#: float32 of shape (n, channels, height, width), or a part of that.
+Pictures: TypeAlias = NDArray[np.float32]
 
 
 def unit(pictures: Pictures) -> float:
     """Return the pixels of a length of 1."""
     return float(min(pictures.shape[-2:])) / 32
-
-
-def mirrored(index: Array, size: int) -> IntArray:
-    """Return which pixel of a side stands at an index before, on or behind it."""
-    turn = np.asarray(index) % (2 * size)
-    place: IntArray = np.minimum(turn, 2 * size - 1 - turn).astype(np.int64)
-    return place
 
 
 def spread(rows: Array, columns: Array) -> Pictures:
@@ -58,9 +55,8 @@ def line(length: float, angle: Array) -> Pictures:
 def convolved(pictures: Pictures, kernels: Pictures) -> Pictures:
     """Convolve images (n, c, h, w) with kernels (n, k, k), or all with one (1, k, k)."""
     _, _, height, width = pictures.shape
-    around = kernels.shape[-1] // 2
-    rows, columns = (mirrored(np.arange(-around, side + around), side) for side in (height, width))
-    wide = pictures[:, :, rows[:, None], columns]
+    around = (kernels.shape[-1] // 2,) * 2
+    wide = np.pad(pictures, ((0, 0), (0, 0), around, around), mode="symmetric")
     out = np.zeros_like(pictures)
     for number, kernel in enumerate(kernels):
         part = slice(None) if len(kernels) == 1 else slice(number, number + 1)
@@ -88,12 +84,11 @@ def _normal(size: int, deviation: float) -> Array:
     offset = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (offset / deviation) ** 2)
     matrix = np.zeros((size, size))
-    here = np.repeat(np.arange(size), offset.size)
-    np.add.at(
-        matrix,
-        (here, mirrored(here + np.tile(offset, size), size)),
-        np.tile(weight / weight.sum(), size),
-    )
+    row = np.repeat(np.arange(size), offset.size)
+    # Beyond the border, an image continues as its mirror image.
+    position = (row + np.tile(offset, size)) % (2 * size)
+    column = np.minimum(position, 2 * size - 1 - position)
+    np.add.at(matrix, (row, column), np.tile(weight / weight.sum(), size))
     return matrix
 
 

@@ -14,9 +14,8 @@ from abstain_bench.data.published.cifar import read_cifar10_c as read_cifar10_c
 from abstain_bench.data.published.cifar import read_cifar100_c as read_cifar100_c
 from abstain_bench.data.published.image_files import ImageFiles as ImageFiles
 from abstain_bench.data.published.image_files import ImageFileSplits as ImageFileSplits
-from abstain_bench.data.published.image_files import PublishedImages as PublishedImages
-from abstain_bench.data.published.image_folder import find_image_folder as find_image_folder
-from abstain_bench.data.published.image_folder import read_image_folder as read_image_folder
+from abstain_bench.data.published.image_files import find_image_folder as find_image_folder
+from abstain_bench.data.published.image_files import read_image_folder as read_image_folder
 from abstain_bench.data.published.mnist import read_emnist as read_emnist
 from abstain_bench.data.published.mnist import read_fashion_mnist as read_fashion_mnist
 from abstain_bench.data.published.mnist import read_idx as read_idx

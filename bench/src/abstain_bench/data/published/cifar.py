@@ -13,47 +13,47 @@ from abstain._foundation import checks
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 from abstain_bench.data.corruptions import SEVERITIES
-from abstain_bench.data.downloads import Layout, check_labels, class_names
+from abstain_bench.data.downloads import Layout, check_labels, expected_count, read_class_names
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 
-_PIXELS = 3 * 32 * 32
+_N_PIXEL_BYTES = 3 * 32 * 32
 
 
 @dataclass(frozen=True)
-class Format:
-    """One of the two data sets as files."""
+class _Format:
+    """The files of one of the two data sets."""
 
     layout: Layout
-    train: tuple[str, ...]
-    test: tuple[str, ...]
-    names: str
-    classes: int
+    train_files: tuple[str, ...]
+    test_files: tuple[str, ...]
+    class_name_file: str
+    n_classes: int
     #: Bytes before the pixels; the last is the label.
-    head: int
-    #: Records of a training and of a test file.
-    records: tuple[int, int]
+    n_label_bytes: int
+    #: Number of images in a training file and in a test file.
+    n_images: tuple[int, int]
 
 
-CIFAR10 = Format(
-    layout=Layout(
+_CIFAR10 = _Format(
+    Layout(
         "cifar10", "CIFAR-10", ("data_batch_1.bin",), pickled={"data_batch_1": "the binary one"}
     ),
-    train=tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
-    test=("test_batch.bin",),
-    names="batches.meta.txt",
-    classes=10,
-    head=1,
-    records=(10_000, 10_000),
+    train_files=tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
+    test_files=("test_batch.bin",),
+    class_name_file="batches.meta.txt",
+    n_classes=10,
+    n_label_bytes=1,
+    n_images=(10_000, 10_000),
 )
-CIFAR100 = Format(
-    layout=Layout("cifar100", "CIFAR-100", ("train.bin",), pickled={"train": "the binary one"}),
-    train=("train.bin",),
-    test=("test.bin",),
-    names="fine_label_names.txt",
-    classes=100,
-    head=2,
-    records=(50_000, 10_000),
+CIFAR100 = _Format(
+    Layout("cifar100", "CIFAR-100", ("train.bin",), pickled={"train": "the binary one"}),
+    train_files=("train.bin",),
+    test_files=("test.bin",),
+    class_name_file="fine_label_names.txt",
+    n_classes=100,
+    n_label_bytes=2,
+    n_images=(50_000, 10_000),
 )
 
 
@@ -92,7 +92,7 @@ def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Ima
     >>> from abstain_bench.data import read_cifar10
     >>> train, test = read_cifar10("data/cifar-10-batches-bin")  # doctest: +SKIP
     """
-    return _read(Path(folder), CIFAR10, records)
+    return _read(Path(folder), _CIFAR10, records)
 
 
 def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
@@ -133,52 +133,67 @@ def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Im
     return _read(Path(folder), CIFAR100, records)
 
 
-def _read(folder: Path, kind: Format, records: int | None) -> tuple[Images, Images]:
-    where = kind.layout.place(folder)
-    if records is not None:
-        checks.positive_int(records, "records")
-    path = where / kind.names
-    # Numbers where their file is missing.
-    names = class_names(path, kind.classes) if path.is_file() else _numbers(kind.classes)
-    sizes = kind.records if records is None else (records, records)
-    parts = []
-    for files, count in zip((kind.train, kind.test), sizes, strict=True):
-        read = [_records(kind.layout.needed(where, name), kind, count) for name in files]
-        found = np.concatenate(read)
-        pixels = np.ascontiguousarray(found[:, kind.head :]).reshape(-1, 3, 32, 32)
-        part = Images(pixels, found[:, kind.head - 1].astype(np.int64), names)
-        if records is None:
-            _refuse_unequal(part, kind, files)
-        parts.append(part)
-    return parts[0], parts[1]
-
-
-def _records(path: Path, kind: Format, count: int) -> Array:
-    """Read one file as (records, bytes of a record)."""
-    length = kind.head + _PIXELS
-    size, wanted = path.stat().st_size, count * length
-    if size != wanted:
-        how = "is cut off (half extracted?)" if size < wanted else "is too long"
-        raise FileFormatError(
-            f"{path.name} {how}: {count:,} images of {length:,} bytes make {wanted:,} bytes, "
-            f"and it has {size:,}; {kind.layout.how} again"
+def _read(folder: Path, file_format: _Format, records: int | None) -> tuple[Images, Images]:
+    layout = file_format.layout
+    folder = layout.find_folder(folder)
+    names_path = folder / file_format.class_name_file
+    names = (
+        read_class_names(names_path, file_format.n_classes)
+        if names_path.is_file()
+        else _class_numbers(file_format.n_classes)
+    )
+    splits = []
+    for files, n_official in zip(
+        (file_format.train_files, file_format.test_files), file_format.n_images, strict=True
+    ):
+        count = expected_count(n_official, records)
+        rows = np.concatenate(
+            [_read_rows(layout.require(folder, name), file_format, count) for name in files]
         )
-    found = np.fromfile(path, dtype=np.uint8).reshape(count, length)
-    labels, what = found[:, kind.head - 1], f"{path.name} is not of {kind.layout.title} in the "
-    rule = f"and the last class is {kind.classes - 1}"
-    check_labels(f"{what}binary version", labels, labels >= kind.classes, rule)
-    return found
+        n_label_bytes = file_format.n_label_bytes
+        pixels = np.ascontiguousarray(rows[:, n_label_bytes:]).reshape(-1, 3, 32, 32)
+        images = Images(pixels, rows[:, n_label_bytes - 1].astype(np.int64), names)
+        if records is None:
+            _check_equal_class_sizes(images, layout.title, files)
+        splits.append(images)
+    return splits[0], splits[1]
 
 
-def _refuse_unequal(part: Images, kind: Format, files: tuple[str, ...]) -> None:
-    """Refuse files that are not the official ones, in which all classes are equally frequent."""
-    counts = np.bincount(part.labels, minlength=kind.classes)
+def _read_rows(path: Path, file_format: _Format, count: int) -> Array:
+    """Read a file as bytes (images, bytes per image)."""
+    layout, length = file_format.layout, file_format.n_label_bytes + _N_PIXEL_BYTES
+    size, expected_size = path.stat().st_size, count * length
+    if size != expected_size:
+        problem = "is cut off (half extracted?)" if size < expected_size else "is too long"
+        raise FileFormatError(
+            f"{path.name} {problem}: {count:,} images of {length:,} bytes make "
+            f"{expected_size:,} bytes, and it has {size:,}; {layout.download_command} again"
+        )
+    rows = np.fromfile(path, dtype=np.uint8).reshape(count, length)
+    labels = rows[:, file_format.n_label_bytes - 1]
+    check_labels(
+        f"{path.name} is not of {layout.title} in the binary version",
+        labels,
+        labels >= file_format.n_classes,
+        f"and the last class is {file_format.n_classes - 1}",
+    )
+    return rows
+
+
+def _check_equal_class_sizes(images: Images, title: str, files: tuple[str, ...]) -> None:
+    """Raise an error if the classes are not equally frequent, as they are in the official files."""
+    counts = np.bincount(images.labels, minlength=images.n_classes)
     if counts.min() != counts.max():
         raise FileFormatError(
-            f"{', '.join(files)} are not the files of {kind.layout.title}: every class has "
-            f"{part.n // kind.classes:,} images there, and here class {counts.argmin()} has "
+            f"{', '.join(files)} are not the files of {title}: every class has "
+            f"{images.n // images.n_classes:,} images there, and here class {counts.argmin()} has "
             f"{counts.min():,} and class {counts.argmax()} has {counts.max():,}"
         )
+
+
+def _class_numbers(count: int) -> tuple[str, ...]:
+    """Return the names of classes whose names are unknown."""
+    return tuple(map(str, range(count)))
 
 
 # -------------------------------------------------------------------------- corrupted test images
@@ -194,7 +209,7 @@ EXTRA_CORRUPTIONS = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
 
 #: What NumPy raises at damaged files; it reads their head as Python's tokenizer does.
 _DAMAGE = (ValueError, TypeError, KeyError, EOFError, OSError, SyntaxError, MemoryError, TokenError)
-_RECORDS = 10_000
+_N_TEST_IMAGES = 10_000
 _NAMES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
@@ -238,7 +253,7 @@ def read_cifar10_c(
     >>> from abstain_bench.data.published import read_cifar10_c
     >>> foggy = read_cifar10_c("data/CIFAR-10-C", "fog", 3)  # doctest: +SKIP
     """
-    return _read_corrupted(Path(folder), "CIFAR-10-C", corruption, severity, (_NAMES, records))
+    return _read_corrupted(folder, "CIFAR-10-C", corruption, severity, _NAMES, records)
 
 
 def read_cifar100_c(
@@ -287,67 +302,69 @@ def read_cifar100_c(
     >>> from abstain_bench.data.published import read_cifar100_c
     >>> foggy = read_cifar100_c("data/CIFAR-100-C", "fog", 3)  # doctest: +SKIP
     """
-    names = _numbers(100) if classes is None else tuple(classes)
+    names = _class_numbers(100) if classes is None else tuple(classes)
     if len(names) != 100:
         raise InputError(f"`classes` must name the 100 classes of CIFAR-100; got {len(names)}")
-    return _read_corrupted(Path(folder), "CIFAR-100-C", corruption, severity, (names, records))
+    return _read_corrupted(folder, "CIFAR-100-C", corruption, severity, names, records)
 
 
-def _numbers(count: int) -> tuple[str, ...]:
-    return tuple(map(str, range(count)))
-
-
-def _read_corrupted(
-    folder: Path,
+def _read_corrupted(  # noqa: PLR0917  the arguments of the two readers
+    folder: str | Path,
     title: str,
     corruption: str,
     severity: int,
-    expected: tuple[tuple[str, ...], int | None],
+    classes: tuple[str, ...],
+    records: int | None,
 ) -> Images:
     checks.one_of(corruption, "corruption", (*CORRUPTIONS, *EXTRA_CORRUPTIONS))
     if checks.positive_int(severity, "severity") > SEVERITIES:
         raise InputError(f"`severity` must be 1 to {SEVERITIES}; got {severity}")
-    classes, records = expected
-    count = _RECORDS if records is None else checks.positive_int(records, "records")
+    count = expected_count(_N_TEST_IMAGES, records)
     marks = ("labels.npy", *(f"{name}.npy" for name in CORRUPTIONS))
     layout = Layout(title.lower().replace("-", "", 1), title, marks)
-    where = layout.place(folder)
-    whole = (SEVERITIES * count, 32, 32, 3)
-    pixels = _array(layout.needed(where, f"{corruption}.npy"), whole, layout)
-    labels = _array(layout.needed(where, "labels.npy"), whole[:1], layout)
-    part = slice((severity - 1) * count, severity * count)
-    own = np.asarray(labels[part]).astype(np.int64)
-    wrong, rule = (own < 0) | (own >= len(classes)), f"and the last class is {len(classes) - 1}"
-    check_labels(f"labels.npy is not of {title}", own, wrong, rule, first=part.start)
-    # The files have the channels last.
-    return Images(np.ascontiguousarray(pixels[part].transpose(0, 3, 1, 2)), own, classes)
+    folder = layout.find_folder(folder)
+    # The images of all severities follow each other, with the channels last.
+    n_rows = SEVERITIES * count
+    pixels = _map_array(layout.require(folder, f"{corruption}.npy"), (n_rows, 32, 32, 3), layout)
+    all_labels = _map_array(layout.require(folder, "labels.npy"), (n_rows,), layout)
+    rows = slice((severity - 1) * count, severity * count)
+    labels = np.asarray(all_labels[rows]).astype(np.int64)
+    check_labels(
+        f"labels.npy is not of {title}",
+        labels,
+        (labels < 0) | (labels >= len(classes)),
+        f"and the last class is {len(classes) - 1}",
+        first=rows.start,
+    )
+    return Images(np.ascontiguousarray(pixels[rows].transpose(0, 3, 1, 2)), labels, classes)
 
 
-def _array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
-    """Map one file into memory, without reading it whole and without unpickling anything."""
-    again = f"{layout.how}, again"
+def _map_array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
+    """Map an array of whole numbers into memory, without reading it as a whole or unpickling."""
+    remedy = f"{layout.download_command}, again"
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except _DAMAGE as error:
-        words = " ".join(str(error).split())
-        if "pickle" in words.lower() or "object" in words.lower():
+        text = " ".join(str(error).split())
+        if "pickle" in text.lower() or "object" in text.lower():
             msg = (
                 f"{path.name} is no array of numbers or is made of pickles, which are never read, "
-                f"as they can run any code; take the official version: {again}"
+                f"as they can run any code; take the official version: {remedy}"
             )
         else:
-            msg = f"{path.name} is cut off or damaged (half extracted?); {again} ({words})"
+            msg = f"{path.name} is cut off or damaged (half extracted?); {remedy} ({text})"
         raise FileFormatError(msg) from None
-    if not isinstance(found, np.ndarray) or found.shape != shape or found.dtype.kind not in "iu":
-        there = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else "an archive"
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in "iu":
+        content = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else "an archive"
         raise FileFormatError(
-            f"{path.name} must hold whole numbers of shape {shape}, and it holds {there}; {again}"
+            f"{path.name} must hold whole numbers of shape {shape}, and it holds {content}; "
+            f"{remedy}"
         )
-    if found.ndim > 1 and found.dtype != np.uint8:
+    if array.ndim > 1 and array.dtype != np.uint8:
         raise FileFormatError(
-            f"{path.name} must hold bytes (uint8), and it holds {found.dtype}; {again}"
+            f"{path.name} must hold bytes (uint8), and it holds {array.dtype}; {remedy}"
         )
-    return found
+    return array
 
 
 ENTRIES = (

@@ -1,10 +1,11 @@
 """Image files: they are found first, and read and resized when they are needed."""
 
 import math
+import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -15,7 +16,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
-from abstain_bench.data.images import Images
+from abstain_bench.data.images import Images, Splits
 
 #: Maximum bytes of images in memory.
 _MAX_MEMORY_BYTES = 1 << 33
@@ -74,13 +75,11 @@ class ImageFiles:
     def subset(self, rows: Array) -> "ImageFiles":
         """Return the images with these row numbers, in this order."""
         selected = np.asarray(rows)
-        return ImageFiles(
-            folder=self.folder,
+        return replace(
+            self,
             names=tuple(self.names[row] for row in selected),
             labels=self.labels[selected],
-            classes=self.classes,
             groups=None if self.groups is None else self.groups[selected],
-            crop=self.crop,
             rows=self.source_indices[selected],
         )
 
@@ -89,13 +88,11 @@ class ImageFiles:
         groups = None
         if self.groups is not None and other.groups is not None:
             groups = np.concatenate([self.groups, other.groups])
-        return ImageFiles(
-            folder=self.folder,
+        return replace(
+            self,
             names=self.names + other.names,
             labels=np.concatenate([self.labels, other.labels]),
-            classes=self.classes,
             groups=groups,
-            crop=self.crop,
             rows=np.concatenate([self.source_indices, other.source_indices]),
         )
 
@@ -128,28 +125,6 @@ class ImageFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class PublishedImages:
-    """The splits of a published data set with its shifts.
-
-    Attributes
-    ----------
-    train : Images
-        Training images.
-    validation : Images or None
-        Validation images, if the data set has an official validation set.
-    test : Images
-        I.i.d. test images.
-    shifts : mapping
-        Shifted test images by the name of the shift.
-    """
-
-    train: Images
-    validation: Images | None
-    test: Images
-    shifts: Mapping[str, Images]
-
-
-@dataclass(frozen=True, eq=False)
 class ImageFileSplits:
     """The splits of a published data set whose images are not read yet.
 
@@ -170,7 +145,7 @@ class ImageFileSplits:
     test: ImageFiles
     shifts: Mapping[str, ImageFiles]
 
-    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> PublishedImages:
+    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> Splits:
         """Read every split as squares of `side` pixels, with at most `limit` sampled images each.
 
         An image takes 3 x side x side bytes: 100,000 images of 64 pixels take 1.2 GB.
@@ -180,7 +155,7 @@ class ImageFileSplits:
         def read(files: ImageFiles) -> Images:
             return files.sample(limit, rng=generator).read(side=side)
 
-        return PublishedImages(
+        return Splits(
             train=read(self.train),
             validation=None if self.validation is None else read(self.validation),
             test=read(self.test),
@@ -190,19 +165,26 @@ class ImageFileSplits:
 
 def read_image(path: Path, side: int, *, crop: bool) -> Array:
     """Read one image as bytes of shape (3, side, side); errors name the file."""
-    module = _import_pillow()
     try:
-        with module.open(path) as image:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "PIL":
+            raise
+        raise MissingInputError(
+            "JPEG and PNG images are read with Pillow: pip install Pillow"
+        ) from None
+    try:
+        with Image.open(path) as image:
             # Decodes JPEG files at 1/2, 1/4 or 1/8 if that is still large enough.
             image.draft("RGB", (2 * side, 2 * side))
-            return _to_square(image, side, crop=crop, bilinear=module.Resampling.BILINEAR)
+            return _to_square(image, side, crop=crop, bilinear=Image.Resampling.BILINEAR)
     except FileNotFoundError:
         raise InputError(
             f"{str(path)!r} is missing (incomplete extraction?); unpack its archive again"
         ) from None
     except PermissionError:
         raise InputError(f"{str(path)!r} cannot be opened: permission denied") from None
-    except (*_DAMAGE, module.DecompressionBombError) as error:
+    except (*_DAMAGE, Image.DecompressionBombError) as error:
         size = path.stat().st_size if path.is_file() else 0
         raise FileFormatError(
             f"{str(path)!r} ({size:,} bytes) is no readable image; it is cut off or damaged: "
@@ -232,14 +214,124 @@ def _to_square(image: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
     return np.asarray(rgb, np.uint8).transpose(2, 0, 1)
 
 
-def _import_pillow() -> Any:
-    """Import the module that reads images."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "PIL":
-            raise
-        raise MissingInputError(
-            "JPEG and PNG images are read with Pillow: pip install Pillow"
-        ) from None
-    return Image
+_SUFFIXES = (".jpeg", ".jpg", ".png", ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".tiff", ".webp")
+
+
+def find_image_folder(
+    folder: str | Path, *, classes: Sequence[str] | None = None, crop: bool = True
+) -> ImageFiles:
+    """Find the images in the class folders of a folder without reading them.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with one folder per class, such as ``train`` of ImageNet.
+    classes : sequence of str, optional
+        Class folders in the order of their labels; by default all, sorted.
+    crop : bool, default=True
+        Whether to take the largest central square of each image, as is usual for ImageNet;
+        otherwise images are resized to a square.
+
+    Returns
+    -------
+    ImageFiles
+        The files in the order of class and name, including those in subfolders of a class folder.
+        Hidden files, links to folders and files that are no images are ignored.
+
+    Raises
+    ------
+    InputError
+        If the folder or one of its classes does not exist, or it has no class folders.
+    FileFormatError
+        If a class folder has no image.
+        A class folder holds no image.
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import find_image_folder
+    >>> files = find_image_folder("imagenet/train")  # doctest: +SKIP
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(
+            f"there is no folder {str(folder)!r} with a folder of images for each class"
+        )
+    if classes is None:
+        subfolders = [path.name for path in folder.iterdir() if path.is_dir()]
+        classes = sorted(name for name in subfolders if not name.startswith("."))
+    if not classes:
+        raise InputError(
+            f"{str(folder)!r} has no class folders; images are read from a folder with one folder "
+            "per class"
+        )
+    missing = [name for name in classes if not (folder / name).is_dir()]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InputError(
+            f"{str(folder)!r} has no class folder {missing[0]!r}{more} of the {len(classes)} "
+            "needed (incomplete extraction?); unpack the archive again"
+        )
+    paths_by_class = [_image_paths(folder, name) for name in classes]
+    names = tuple(path for paths in paths_by_class for path in paths)
+    labels = np.repeat(np.arange(len(classes)), [len(paths) for paths in paths_by_class])
+    return ImageFiles(folder, names, labels, tuple(classes), crop=crop)
+
+
+def read_image_folder(
+    folder: str | Path,
+    *,
+    side: int = 32,
+    limit: int | None = None,
+    crop: bool = True,
+    rng: Rng = 0,
+) -> Images:
+    """Read the images in the class folders of a folder and resize them.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with one folder per class, such as ``val`` of ImageNet once sorted.
+    side : int, default=32
+        Height and width of the returned images.
+    limit : int, optional
+        Maximum number of images, which are a random sample; only these are read.
+    crop : bool, default=True
+        Whether to take the largest central square of each image; otherwise images are resized to a
+        square.
+    rng : int, Generator or None, default=0
+        Seed of the sample.
+
+    Returns
+    -------
+    Images
+        Images in color, in the order of class and name.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or has no class folders, or Pillow is not installed.
+    FileFormatError
+        If a class folder has no image, or an image is damaged; the message names it.
+
+    Examples
+    --------
+    >>> from abstain_bench.data.published import read_image_folder
+    >>> images = read_image_folder("imagenet/val", side=64, limit=5000)  # doctest: +SKIP
+    """
+    return find_image_folder(folder, crop=crop).sample(limit, rng=rng).read(side=side)
+
+
+def _image_paths(folder: Path, class_name: str) -> list[str]:
+    """Return the sorted paths of the images of a class, relative to the folder."""
+    paths = [
+        Path(root, file).relative_to(folder).as_posix()
+        for root, _, files in os.walk(folder / class_name)
+        for file in files
+        if file.lower().endswith(_SUFFIXES) and not file.startswith(".")
+    ]
+    if not paths:
+        raise FileFormatError(
+            f"the class folder {str(folder / class_name)!r} has no image (incomplete extraction?); "
+            "unpack the archive again, or remove the folder if it is no class"
+        )
+    return sorted(paths)

@@ -19,7 +19,7 @@ from abstain_bench.data.images import Images
 _UBYTE = 8
 _MAX_AXES = 4
 #: gzip makes nothing smaller than this.
-_MOST_COMPRESSED = 1100
+_MAX_COMPRESSION = 1100
 
 
 def read_idx(path: str | Path) -> Array:
@@ -35,47 +35,47 @@ def read_idx(path: str | Path) -> Array:
     >>> read_idx("t10k-labels-idx1-ubyte.gz").shape  # doctest: +SKIP
     (10000,)
     """
-    where = Path(path)
-    if not where.is_file():
-        raise InputError(f"there is no file {str(where)!r}")
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    is_compressed = path.name.endswith(".gz")
     try:
-        compressed = where.name.endswith(".gz")
-        with gzip.open(where, "rb") if compressed else where.open("rb") as file:
-            return _content(cast("IO[bytes]", file), where)
+        with gzip.open(path, "rb") if is_compressed else path.open("rb") as file:
+            return _read_content(cast("IO[bytes]", file), path, is_compressed=is_compressed)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FileFormatError(
-            f"{where.name} is cut off or no gzip file ({error}); get it again"
+            f"{path.name} is cut off or no gzip file ({error}); get it again"
         ) from None
 
 
-def _content(file: IO[bytes], path: Path) -> Array:
+def _read_content(file: IO[bytes], path: Path, *, is_compressed: bool) -> Array:
     head = file.read(4)
-    axes = head[3] if len(head) == 4 else 0
-    if head[:3] != bytes([0, 0, _UBYTE]) or not 1 <= axes <= _MAX_AXES:
-        shown = head.hex() or "nothing"
+    n_axes = head[3] if len(head) == 4 else 0
+    if head[:3] != bytes([0, 0, _UBYTE]) or not 1 <= n_axes <= _MAX_AXES:
         raise FileFormatError(
-            f"{path.name} is no IDX file of bytes: it begins with {shown}, not with 000008"
+            f"{path.name} is no IDX file of bytes: it begins with {head.hex() or 'nothing'}, not "
+            "with 000008"
         )
-    lengths = file.read(4 * axes)
-    if len(lengths) < 4 * axes:
+    lengths = file.read(4 * n_axes)
+    if len(lengths) < 4 * n_axes:
         raise FileFormatError(
-            f"{path.name} is cut off inside its first {4 + 4 * axes} bytes; get it again"
+            f"{path.name} is cut off inside its first {4 + 4 * n_axes} bytes; get it again"
         )
-    shape = tuple(int(x) for x in np.frombuffer(lengths, ">u4"))
+    shape = tuple(np.frombuffer(lengths, ">u4").tolist())
     count = math.prod(shape)
-    size = path.stat().st_size * (_MOST_COMPRESSED if path.name.endswith(".gz") else 1)
-    # A damaged length may ask for more memory than there is. One byte more than there must be
-    # tells of a file that is too long.
-    found = file.read(min(count, size) + 1)
-    if len(found) != count:
-        how = "is cut off (half extracted?)" if len(found) < count else "is too long"
-        there = f"it has {len(found):,}" if len(found) < count else "it has more"
-        sides = " x ".join(f"{x:,}" for x in shape)
+    # A damaged length may exceed the memory. One more byte shows that a file is too long.
+    max_size = path.stat().st_size * (_MAX_COMPRESSION if is_compressed else 1)
+    content = file.read(min(count, max_size) + 1)
+    if len(content) != count:
+        is_cut_off = len(content) < count
+        problem = "is cut off (half extracted?)" if is_cut_off else "is too long"
+        size = f"it has {len(content):,}" if is_cut_off else "it has more"
+        sides = " x ".join(f"{side:,}" for side in shape)
         raise FileFormatError(
-            f"{path.name} {how}: its header states {sides} = {count:,} bytes, and {there}; "
+            f"{path.name} {problem}: its header states {sides} = {count:,} bytes, and {size}; "
             "get it again"
         )
-    return np.frombuffer(found, np.uint8).reshape(shape).copy()
+    return np.frombuffer(content, np.uint8).reshape(shape).copy()
 
 
 EmnistSplit = Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"]
@@ -120,7 +120,7 @@ def read_mnist(folder: str | Path) -> tuple[Images, Images]:
     >>> from abstain_bench.data.published import read_mnist
     >>> train, test = read_mnist("data/mnist")  # doctest: +SKIP
     """
-    return _pair(folder, "MNIST", DIGITS)
+    return _read_splits(folder, "MNIST", DIGITS)
 
 
 def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
@@ -157,7 +157,7 @@ def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
     >>> from abstain_bench.data.published import read_fashion_mnist
     >>> train, test = read_fashion_mnist("/usr/share/datasets/fashion-mnist")  # doctest: +SKIP
     """
-    return _pair(folder, "Fashion-MNIST", _CLOTHES)
+    return _read_splits(folder, "Fashion-MNIST", _CLOTHES)
 
 
 def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple[Images, Images]:
@@ -201,71 +201,74 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
         (f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
         archives=("emnist.zip",),
     )
-    where = layout.place(folder)
-    numbers, names = _mapping(where / f"{stem}mapping.txt", layout)
-    parts = []
+    folder = layout.find_folder(folder)
+    mapping_path = layout.require(folder, f"{stem}mapping.txt")
+    codes, names = _read_mapping(mapping_path)
+    splits = []
     for part in ("train", "test"):
-        pixels, labels = _files(where, f"{stem}{part}", layout)
-        what = f"{stem}{part}-labels-idx1-ubyte does not belong to {stem}mapping.txt"
-        check_labels(what, labels, ~np.isin(labels, numbers), "which it does not name")
+        pixels, labels = _read_images_and_labels(folder, f"{stem}{part}", layout)
+        description = f"{stem}{part}-labels-idx1-ubyte does not belong to {mapping_path.name}"
+        check_labels(description, labels, ~np.isin(labels, codes), "which it does not name")
         upright = np.ascontiguousarray(pixels.transpose(0, 2, 1))
-        parts.append(Images(upright[:, None], np.searchsorted(numbers, labels), names))
-    return parts[0], parts[1]
+        splits.append(Images(upright[:, None], np.searchsorted(codes, labels), names))
+    return splits[0], splits[1]
 
 
-def _pair(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Images, Images]:
+def _read_splits(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Images, Images]:
     layout = Layout(
         title.lower(),
         title,
-        tuple(f"{part}-images{end}" for part in _PARTS for end in _ends(3)),
-        inside=("raw",),
+        tuple(f"{part}-images{suffix}" for part in _PARTS for suffix in _idx_suffixes(3)),
+        subfolders=("raw",),
         pickled=dict.fromkeys(_PICKLED, "the IDX files (train-images-idx3-ubyte and three more)"),
     )
-    where = layout.place(folder)
-    parts = []
+    folder = layout.find_folder(folder)
+    splits = []
     for part in _PARTS:
-        pixels, labels = _files(where, part, layout)
-        rule = f"and the last class is {len(classes) - 1}"
-        what = f"the labels of {part} are not those of {title}"
-        check_labels(what, labels, labels >= len(classes), rule)
-        parts.append(Images(pixels[:, None], labels.astype(np.int64), classes))
-    return parts[0], parts[1]
+        pixels, labels = _read_images_and_labels(folder, part, layout)
+        check_labels(
+            f"the labels of {part} are not those of {title}",
+            labels,
+            labels >= len(classes),
+            f"and the last class is {len(classes) - 1}",
+        )
+        splits.append(Images(pixels[:, None], labels.astype(np.int64), classes))
+    return splits[0], splits[1]
 
 
-def _ends(axes: int) -> tuple[str, ...]:
-    return tuple(f"{dot}idx{axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
-
-
-def _files(where: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
-    """Read the images and the labels of a part, and see that they belong together."""
-    pixels = read_idx(_file(where, f"{stem}-images", 3, layout))
-    labels = read_idx(_file(where, f"{stem}-labels", 1, layout))
+def _read_images_and_labels(folder: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
+    """Read the images and the labels of a split, and check that they belong together."""
+    pixels = read_idx(_find_idx_file(folder, f"{stem}-images", 3, layout))
+    labels = read_idx(_find_idx_file(folder, f"{stem}-labels", 1, layout))
     if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
         raise FileFormatError(
-            f"the files {stem} in {str(where)!r} are not those of {layout.title}: images have "
+            f"the files {stem} in {str(folder)!r} are not those of {layout.title}: images have "
             f"28 x 28 pixels, and these have the axes {pixels.shape} and labels {labels.shape}"
         )
     if len(pixels) != len(labels):
         raise FileFormatError(
-            f"the files {stem} in {str(where)!r} do not belong together: {len(pixels):,} images "
+            f"the files {stem} in {str(folder)!r} do not belong together: {len(pixels):,} images "
             f"and {len(labels):,} labels"
         )
     return pixels, labels
 
 
-def _file(where: Path, stem: str, axes: int, layout: Layout) -> Path:
-    for end in _ends(axes):
-        if (where / f"{stem}{end}").is_file():
-            return where / f"{stem}{end}"
+def _find_idx_file(folder: Path, stem: str, n_axes: int, layout: Layout) -> Path:
+    for suffix in _idx_suffixes(n_axes):
+        if (folder / f"{stem}{suffix}").is_file():
+            return folder / f"{stem}{suffix}"
     raise InputError(
-        f"{stem}-idx{axes}-ubyte (or .gz) is missing in {str(where)!r}; {layout.how}, again"
+        f"{stem}-idx{n_axes}-ubyte (or .gz) is missing in {str(folder)!r}; "
+        f"{layout.download_command}, again"
     )
 
 
-def _mapping(path: Path, layout: Layout) -> tuple[Array, tuple[str, ...]]:
-    """Read which characters each label stands for."""
-    if not path.is_file():
-        raise InputError(f"{path.name} is missing in {str(path.parent)!r}; {layout.how}, again")
+def _idx_suffixes(n_axes: int) -> tuple[str, ...]:
+    return tuple(f"{dot}idx{n_axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
+
+
+def _read_mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
+    """Read the characters of each label."""
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]
     if not rows or any(len(row) < 2 or not all(x.isdigit() for x in row) for row in rows):
@@ -273,8 +276,8 @@ def _mapping(path: Path, layout: Layout) -> tuple[Array, tuple[str, ...]]:
             f"{path.name} must have a label and its character codes in every line"
         )
     rows.sort(key=lambda row: int(row[0]))
-    numbers = np.array([int(row[0]) for row in rows])
-    return numbers, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
+    codes = np.array([int(row[0]) for row in rows])
+    return codes, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
 
 
 ENTRIES = (

@@ -11,11 +11,10 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray, Rng
-from abstain_bench.data.downloads import class_names
-from abstain_bench.data.images import Images, renumber_classes
+from abstain_bench.data.downloads import read_class_names
+from abstain_bench.data.images import Images, Splits, renumber_classes
 from abstain_bench.data.published.cifar import CIFAR100, read_cifar100
-from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, PublishedImages
-from abstain_bench.data.published.image_folder import find_image_folder
+from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, find_image_folder
 
 #: The fine class of each super-class that FD-Shifts holds out, in the order of the super-classes.
 #: The last, of "vehicles_2", is named there too, but that super-class is dropped.
@@ -25,11 +24,10 @@ HELD_OUT_FINE = (
 )  # fmt: skip
 DROPPED = "vehicles_2"
 
-_FILES = ("train.bin", "test.bin")
-_RECORD = 2 + 3 * 32 * 32
+_N_RECORD_BYTES = 2 + 3 * 32 * 32
 
 
-def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> PublishedImages:
+def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Splits:
     """Read CIFAR-100 with 19 super-classes, of each of which one fine class is held out.
 
     Parameters
@@ -42,7 +40,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
 
     Returns
     -------
-    PublishedImages
+    Splits
         For training 38,000 and for testing 7,600 images of four fine classes of each
         super-class, from the official training and test files; the shift "sub-class" is the
         11,400 images of the held-out fine classes, from both files as in FD-Shifts.
@@ -72,99 +70,103 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
     >>> from abstain_bench.data.published import read_cifar100_super
     >>> parts = read_cifar100_super("data/cifar-100-binary")  # doctest: +SKIP
     """
-    fine = read_cifar100(folder, records=records)
-    where = CIFAR100.layout.place(folder)
-    coarse = [_coarse(where / name) for name in _FILES]
-    names = _names(where, "coarse_label_names.txt", 20)
-    _names(where, "fine_label_names.txt", 100)
-    above = _super_class(
-        np.concatenate([part.labels for part in fine]), np.concatenate(coarse), fine[0].classes
+    train, test = read_cifar100(folder, records=records)
+    folder = CIFAR100.layout.find_folder(folder)
+    super_labels = [_read_super_labels(folder / name) for name in ("train.bin", "test.bin")]
+    names = _read_names(folder, "coarse_label_names.txt", 20)
+    _read_names(folder, "fine_label_names.txt", 100)
+    super_class_of = _super_class_by_fine_class(
+        np.concatenate([train.labels, test.labels]), np.concatenate(super_labels), train.classes
     )
-    out = _held_out(fine[0].classes, above, names)
-    keep = [i for i, name in enumerate(names) if name != DROPPED]
-    kept = tuple(names[i] for i in keep)
-    inside, outside = [], []
-    for part, own in zip(fine, coarse, strict=True):
-        labels = renumber_classes(own, len(names), np.array(keep))
-        held = np.isin(part.labels, out)
-        inside.append(_part(part, labels, (labels >= 0) & ~held, kept))
-        outside.append(_part(part, labels, (labels >= 0) & held, kept))
-    return PublishedImages(
-        inside[0], None, inside[1], {"sub-class": _joined(outside[0], outside[1], fine)}
+    held_out = _held_out_codes(train.classes, super_class_of, names)
+    retained = [code for code, name in enumerate(names) if name != DROPPED]
+    retained_names = tuple(names[code] for code in retained)
+    known, shifted = [], []
+    for images, old_labels in zip((train, test), super_labels, strict=True):
+        labels = renumber_classes(old_labels, len(names), np.array(retained))
+        is_retained, is_held_out = labels >= 0, np.isin(images.labels, held_out)
+        known.append(_relabeled(images, labels, is_retained & ~is_held_out, retained_names))
+        shifted.append(_relabeled(images, labels, is_retained & is_held_out, retained_names))
+    train_shift, test_shift = shifted
+    shift = Images(
+        np.concatenate([train_shift.pixels, test_shift.pixels]),
+        np.concatenate([train_shift.labels, test_shift.labels]),
+        retained_names,
+        np.concatenate([train_shift.source_indices, train.n + test_shift.source_indices]),
     )
+    return Splits(known[0], None, known[1], {"sub-class": shift})
 
 
-def _coarse(path: Path) -> IntArray:
-    """Read the first byte of every record, the number of the super-class."""
-    found = np.memmap(path, np.uint8, mode="r").reshape(-1, _RECORD)[:, 0].astype(np.int64)
-    wrong = np.flatnonzero(found >= 20)
-    if wrong.size:
+def _read_super_labels(path: Path) -> IntArray:
+    """Read the super-classes of all images: the first byte of each record."""
+    records = np.memmap(path, np.uint8, mode="r").reshape(-1, _N_RECORD_BYTES)
+    labels = records[:, 0].astype(np.int64)
+    invalid = np.flatnonzero(labels >= 20)
+    if invalid.size:
         raise FileFormatError(
-            f"{path.name} is not of CIFAR-100 in the binary version: image {wrong[0]:,} has the "
-            f"super-class {found[wrong[0]]}, and the last is 19"
+            f"{path.name} is not of CIFAR-100 in the binary version: image {invalid[0]:,} has the "
+            f"super-class {labels[invalid[0]]}, and the last is 19"
         )
-    return found
+    return labels
 
 
-def _names(where: Path, name: str, count: int) -> tuple[str, ...]:
-    path = where / name
+def _read_names(folder: Path, file_name: str, count: int) -> tuple[str, ...]:
+    path = folder / file_name
     if not path.is_file():
         raise InputError(
-            f"{name} is missing in {str(where)!r}, and the super-classes are known by their names; "
-            "`abstain data fetch cifar100 --folder DIR`, again"
+            f"{file_name} is missing in {str(folder)!r}, and the super-classes are known by their "
+            "names; `abstain data fetch cifar100 --folder DIR`, again"
         )
-    return class_names(path, count)
+    return read_class_names(path, count)
 
 
-def _super_class(fine: IntArray, coarse: IntArray, classes: tuple[str, ...]) -> IntArray:
-    """Return the super-class of every fine class; refuse a fine class that has two."""
-    above = np.full(len(classes), -1)
-    above[fine] = coarse
-    wrong = np.flatnonzero(above[fine] != coarse)
-    if wrong.size:
-        which = fine[wrong[0]]
+def _super_class_by_fine_class(
+    fine_labels: IntArray, super_labels: IntArray, fine_names: tuple[str, ...]
+) -> IntArray:
+    """Return the super-class of each fine class; raise an error for a fine class with two."""
+    super_class_of = np.full(len(fine_names), -1)
+    super_class_of[fine_labels] = super_labels
+    mismatches = np.flatnonzero(super_class_of[fine_labels] != super_labels)
+    if mismatches.size:
+        row = mismatches[0]
+        fine_label = fine_labels[row]
         raise FileFormatError(
             "train.bin and test.bin are not of CIFAR-100: the fine class "
-            f"{classes[which]!r} lies in the super-classes {coarse[wrong[0]]} and {above[which]}"
+            f"{fine_names[fine_label]!r} lies in the super-classes {super_labels[row]} and "
+            f"{super_class_of[fine_label]}"
         )
-    return above
+    return super_class_of
 
 
-def _held_out(fine: tuple[str, ...], above: IntArray, names: tuple[str, ...]) -> Array:
-    """Return the numbers of the held-out fine classes, one in each kept super-class."""
-    missing = [name for name in HELD_OUT_FINE if name not in fine]
-    if missing or DROPPED not in names:
-        what = missing[0] if missing else DROPPED
+def _held_out_codes(
+    fine_names: tuple[str, ...], super_class_of: IntArray, super_names: tuple[str, ...]
+) -> Array:
+    """Return the codes of the held-out fine classes, one in each retained super-class."""
+    missing = [name for name in HELD_OUT_FINE if name not in fine_names]
+    missing += [DROPPED] if DROPPED not in super_names else []
+    if missing:
         raise FileFormatError(
-            f"the names are not those of CIFAR-100: there is no class {what!r} in "
+            f"the names are not those of CIFAR-100: there is no class {missing[0]!r} in "
             "fine_label_names.txt and coarse_label_names.txt"
         )
-    numbers = np.array([fine.index(name) for name in HELD_OUT_FINE])
-    owners = above[numbers]
-    if len(set(owners.tolist()) - {names.index(DROPPED)}) != len(HELD_OUT_FINE):
+    codes = np.array([fine_names.index(name) for name in HELD_OUT_FINE])
+    super_classes = set(super_class_of[codes].tolist()) - {super_names.index(DROPPED)}
+    if len(super_classes) != len(HELD_OUT_FINE):
         raise FileFormatError(
             "the held-out fine classes must lie one in each of 19 super-classes; the label files "
             "or the names are not those of CIFAR-100"
         )
-    return numbers
+    return codes
 
 
-def _part(whole: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -> Images:
+def _relabeled(images: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -> Images:
+    """Return the images of a mask with other labels."""
     rows = np.flatnonzero(mask)
     if not rows.size:
         raise FileFormatError(
             "no images are left of the 19 super-classes; the files are not those of CIFAR-100"
         )
-    return Images(whole.pixels[rows], labels[rows], classes, rows)
-
-
-def _joined(first: Images, second: Images, fine: tuple[Images, Images]) -> Images:
-    return Images(
-        np.concatenate([first.pixels, second.pixels]),
-        np.concatenate([first.labels, second.labels]),
-        first.classes,
-        np.concatenate([first.source_indices, fine[0].n + second.source_indices]),
-    )
+    return Images(images.pixels[rows], labels[rows], classes, rows)
 
 
 # -------------------------------------------------------------------------------- BREEDS ENTITY-13
@@ -177,7 +179,7 @@ ENTITY13: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = tuple(
 )
 
 
-_INSIDE = ("train", "ILSVRC/Data/CLS-LOC/train", "Data/CLS-LOC/train", "imagenet/train")
+_TRAIN_FOLDERS = ("train", "ILSVRC/Data/CLS-LOC/train", "Data/CLS-LOC/train", "imagenet/train")
 _WNID = re.compile(r"n\d{8}")
 #: FD-Shifts draws its i.i.d. test images with this seed.
 _SEED = 12345
@@ -227,11 +229,11 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     >>> files = find_entity13("imagenet/train")  # doctest: +SKIP
     >>> parts = files.read(side=64, limit=20_000)  # doctest: +SKIP
     """
-    where = _folder(Path(folder))
-    source, target = _domain(where, 1), _domain(where, 2)
+    train_folder = _find_train_folder(Path(folder))
+    source, target = (_find_domain(train_folder, column) for column in (1, 2))
     if checks.positive_int(test, "test") >= source.n:
         raise InputError(f"`test` must leave images to train on; got {test:,} of {source.n:,}")
-    # A list, as shuffling one is what FD-Shifts does.
+    # A list, because FD-Shifts shuffles a list.
     order = list(range(source.n))
     as_generator(rng).shuffle(order)
     rows = np.array(order)
@@ -243,14 +245,15 @@ def find_entity13(folder: str | Path, *, test: int = 10_000, rng: Rng = _SEED) -
     )
 
 
-def _folder(folder: Path) -> Path:
+def _find_train_folder(folder: Path) -> Path:
+    """Return the folder with the class folders of ImageNet's training images."""
     if not folder.is_dir():
         raise InputError(
             f"there is no folder {str(folder)!r} to read the training images of ImageNet from"
         )
-    for found in (folder, *(folder / name for name in _INSIDE)):
-        if found.is_dir() and any(_WNID.fullmatch(p.name) for p in found.iterdir() if p.is_dir()):
-            return found
+    for path in (folder, *(folder / name for name in _TRAIN_FOLDERS)):
+        if path.is_dir() and any(_WNID.fullmatch(p.name) for p in path.iterdir() if p.is_dir()):
+            return path
     raise InputError(
         f"{str(folder)!r} does not hold the training images of ImageNet: there is no class "
         "folder such as n01440764 in it; unpack ILSVRC2012_img_train.tar and the archives in it, "
@@ -258,12 +261,13 @@ def _folder(folder: Path) -> Path:
     )
 
 
-def _domain(where: Path, column: int) -> ImageFiles:
-    """Find the images of the source (1) or the target (2), labeled by super-class."""
-    wnids = [(wnid, label) for label, row in enumerate(ENTITY13) for wnid in row[column]]
+def _find_domain(folder: Path, column: int) -> ImageFiles:
+    """Find the images of a column of `ENTITY13`: source (1) or target (2) domain."""
     # In the order of the folders, which is that of other readers too.
-    wnids.sort()
-    found = find_image_folder(where, classes=[wnid for wnid, _ in wnids])
-    above = np.array([label for _, label in wnids])
+    labeled_wnids = sorted(
+        (wnid, label) for label, row in enumerate(ENTITY13) for wnid in row[column]
+    )
+    files = find_image_folder(folder, classes=[wnid for wnid, _ in labeled_wnids])
+    super_class_of = np.array([label for _, label in labeled_wnids])
     classes = tuple(row[0] for row in ENTITY13)
-    return ImageFiles(where, found.names, above[found.labels], classes)
+    return ImageFiles(folder, files.names, super_class_of[files.labels], classes)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from abstain._foundation import checks
 from abstain.errors import FileFormatError
 from abstain.typing import Array
-from abstain_bench.data.downloads import Layout, check_labels
+from abstain_bench.data.downloads import Layout, check_labels, expected_count
 from abstain_bench.data.embedded import DIGITS
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
@@ -128,8 +127,8 @@ def _matrix(body: memoryview, names: tuple[str, ...], order: str) -> tuple[str, 
     return name, flat.astype(kind).reshape(shape, order="F")
 
 
-_RECORDS = {"train_32x32.mat": 73_257, "test_32x32.mat": 26_032}
-_LAYOUT = Layout("svhn", "SVHN", tuple(_RECORDS))
+_N_IMAGES = {"train_32x32.mat": 73_257, "test_32x32.mat": 26_032}
+_LAYOUT = Layout("svhn", "SVHN", tuple(_N_IMAGES))
 
 
 def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
@@ -164,25 +163,25 @@ def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images
     >>> from abstain_bench.data.published import read_svhn
     >>> train, test = read_svhn("data/svhn")  # doctest: +SKIP
     """
-    where = _LAYOUT.place(folder)
-    if records is not None:
-        checks.positive_int(records, "records")
-    parts = []
-    for name, official in _RECORDS.items():
-        path = _LAYOUT.needed(where, name)
-        parts.append(_read(path, official if records is None else records))
-    return parts[0], parts[1]
+    folder = _LAYOUT.find_folder(folder)
+    train, test = (
+        _read(_LAYOUT.require(folder, name), expected_count(n_official, records))
+        for name, n_official in _N_IMAGES.items()
+    )
+    return train, test
 
 
 def _read(path: Path, count: int) -> Images:
     try:
         variables = read_matlab5(path, ("X", "y"))
     except FileFormatError as error:
-        raise FileFormatError(f"{error}; take the official file: {_LAYOUT.how}") from None
+        raise FileFormatError(
+            f"{error}; take the official file: {_LAYOUT.download_command}"
+        ) from None
     if "X" not in variables or "y" not in variables:
         raise FileFormatError(f"{path.name} is not of SVHN: it must hold the variables X and y")
     pixels, labels = variables["X"], variables["y"].ravel()
-    if pixels.dtype != np.uint8 or pixels.shape[:-1] != (32, 32, 3) or pixels.ndim != 4:
+    if pixels.dtype != np.uint8 or pixels.shape[:-1] != (32, 32, 3):
         raise FileFormatError(
             f"{path.name} is not of SVHN: X must hold bytes of shape (32, 32, 3, n), and it holds "
             f"{pixels.dtype} {pixels.shape}"
@@ -190,7 +189,7 @@ def _read(path: Path, count: int) -> Images:
     if not pixels.shape[-1] == labels.size == count:
         raise FileFormatError(
             f"{path.name} must hold {count:,} images with a label each, and it holds "
-            f"{pixels.shape[-1]:,} and {labels.size:,} labels; {_LAYOUT.how}, again"
+            f"{pixels.shape[-1]:,} and {labels.size:,} labels; {_LAYOUT.download_command}, again"
         )
     rule = "and labels are 1 to 9, and 10 for a zero"
     check_labels(f"{path.name} is not of SVHN", labels, ~np.isin(labels, np.arange(1, 11)), rule)

@@ -4,18 +4,16 @@ from pathlib import Path
 
 import numpy as np
 
-from abstain._foundation import checks
 from abstain.errors import FileFormatError
-from abstain_bench.data.downloads import Layout
+from abstain_bench.data.downloads import Layout, expected_count
 from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 from abstain_bench.data.published.image_files import ImageFiles
 
 # Not "train", which ImageNet in the same folder has too.
 _LAYOUT = Layout("tiny-imagenet", "TinyImageNet", ("wnids.txt", "val/val_annotations.txt"))
-_CLASSES = 200
-#: Images of a class for training, and for validation.
-_RECORDS = (500, 50)
+_N_CLASSES = 200
+_N_TRAIN_PER_CLASS, _N_VALIDATION_PER_CLASS = 500, 50
 
 
 def read_tiny_imagenet(
@@ -75,80 +73,73 @@ def find_tiny_imagenet(
     --------
     >>> from abstain_bench.data.published import find_tiny_imagenet
     >>> _, test = find_tiny_imagenet("data/tiny-imagenet-200")  # doctest: +SKIP
-    >>> test.some(1000).read(side=32).n  # doctest: +SKIP
+    >>> test.sample(1000).read(side=32).n  # doctest: +SKIP
     1000
     """
-    where = _LAYOUT.place(folder)
-    if records is not None:
-        checks.positive_int(records, "records")
-    counts = _RECORDS if records is None else (records, records)
-    wnids = _wnids(where, official=records is None)
-    return _train(where, wnids, counts[0]), _validation(where, wnids, counts[1])
-
-
-def _wnids(where: Path, *, official: bool) -> tuple[str, ...]:
-    path = _LAYOUT.needed(where, "wnids.txt")
-    names = tuple(path.read_text(encoding="utf-8", errors="replace").split())
-    if not names or (official and len(names) != _CLASSES):
+    folder = _LAYOUT.find_folder(folder)
+    text = _LAYOUT.require(folder, "wnids.txt").read_text(encoding="utf-8", errors="replace")
+    wnids = tuple(sorted(text.split()))
+    if not wnids or (records is None and len(wnids) != _N_CLASSES):
         raise FileFormatError(
-            f"wnids.txt must name the {_CLASSES} classes, one a line; got {len(names)}"
+            f"wnids.txt must name the {_N_CLASSES} classes, one a line; got {len(wnids)}"
         )
-    return tuple(sorted(names))
+    train = _find_train(folder, wnids, expected_count(_N_TRAIN_PER_CLASS, records))
+    return train, _find_validation(folder, wnids, expected_count(_N_VALIDATION_PER_CLASS, records))
 
 
-def _words(where: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first word for each class; its WordNet number where words.txt is missing."""
-    path = where / "words.txt"
+def _class_names(folder: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first word for each class, with its WordNet number; the number without a word."""
+    path = folder / "words.txt"
+    lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
     words = {}
-    if path.is_file():
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            wnid, _, meaning = line.partition("\t")
-            words[wnid] = meaning.split(",")[0].strip()
-    # Two classes may share a first word ("crane"), so each keeps its number.
-    return tuple(f"{words[w]} ({w})" if words.get(w) else w for w in wnids)
+    for line in lines:
+        wnid, _, meaning = line.partition("\t")
+        words[wnid] = meaning.split(",")[0].strip()
+    # Two classes may share a first word ("crane").
+    return tuple(f"{words[wnid]} ({wnid})" if words.get(wnid) else wnid for wnid in wnids)
 
 
-def _train(where: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
+def _find_train(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
     names: list[str] = []
     for wnid in wnids:
-        images = _LAYOUT.needed(where, f"train/{wnid}/images")
-        own = sorted(p.name for p in images.iterdir() if p.suffix.lower() in {".jpeg", ".jpg"})
-        if len(own) != count:
+        images = _LAYOUT.require(folder, f"train/{wnid}/images")
+        files = sorted(p.name for p in images.iterdir() if p.suffix.lower() in {".jpeg", ".jpg"})
+        if len(files) != count:
             raise FileFormatError(
-                f"train/{wnid}/images must hold {count} images, and it holds {len(own)} (half "
-                f"extracted?); {_LAYOUT.how}, again"
+                f"train/{wnid}/images must hold {count} images, and it holds {len(files)} (half "
+                f"extracted?); {_LAYOUT.download_command}, again"
             )
-        names += [f"train/{wnid}/images/{name}" for name in own]
+        names += [f"train/{wnid}/images/{name}" for name in files]
     labels = np.repeat(np.arange(len(wnids)), count)
-    return ImageFiles(where, tuple(names), labels, _words(where, wnids))
+    return ImageFiles(folder, tuple(names), labels, _class_names(folder, wnids))
 
 
-def _validation(where: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
-    path = where / "val" / "val_annotations.txt"
+def _find_validation(folder: Path, wnids: tuple[str, ...], count: int) -> ImageFiles:
+    path = folder / "val" / "val_annotations.txt"
     if not path.is_file():
         raise FileFormatError(
-            f"val/val_annotations.txt is missing in {str(where)!r} (half extracted, or rearranged "
-            f"into class folders?); {_LAYOUT.how}, again"
+            f"val/val_annotations.txt is missing in {str(folder)!r} (half extracted, or "
+            f"rearranged into class folders?); {_LAYOUT.download_command}, again"
         )
-    number = {wnid: i for i, wnid in enumerate(wnids)}
+    code_by_wnid = {wnid: code for code, wnid in enumerate(wnids)}
     names, labels = [], []
-    for line, text in enumerate(path.read_text("utf-8", errors="replace").splitlines(), start=1):
-        name, _, rest = text.partition("\t")
-        wnid = rest.partition("\t")[0].strip()
-        if wnid not in number or not name or Path(name).name != name:
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), start=1):
+        # The columns after the class are a bounding box.
+        name, wnid, *_ = (*line.split("\t"), "")
+        if wnid.strip() not in code_by_wnid or not name or Path(name).name != name:
             raise FileFormatError(
-                f"line {line} of val_annotations.txt must begin with a file name and one of the "
-                f"classes of wnids.txt; got {text[:60]!r}"
+                f"line {number} of val_annotations.txt must begin with a file name and one of the "
+                f"classes of wnids.txt; got {line[:60]!r}"
             )
         names.append(f"val/images/{name}")
-        labels.append(number[wnid])
+        labels.append(code_by_wnid[wnid.strip()])
     if len(names) != count * len(wnids):
         raise FileFormatError(
             f"val_annotations.txt must name {count * len(wnids):,} images, and it names "
-            f"{len(names):,} (half extracted?); {_LAYOUT.how}, again"
+            f"{len(names):,} (half extracted?); {_LAYOUT.download_command}, again"
         )
-    own = np.array(labels, np.int64)
-    return ImageFiles(where, tuple(names), own, _words(where, wnids))
+    class_names = _class_names(folder, wnids)
+    return ImageFiles(folder, tuple(names), np.array(labels, np.int64), class_names)
 
 
 ENTRIES = (

@@ -2,41 +2,43 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError
 from abstain.typing import Array, IntArray, Rng
-from abstain_bench.data.downloads import Layout
+from abstain_bench.data.downloads import Layout, expected_count
 from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits
 
+if TYPE_CHECKING:
+    import polars as pl
 
-def read_table(
-    path: Path, columns: Sequence[str], *, optional: Sequence[str] = ()
-) -> dict[str, list[str]]:
-    """Read columns of a CSV file as text; refuse cells that are missing.
 
-    Of the optional columns those are left out that the file lacks, or lacks a cell of.
-    """
+def _read_csv(path: Path) -> "pl.DataFrame":
     import polars as pl
 
     try:
         # Text throughout: the patient "004" is no number.
-        frame = pl.read_csv(path, infer_schema=False)
+        return pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        words = " ".join(str(error).split())[:120]
+        text = " ".join(str(error).split())[:120]
         raise FileFormatError(
-            f"{path.name} is no CSV file, or is cut off (half extracted?): {words}"
+            f"{path.name} is no CSV file, or is cut off (half extracted?): {text}"
         ) from None
+
+
+def _read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Read columns of a CSV file as text; raise an error for missing cells."""
+    frame = _read_csv(path)
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise FileFormatError(
             f"{path.name} lacks the column {missing[0]!r}; it has "
             f"{', '.join(map(repr, frame.columns[:12]))}. Take the version that the reader names"
         )
-    if columns and not len(frame):
+    if not len(frame):
         raise FileFormatError(f"{path.name} has no rows (half extracted?)")
     for name in columns:
         if frame[name].null_count():
@@ -44,26 +46,27 @@ def read_table(
             raise FileFormatError(
                 f"line {line} of {path.name} has no {name!r}; the file is cut off or damaged"
             )
-    there = [n for n in optional if n in frame.columns and not frame[n].null_count()]
-    return {name: frame[name].to_list() for name in (*columns, *there)}
+    return {name: frame[name].to_list() for name in columns}
 
 
-def column_of_numbers(
+def _parse_integers(
     table: Mapping[str, list[str]], name: str, path: Path, *, below: int | None = None
 ) -> IntArray:
-    """Return a column as whole numbers from 0; name the first line that is none."""
-    found = table[name]
-    for row, text in enumerate(found):
-        # Some versions write whole numbers as 2.0.
-        if not text.removesuffix(".0").isascii() or not text.removesuffix(".0").isdigit():
+    """Return a column as integers from 0; the error names the first invalid line."""
+    # Some versions write whole numbers as 2.0.
+    texts = [text.removesuffix(".0") for text in table[name]]
+    for row, text in enumerate(texts):
+        if not text.isascii() or not text.isdigit():
             raise FileFormatError(
-                f"line {row + 2} of {path.name}: {name!r} must be a whole number; got {text!r}"
+                f"line {row + 2} of {path.name}: {name!r} must be a whole number; got "
+                f"{table[name][row]!r}"
             )
-    numbers = np.array([int(text.removesuffix(".0")) for text in found], np.int64)
+    numbers = np.array(texts).astype(np.int64)
     if below is not None and numbers.max() >= below:
         row = int(numbers.argmax())
         raise FileFormatError(
-            f"line {row + 2} of {path.name}: {name!r} must be below {below}; got {found[row]!r}"
+            f"line {row + 2} of {path.name}: {name!r} must be below {below}; got "
+            f"{table[name][row]!r}"
         )
     return numbers
 
@@ -74,8 +77,8 @@ _MARKS = ("metadata.csv",)
 _IWILDCAM = Layout("iwildcam", "iWildCam2020-WILDS v2.0", _MARKS, archives=_ARCHIVES)
 _CAMELYON17 = Layout("camelyon17", "Camelyon17-WILDS v1.0", _MARKS, archives=_ARCHIVES)
 _IWILDCAM_SPLITS = ("train", "id_val", "id_test", "test", "val")
-_IWILDCAM_PICTURES = 203_029
-_CAMELYON17_PICTURES = 455_954
+_N_IWILDCAM_IMAGES = 203_029
+_N_CAMELYON17_IMAGES = 455_954
 #: Hospitals of the official split, counted from 0 as in the files.
 _TEST_CENTER, _VALIDATION_CENTER, _CENTERS = 2, 1, 5
 #: FD-Shifts divides the i.i.d. images of Camelyon17 with this seed.
@@ -120,28 +123,36 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> ImageFil
     >>> files = find_iwildcam("data/iwildcam_v2.0")  # doctest: +SKIP
     >>> parts = files.read(side=64, limit=10_000)  # doctest: +SKIP
     """
-    where = _IWILDCAM.place(folder)
-    _IWILDCAM.needed(where, "train")
-    path = where / "metadata.csv"
-    table = read_table(path, ("split", "filename", "y", "location_remapped"))
-    _refuse_length(table, path, _IWILDCAM_PICTURES if records is None else records, _IWILDCAM)
-    names = tuple(f"train/{_bare(name, path)}" for name in table["filename"])
-    labels = column_of_numbers(table, "y", path)
-    traps = column_of_numbers(table, "location_remapped", path)
-    classes = _categories(where, int(labels.max()) + 1)
-    whole = ImageFiles(where, names, labels, classes, groups=traps, crop=False)
-    split = np.array(table["split"])
-    unknown = sorted(set(table["split"]) - set(_IWILDCAM_SPLITS))
-    if unknown:
+    folder = _IWILDCAM.find_folder(folder)
+    _IWILDCAM.require(folder, "train")
+    path = folder / "metadata.csv"
+    table = _read_table(path, ("split", "filename", "y", "location_remapped"))
+    _check_n_rows(table, path, expected_count(_N_IWILDCAM_IMAGES, records), _IWILDCAM)
+    for name in table["filename"]:
+        # Such a name could lead out of the folder.
+        if not name or name in {".", ".."} or "/" in name or "\\" in name:
+            raise FileFormatError(f"{path.name} must name files without folders; got {name!r}")
+    unknown_splits = sorted(set(table["split"]) - set(_IWILDCAM_SPLITS))
+    if unknown_splits:
         raise FileFormatError(
-            f"metadata.csv has the split {unknown[0]!r}; it must be one of {_IWILDCAM_SPLITS}"
+            f"metadata.csv has the split {unknown_splits[0]!r}; it must be one of "
+            f"{_IWILDCAM_SPLITS}"
         )
-    train, validation, test, shift, other = (
-        _subset(whole, split == name, name) for name in _IWILDCAM_SPLITS
+    labels = _parse_integers(table, "y", path)
+    files = ImageFiles(
+        folder,
+        tuple(f"train/{name}" for name in table["filename"]),
+        labels,
+        _read_animal_names(folder, int(labels.max()) + 1),
+        groups=_parse_integers(table, "location_remapped", path),
+        crop=False,
     )
-    return ImageFileSplits(
-        train, validation, test, {"locations": shift, "locations-validation": other}
+    split = np.array(table["split"])
+    train, validation, test, shift, shift_validation = (
+        _subset(files, split == name, name) for name in _IWILDCAM_SPLITS
     )
+    shifts = {"locations": shift, "locations-validation": shift_validation}
+    return ImageFileSplits(train, validation, test, shifts)
 
 
 def find_camelyon17(
@@ -187,74 +198,64 @@ def find_camelyon17(
     >>> files = find_camelyon17("data/camelyon17_v1.0")  # doctest: +SKIP
     >>> parts = files.read(side=32, limit=10_000)  # doctest: +SKIP
     """
-    where = _CAMELYON17.place(folder)
-    _CAMELYON17.needed(where, "patches")
-    path = where / "metadata.csv"
-    columns = ("patient", "node", "x_coord", "y_coord", "tumor", "center", "split")
-    table = read_table(path, columns)
-    _refuse_length(table, path, _CAMELYON17_PICTURES if records is None else records, _CAMELYON17)
-    for name in columns[:4]:  # parts of file names: numbers, and nothing else
-        column_of_numbers(table, name, path)
-    labels = column_of_numbers(table, "tumor", path, below=2)
-    center = column_of_numbers(table, "center", path, below=_CENTERS)
-    split = column_of_numbers(table, "split", path, below=4)
-    rows = zip(*(table[name] for name in columns[:4]), strict=True)
-    names = tuple(_patch(*row) for row in rows)
-    whole = ImageFiles(where, names, labels, ("normal", "tumor"), groups=center, crop=False)
-    own = ~np.isin(center, (_TEST_CENTER, _VALIDATION_CENTER))
-    near = _subset(whole, own & (split == 1), "id_val")
-    order = as_generator(rng).permutation(near.n)
-    tenth = max(1, near.n // 10)
+    folder = _CAMELYON17.find_folder(folder)
+    _CAMELYON17.require(folder, "patches")
+    path = folder / "metadata.csv"
+    name_columns = ("patient", "node", "x_coord", "y_coord")
+    table = _read_table(path, (*name_columns, "tumor", "center", "split"))
+    _check_n_rows(table, path, expected_count(_N_CAMELYON17_IMAGES, records), _CAMELYON17)
+    for name in name_columns:
+        # Parts of file names must be numbers.
+        _parse_integers(table, name, path)
+    center = _parse_integers(table, "center", path, below=_CENTERS)
+    split = _parse_integers(table, "split", path, below=4)
+    names = []
+    for patient, node, x, y in zip(*(table[name] for name in name_columns), strict=True):
+        slide = f"patient_{patient}_node_{node}"
+        names.append(f"patches/{slide}/patch_{slide}_x_{x}_y_{y}.png")
+    labels = _parse_integers(table, "tumor", path, below=2)
+    classes = ("normal", "tumor")
+    files = ImageFiles(folder, tuple(names), labels, classes, groups=center, crop=False)
+    is_train_center = ~np.isin(center, (_TEST_CENTER, _VALIDATION_CENTER))
+    held_out = _subset(files, is_train_center & (split == 1), "id_val")
+    order = as_generator(rng).permutation(held_out.n)
+    n_validation = max(1, held_out.n // 10)
     return ImageFileSplits(
-        train=_subset(whole, own & (split == 0), "train"),
-        validation=near.subset(np.sort(order[:tenth])),
-        test=near.subset(np.sort(order[tenth:])),
+        train=_subset(files, is_train_center & (split == 0), "train"),
+        validation=held_out.subset(np.sort(order[:n_validation])),
+        test=held_out.subset(np.sort(order[n_validation:])),
         shifts={
-            "hospital": _subset(whole, center == _TEST_CENTER, "test"),
-            "hospital-validation": _subset(whole, center == _VALIDATION_CENTER, "val"),
+            "hospital": _subset(files, center == _TEST_CENTER, "test"),
+            "hospital-validation": _subset(files, center == _VALIDATION_CENTER, "val"),
         },
     )
 
 
-def _patch(patient: str, node: str, x: str, y: str) -> str:
-    slide = f"patient_{patient}_node_{node}"
-    return f"patches/{slide}/patch_{slide}_x_{x}_y_{y}.png"
-
-
-def _bare(name: str, path: Path) -> str:
-    """Refuse a file name that leads out of the folder."""
-    if not name or name in {".", ".."} or "/" in name or "\\" in name:
-        raise FileFormatError(f"{path.name} must name files without folders; got {name!r}")
-    return name
-
-
-def _refuse_length(
-    table: Mapping[str, list[str]], path: Path, official: int, layout: Layout
+def _check_n_rows(
+    table: Mapping[str, list[str]], path: Path, expected: int, layout: Layout
 ) -> None:
-    checks.positive_int(official, "records")
-    count = len(next(iter(table.values())))
-    if count != official:
+    n_rows = len(table["split"])
+    if n_rows != expected:
         raise FileFormatError(
-            f"{path.name} must have {official:,} rows for {layout.title}, and it has {count:,} "
-            f"(half extracted, or another version?); {layout.how}, again"
+            f"{path.name} must have {expected:,} rows for {layout.title}, and it has {n_rows:,} "
+            f"(half extracted, or another version?); {layout.download_command}, again"
         )
 
 
-def _subset(whole: ImageFiles, mask: Array, name: str) -> ImageFiles:
+def _subset(files: ImageFiles, mask: Array, name: str) -> ImageFiles:
     rows: IntArray = np.flatnonzero(mask)
     if not rows.size:
         raise FileFormatError(f"metadata.csv names no image of the part {name!r} (cut off?)")
-    return whole.subset(rows)
+    return files.subset(rows)
 
 
-def _categories(where: Path, count: int) -> tuple[str, ...]:
-    """Read the names of the animals; numbers where categories.csv is missing or has no names."""
-    path = where / "categories.csv"
-    numbers = tuple(str(number) for number in range(count))
-    if not path.is_file():
-        return numbers
-    table = read_table(path, (), optional=("y", "name"))
-    if set(table) != {"y", "name"}:
-        return numbers
-    names = dict(zip(table["y"], table["name"], strict=True))
-    return tuple(names.get(number) or number for number in numbers)
+def _read_animal_names(folder: Path, count: int) -> tuple[str, ...]:
+    """Read the names of the animals; numbers if categories.csv is missing or has no names."""
+    path = folder / "categories.csv"
+    numbers = tuple(map(str, range(count)))
+    name_by_number = {}
+    if path.is_file():
+        frame = _read_csv(path)
+        if {"y", "name"} <= set(frame.columns):
+            name_by_number = dict(frame.select("y", "name").iter_rows())
+    return tuple(name_by_number.get(number) or number for number in numbers)

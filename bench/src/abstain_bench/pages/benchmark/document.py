@@ -233,7 +233,7 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
     return (
         ("Task", results.task),
         ("Model", results.model),
-        ("Seeds", _seeds(facts.get("seeds") or results.asked("seeds"))),
+        ("Seeds", _seeds(facts.get("seeds") or results.configured("seeds"))),
         ("Training objectives", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),

@@ -8,7 +8,7 @@ from typing import Final
 
 from abstain.confidence.registry import BASELINE
 from abstain.errors import UnknownNameError, suggest
-from abstain.evaluation.comparison import MeanRanks, RelationToBest
+from abstain.evaluation.comparison import MEAN, MeanRanks, RelationToBest
 from abstain.metrics import metric_named
 from abstain.plots.formatting import capitalize_first, check_result_type
 from abstain.report.document import NAN, Label, Number
@@ -16,7 +16,6 @@ from abstain.report.formatting import find_metric, headline_metrics, is_printed_
 from abstain.report.subjects.comparison.metric_result import MetricResult
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
-from abstain_bench.results.records import MEAN
 from abstain_bench.runs.studies import Study
 
 #: Kinds of studies with images of new classes.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from abstain.evaluation.comparison import MEAN
 from abstain.metrics import metric_named
 from abstain.metrics.areas.aurc import AURC
 from abstain.metrics.classifier import ACCURACY
@@ -30,7 +31,6 @@ from abstain_bench.pages.benchmark.leaderboard import (
     arm_title,
 )
 from abstain_bench.results import BenchmarkResults, CalibrationRow, MethodFacts, SelectedSetting
-from abstain_bench.results.records import MEAN
 
 _CALIBRATION: Final = (
     "The expected calibration error (ECE) is the mean difference between confidence and "

@@ -13,8 +13,7 @@ from abstain.report.document import ReportOptions
 from abstain.report.images import SampleImages
 from abstain.report.output import Subject
 from abstain.report.render import latex, markdown
-from abstain.report.render.html import html
-from abstain.report.site import link_pages
+from abstain.report.render.html import html, link_pages
 from abstain.tables.results import result_files
 from abstain_bench.pages.benchmark import grids
 from abstain_bench.pages.benchmark.document import benchmark_document

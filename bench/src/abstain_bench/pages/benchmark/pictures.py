@@ -63,7 +63,7 @@ def benchmark_pictures(
     if not required_rows:
         return SampleImages()
     try:
-        data_folder = str(folder or results.asked("folder"))
+        data_folder = str(folder or results.configured("folder"))
         return _create_images(required_rows, (task or results.task, data_folder), results)
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
@@ -114,7 +114,7 @@ def _create_images(
     from abstain_bench.runs.tasks import Sizes
 
     # Rows refer to the subset and the variation of the images that the run used.
-    data, variation = (results.asked(name) or None for name in ("data", "variation"))
+    data, variation = (results.configured(name) or None for name in ("data", "variation"))
     task = load_task(*task_and_folder, None if data is None else Sizes(**data), variation)
     exposures = {exposure.key: exposure for exposure in task.task_images.exposures}
     sources: dict[tuple[str, int], str] = {}

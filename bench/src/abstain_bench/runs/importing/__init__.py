@@ -8,14 +8,3 @@ from abstain_bench.runs.importing.imported_run import import_fd_shifts as import
 from abstain_bench.runs.importing.rows import Exported as Exported
 from abstain_bench.runs.importing.rows import export as export
 from abstain_bench.runs.store import AddedMethod as AddedMethod
-
-__all__ = [
-    "AddedMethod",
-    "AddedScores",
-    "Exported",
-    "ImportedRun",
-    "add_scores",
-    "export",
-    "import_fd_shifts",
-    "remove_scores",
-]

@@ -15,6 +15,7 @@ from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.importing.rows import (
     RowIndex,
     check_method_name,
+    join_names,
     match_rows,
     method_names,
     method_title,
@@ -123,7 +124,11 @@ def add_scores(
     # All checks come before the first file is written.
     writer.check_labels()
     values = {column: index.confidences(column) for column in method_by_column}
-    notes += [*unused_column_notes(table, method_by_column), *writer.notes]
+    notes += unused_column_notes(table, method_by_column)
+    if writer.custom_prediction is not None:
+        notes.append(
+            "evaluated with the predictions of the file, which differ from those of the runs"
+        )
     added = []
     for column, method in method_by_column.items():
         full_title = method_title(title, column, method, len(method_by_column))
@@ -169,7 +174,7 @@ def covered_runs(
     runs = tuple(run for run in store.tested_runs if run.name in exposures_by_run)
     if not runs:
         raise InputError(
-            f"{source} scores no run that was tested; tested runs are: {_join_names(tested)}"
+            f"{source} scores no run that was tested; tested runs are: {join_names(tested)}"
         )
     for run in runs:
         _check_exposures(store, run, exposures_by_run[run.name], source)
@@ -192,7 +197,7 @@ def _check_untested_runs(
         return []
     note = (
         "not used, because these runs were not tested and cannot be selected: the validation rows "
-        f"of {_join_names(untested)}"
+        f"of {join_names(untested)}"
     )
     return [note]
 
@@ -202,7 +207,7 @@ def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> N
     if missing:
         raise InputError(
             f"{source}: all exposures of a run must be scored, so that every table can contain the "
-            f"method; of the run {run.name!r} these are missing: {_join_names(missing)}"
+            f"method; of the run {run.name!r} these are missing: {join_names(missing)}"
         )
 
 
@@ -217,7 +222,7 @@ def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
     if missing:
         raise InputError(
             f"{source}: all seeds of a setting must be scored, because methods are compared over "
-            f"the same seeds; missing: {_join_names(missing)}"
+            f"the same seeds; missing: {join_names(missing)}"
         )
 
 
@@ -232,24 +237,20 @@ def _check_validation_rows(
     if len(settings) > 1:
         labels = [f"{arm} {setting}".strip() for arm, setting in settings]
         raise InputError(
-            f"{source}: it scores {len(settings)} settings ({_join_names(labels)}), among which "
+            f"{source}: it scores {len(settings)} settings ({join_names(labels)}), among which "
             "validation data must select; add the rows of the exposure 'validation' of "
-            f"{_join_names(missing)}, or retain the rows of one setting"
+            f"{join_names(missing)}, or retain the rows of one setting"
         )
     if len(missing) < len(runs):
         raise InputError(
             f"{source}: the exposure 'validation' must be scored for all runs or for none; "
-            f"missing: {_join_names(missing)}"
+            f"missing: {join_names(missing)}"
         )
     note = (
         "there are no rows of the exposure 'validation', so calibration errors and thresholds of "
         "this method cannot be computed"
     )
     return [note]
-
-
-def _join_names(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,11 +264,6 @@ class _ScoreWriter:
     lower_is_safer: bool
 
     @cached_property
-    def digest(self) -> str:
-        """The SHA-256 hash of the file."""
-        return input_sha256(self.path)
-
-    @cached_property
     def custom_prediction(self) -> IntArray | None:
         """The predictions of the file by row; None if they equal those of the runs."""
         if "prediction" not in self.index.table.kind_by_column:
@@ -279,13 +275,6 @@ class _ScoreWriter:
         )
         return None if is_equal else prediction
 
-    @property
-    def notes(self) -> list[str]:
-        """A note if the predictions of the file are used."""
-        if self.custom_prediction is None:
-            return []
-        return ["evaluated with the predictions of the file, which differ from those of the runs"]
-
     def add(self, values: FloatArray, name: str, title: str) -> AddedMethod:
         """Write the scores of one method, which become valid when the list names it."""
         values = -values if self.lower_is_safer else values
@@ -295,7 +284,13 @@ class _ScoreWriter:
         keys = [VALIDATION, *(exposure.key for exposure in self.store.exposures)]
         for number, run in enumerate(self.runs):
             run_keys = [key for key in keys if (run.name, key) in self.index.rows_by_exposure]
-            scores = [self._scores_with(run, key, name, values) for key in run_keys]
+            scores = []
+            for key in run_keys:
+                base = self._run_scores[run.name, key]
+                rows = self.index.rows_by_exposure[run.name, key]
+                if self.custom_prediction is not None:
+                    base = replace(base, prediction=self.custom_prediction[rows])
+                scores.append(replace(base, mean_prediction=None, confidence={name: values[rows]}))
             stored[run.name] = write_scores(self.store.folder, f"{ADDED}/{name}-{number}", scores)
             n += sum(part.n for part in scores)
             if run_keys[0] == VALIDATION:
@@ -306,7 +301,7 @@ class _ScoreWriter:
             name=name,
             title=title,
             file=self.path.name,
-            digest=self.digest,
+            digest=input_sha256(self.path),
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             n=n,
             runs=tuple(run.name for run in self.runs),
@@ -340,12 +335,3 @@ class _ScoreWriter:
             for run, key in self.index.rows_by_exposure
             if run in by_name
         }
-
-    def _scores_with(self, run: Run, key: str, name: str, values: FloatArray) -> RunScores:
-        scores = self._run_scores[run.name, key]
-        rows = self.index.rows_by_exposure[run.name, key]
-        custom = self.custom_prediction
-        prediction = scores.prediction if custom is None else custom[rows]
-        return replace(
-            scores, prediction=prediction, mean_prediction=None, confidence={name: values[rows]}
-        )

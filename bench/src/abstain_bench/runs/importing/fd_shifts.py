@@ -3,6 +3,7 @@
 For open-set networks, outputs for the classes that were not trained are removed.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from abstain.typing import IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.data.exposures import KINDS
 from abstain_bench.data.images import renumber_classes
+from abstain_bench.runs.importing.rows import join_names
 from abstain_bench.runs.outputs import network_outputs
-from abstain_bench.runs.store import VALIDATION, ExposureFacts
+from abstain_bench.runs.store import VALIDATION, ExposureFacts, Run, Store
 
 #: Placeholder for a data set that is not imported.
 LEFT_OUT: Final = "-"
@@ -75,7 +77,14 @@ def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tupl
             "'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME', or '-' to "
             f"leave it out; got {got} for {len(sizes)} data sets ({listed})"
         )
-    parsed = [_kind_and_name(entry) for entry in exposures]
+    parsed = []
+    for entry in exposures:
+        kind, _, name = str(entry).partition(":")
+        checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
+        if (kind in _KINDS_WITH_NAME) != bool(name):
+            rule = f"{kind}:NAME" if kind in _KINDS_WITH_NAME else f"{kind} without a name"
+            raise InputError(f"`exposures` must have the form {rule!r}; got {entry!r}")
+        parsed.append((kind, name or kind))
     for kind, name in parsed:
         if kind != LEFT_OUT and parsed.count((kind, name)) > 1:
             raise InputError(
@@ -84,15 +93,6 @@ def parse_exposures(exposures: Sequence[str], sizes: Sequence[int]) -> list[tupl
     if "iid" not in [kind for kind, _ in parsed]:
         raise InputError("`exposures` must contain 'iid', the reference of all others; got none")
     return parsed
-
-
-def _kind_and_name(entry: str) -> tuple[str, str]:
-    kind, _, name = str(entry).partition(":")
-    checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
-    if (kind in _KINDS_WITH_NAME) != bool(name):
-        rule = f"{kind}:NAME" if kind in _KINDS_WITH_NAME else f"{kind} without a name"
-        raise InputError(f"`exposures` must have the form {rule!r}; got {entry!r}")
-    return kind, name or kind
 
 
 def read_results(
@@ -284,7 +284,13 @@ def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> Results
     these classes, or no i.i.d. image has.
     """
     held_out_codes = _check_held_out(held_out, len(results.classes))
-    _check_not_trained(results, held_out_codes)
+    if results.train is not None:
+        trained = np.intersect1d(results.train.labels, held_out_codes).tolist()
+        if trained:
+            raise InputError(
+                f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
+                "training images in train_features.npz have"
+            )
     retained = np.setdiff1d(np.arange(len(results.classes)), held_out_codes)
     exposures, n_removed = [], 0
     for exposure in results.exposures:
@@ -296,7 +302,13 @@ def hold_out_classes(results: ResultsFolder, held_out: Sequence[int]) -> Results
         known_rows = np.flatnonzero(is_known)
         exposures.append(_select_rows_and_classes(exposure, known_rows, retained))
         if exposure.facts.kind == "iid":
-            new = _held_out_exposure(exposure, np.flatnonzero(~is_known), retained)
+            if is_known.all():
+                raise InputError(
+                    "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these "
+                    "classes"
+                )
+            new = _select_rows_and_classes(exposure, np.flatnonzero(~is_known), retained)
+            new = replace(new, facts=_HELD_OUT_FACTS)
         else:
             n_removed += int((~is_known).sum())
     if any(exposure.facts.key == _HELD_OUT for exposure in exposures):
@@ -356,33 +368,12 @@ def _check_held_out(held_out: Sequence[Any], n_classes: int) -> list[int]:
     return sorted(held_out)
 
 
-def _check_not_trained(results: ResultsFolder, held_out: Sequence[int]) -> None:
-    if results.train is None:
-        return
-    trained = np.intersect1d(results.train.labels, held_out).tolist()
-    if trained:
-        raise InputError(
-            f"`held_out` must be classes that were not trained; got {_join(trained)}, which "
-            "training images in train_features.npz have"
-        )
-
-
 def _select_rows_and_classes(
     exposure: ExposureOutputs, rows: IntArray, classes: IntArray
 ) -> ExposureOutputs:
     external = {column: values[rows] for column, values in exposure.external.items()}
     outputs = _select_outputs(exposure.outputs, rows, classes)
     return replace(exposure, outputs=outputs, external=external)
-
-
-def _held_out_exposure(
-    exposure: ExposureOutputs, rows: IntArray, classes: IntArray
-) -> ExposureOutputs:
-    if not rows.size:
-        raise InputError(
-            "`held_out` must be classes of some i.i.d. images; no i.i.d. image has these classes"
-        )
-    return replace(_select_rows_and_classes(exposure, rows, classes), facts=_HELD_OUT_FACTS)
 
 
 def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> Predictions:
@@ -400,3 +391,95 @@ def _select_outputs(outputs: Predictions, rows: IntArray, classes: IntArray) -> 
 
 def _join(codes: Sequence[int]) -> str:
     return ", ".join(map(str, codes))
+
+
+#: Paths of the configuration relative to a folder of results, and its maximum size.
+_CONFIGS: Final = ("../hydra/config.yaml", "hydra/config.yaml", "config.yaml")
+_MAX_BYTES: Final = 1 << 20
+#: Held-out classes as FD-Shifts writes them: in brackets, or one class per line.
+_OUT_CLASSES: Final = re.compile(
+    r"^ *out_classes: *(?:\[([\d\s,]*)\]|((?:\n *- *\d+)+))", flags=re.MULTILINE
+)
+#: The more deeply indented lines below `network:`.
+_NETWORK: Final = re.compile(r"^( *)network: *\n((?:\1 +\S.*(?:\n|\Z))+)", flags=re.MULTILINE)
+_ENTRY: Final = r"^ *{}: *['\"]?([\w.+-]+)['\"]? *$"
+_EMPTY: Final = {"", "null"}
+
+
+def configured_held_out(folder: Path) -> tuple[int, ...]:
+    """Return the classes that the configuration of a folder holds out, in increasing order.
+
+    The result is empty if there is no configuration or it names no such classes.
+    """
+    for text in _configurations(folder):
+        match = _OUT_CLASSES.search(text)
+        if match is not None:
+            codes = re.findall(r"\d+", match[1] or match[2] or "")
+            return tuple(sorted({int(code) for code in codes}))
+    return ()
+
+
+def configured_model(folder: Path) -> str:
+    """Return the backbone that the configuration of a folder names; empty if it names none.
+
+    FD-Shifts names the backbone of most networks in `model.network.backbone`, and that of its plain
+    vision transformer in `model.network.name`.
+    """
+    for text in _configurations(folder):
+        network = _NETWORK.search(text)
+        for key in ("backbone", "name") if network else ():
+            entry = re.search(_ENTRY.format(key), network[2] if network else "", re.MULTILINE)
+            if entry is not None and entry[1] not in _EMPTY:
+                return entry[1]
+    return ""
+
+
+def _configurations(folder: Path) -> Iterator[str]:
+    for name in _CONFIGS:
+        path = folder / name
+        if path.is_file() and path.stat().st_size <= _MAX_BYTES:
+            yield path.read_text(encoding="utf-8", errors="replace")
+
+
+#: What identifies the model of a run, most reliable first: the name that the user gave, that of the
+#: configuration, the number of features.
+_MODEL_FACTS: Final = ("model", "configured_model", "n_features")
+
+
+def check_same_model(store: Store, run: Run) -> list[str]:
+    """Reject a run whose model differs from that of the runs of a folder.
+
+    Settings and seeds of a method are compared within one model only, as in table 1 of Jaeger et
+    al. (2023). A model is compared by the first fact that both runs have: the name that the user
+    gave, the backbone in the configuration, or the number of features.
+    """
+    unknown = []
+    for stored in store.stored_runs:
+        other = stored.run
+        if other.name == run.name:
+            continue
+        common = [f for f in _MODEL_FACTS if _model_fact(other, f) and _model_fact(run, f)]
+        if not common:
+            unknown.append(other.name)
+            continue
+        fact = common[0]
+        value, expected = _model_fact(run, fact), _model_fact(other, fact)
+        if value != expected:
+            text = "{} features" if fact == "n_features" else "the model {!r}"
+            raise InputError(
+                "all networks of a folder must have the same model, because the settings of a "
+                f"method are selected among them; the run {other.name!r} has "
+                f"{text.format(expected)}, got {text.format(value)}. "
+                "Import networks of another model into another folder"
+            )
+    if not unknown:
+        return []
+    note = (
+        f"it is unknown whether this network has the same model as {join_names(unknown, 3)}; set "
+        "the model of every run with `model` (--model)"
+    )
+    return [note]
+
+
+def _model_fact(run: Run, name: str) -> str:
+    return str((run.model if name == "model" else run.facts.get(name)) or "")

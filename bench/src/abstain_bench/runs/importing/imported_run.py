@@ -6,24 +6,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from abstain._foundation.input_files import input_sha256
 from abstain.errors import InputError, suggest
-from abstain_bench.runs.importing.configuration import (
+from abstain.predictions import Predictions
+from abstain_bench.runs.importing.fd_shifts import (
+    ExposureOutputs,
+    ResultsFolder,
     check_same_model,
     configured_held_out,
     configured_model,
-)
-from abstain_bench.runs.importing.fd_shifts import (
-    ResultsFolder,
     held_out_flag,
     hold_out_classes,
     read_results,
     untrained_class_notes,
 )
-from abstain_bench.runs.importing.imported_network import align_with_store, score_network
-from abstain_bench.runs.methods import METHODS
+from abstain_bench.runs.methods import METHODS, FitData, Method, fit_all, methods_of
+from abstain_bench.runs.outputs import EXTERNAL_COLUMNS
 from abstain_bench.runs.selection import reported_metrics, validation_values
-from abstain_bench.runs.specification.arms import ARM_NAME
+from abstain_bench.runs.specification.arms import ARM_NAME, INITIAL_OBJECTIVES
 from abstain_bench.runs.store import (
     IMPORTED,
     MANIFEST,
@@ -177,16 +179,30 @@ def import_fd_shifts(
         stored_probabilities=stored_probabilities,
     )
     contents = _apply_held_out(contents, path, held_out)
-    run = replace(run, facts=_network_facts(path, contents))
+    logits_path = path / "raw_logits.npz"
+    if not logits_path.is_file():
+        logits_path = path / "test_results" / logits_path.name
+    features = contents.exposures[0].outputs.features
+    # These identify the network and its model.
+    network_facts = {
+        "digest": input_sha256(logits_path),
+        "configured_model": configured_model(path),
+        "n_features": None if features is None else features.shape[1],
+    }
+    run = replace(run, facts=network_facts)
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, with_added=False)
-        contents = _align_with_store(contents, store, run, replaces=replaces)
+        _check_run_name(store, run, replaces)
+        _check_same_classes(store, contents)
+        notes = (*contents.notes, *check_same_model(store, run))
+        aligned = _align_with_store(store, contents.exposures)
+        contents = replace(contents, exposures=aligned, notes=notes)
     scores, reasons, scoring_notes = score_network(contents, objective)
     notes = (*contents.notes, *scoring_notes)
     facts = {
         "imported": str(results),
-        **run.facts,
+        **network_facts,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": list(notes),
         "held_out": list(held_out),
@@ -196,26 +212,6 @@ def import_fd_shifts(
     _update_manifest(folder, store, stored, contents)
     methods = tuple(scores[0].confidence)
     return ImportedRun(stored.run, methods, Store.read(folder).exposures, reasons, notes)
-
-
-def _align_with_store(
-    results: ResultsFolder, store: Store, run: Run, *, replaces: bool
-) -> ResultsFolder:
-    """Return the results in the order of a folder of runs; reject results that do not match it."""
-    _check_run_name(store, run, replaces)
-    _check_same_classes(store, results)
-    notes = (*results.notes, *check_same_model(store, run))
-    return replace(results, exposures=align_with_store(store, results.exposures), notes=notes)
-
-
-def _network_facts(path: Path, results: ResultsFolder) -> dict[str, Any]:
-    """Return what identifies the network: a hash of its logits, and facts about its model."""
-    features = results.exposures[0].outputs.features
-    return {
-        "digest": input_sha256(_logits_path(path)),
-        "configured_model": configured_model(path),
-        "n_features": None if features is None else features.shape[1],
-    }
 
 
 def _make_run(arm: str, setting: str, seed: Any, model: str) -> Run:
@@ -268,11 +264,6 @@ def _check_same_classes(store: Store, results: ResultsFolder) -> None:
             f"{', '.join(store.classes)}; got {', '.join(results.classes)}. Import networks that "
             "hold out other classes into another folder"
         )
-
-
-def _logits_path(folder: Path) -> Path:
-    path = folder / "raw_logits.npz"
-    return path if path.is_file() else folder / "test_results" / path.name
 
 
 def _check_run_name(store: Store, run: Run, replaces: bool) -> None:
@@ -335,3 +326,140 @@ def _update_manifest(
         exposures=[e.facts for e in results.exposures if e.facts.key != VALIDATION],
         stored_runs=[stored],
     )
+
+
+#: Scores that depend on the level of the logits, which is unknown for logits from probabilities.
+LEVEL_SCORES: Final = frozenset({"dg_mls", "dg_energy"})
+
+
+def score_network(
+    results: ResultsFolder, objective: str
+) -> tuple[list[RunScores], dict[str, str], list[str]]:
+    """Score every exposure with every method that can be computed for all of them.
+
+    Returns the scores, the reasons why other methods have none, and notes on the external
+    confidences.
+    """
+    external_columns, notes = _match_external_confidences(results, objective)
+    is_in_unit_interval = all(
+        exposure.outputs.logits.min() >= 0 and exposure.outputs.logits.max() <= 1
+        for exposure in results.exposures
+    )
+    if objective == _ABSTAINING_OBJECTIVE and is_in_unit_interval:
+        notes.append(
+            "all logits lie in [0, 1]: versions of FD-Shifts before November 2023 stored "
+            "probabilities of DeepGamblers networks in raw_logits.npz. If these are, import the "
+            "folder with `stored_probabilities` (--stored-probabilities)"
+        )
+    by_key = {exposure.facts.key: exposure for exposure in results.exposures}
+    validation = by_key[VALIDATION].outputs if VALIDATION in by_key else None
+    methods, reasons = _applicable_methods(results, objective, validation)
+    weight, bias = results.last_layer or (None, None)
+    data = FitData(results.train, validation, weight, bias)
+    fitted = fit_all([m for m in methods if m.name not in external_columns], data)
+    scored = []
+    for exposure in results.exposures:
+        scores = fitted.score(exposure.outputs)
+        reasons |= scores.reasons
+        external = {name: exposure.external[c] for name, c in external_columns.items()}
+        available = {**scores, **external}
+        confidence = {m.name: available[m.name] for m in methods if m.name not in scores.reasons}
+        key = exposure.facts.key
+        scored.append(RunScores.from_outputs(key, exposure.outputs, confidence, {}))
+    common = [m for m in scored[0].confidence if all(m in s.confidence for s in scored)]
+    scored = [
+        replace(s, confidence={m: s.confidence[m] for m in common}, reasons=reasons) for s in scored
+    ]
+    return scored, reasons, notes
+
+
+def _applicable_methods(
+    results: ResultsFolder, objective: str, validation: Predictions | None
+) -> tuple[list[Method], dict[str, str]]:
+    """Return the applicable methods, and the reasons why others are not."""
+    reasons: dict[str, str] = {}
+    methods = []
+    # The initial classifier of a network was trained with its own objective.
+    objectives = filter(None, (objective, INITIAL_OBJECTIVES.get(objective)))
+    for method in methods_of(objectives, missing={"ensemble"}, all_scores=True):
+        if "train" in method.fitted_splits and results.train is None:
+            reasons[method.name] = (
+                "it is fitted on training images, which requires train_features.npz, "
+                "last_layer.npz and encoded_output.npz"
+            )
+        elif "validation" in method.fitted_splits and validation is None:
+            reasons[method.name] = "it is fitted on validation data, which are missing"
+        elif method.name in LEVEL_SCORES and not results.has_logit_level:
+            reasons[method.name] = "the logits are known up to a constant for each image"
+        else:
+            methods.append(method)
+    return methods, reasons
+
+
+def _match_external_confidences(
+    results: ResultsFolder, objective: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return the column of external confidences by method, and notes on their use."""
+    method_by_column = {
+        column: method.name
+        for score, column in EXTERNAL_COLUMNS.items()
+        for method in METHODS.values()
+        if method.objective == objective and method.score == score
+    }
+    column_by_method: dict[str, str] = {}
+    notes = []
+    for column in EXTERNAL_COLUMNS.values():
+        if column not in results.exposures[0].external:
+            continue
+        if not all(column in exposure.external for exposure in results.exposures):
+            reason = "not available for all exposures"
+        elif column not in method_by_column:
+            reason = "no method of such networks"
+        else:
+            method = method_by_column[column]
+            column_by_method[method] = column
+            notes.append(f"the external confidences {column!r} are the method {method!r}")
+            continue
+        notes.append(f"the external confidences {column!r} are not used: {reason}")
+    return column_by_method, notes
+
+
+def _align_with_store(
+    store: Store, exposures: Sequence[ExposureOutputs]
+) -> tuple[ExposureOutputs, ...]:
+    """Return exposures in the order of a store, with its source indices; reject other images."""
+    by_key = {exposure.facts.key: exposure for exposure in exposures}
+    required = [exposure.key for exposure in store.exposures]
+    tested = [key for key in by_key if key != VALIDATION]
+    if set(tested) != set(required):
+        missing = ", ".join(key for key in required if key not in tested)
+        surplus = ", ".join(key for key in tested if key not in required)
+        raise InputError(
+            "all runs of a folder must be tested on the same exposures; of those of the folder "
+            f"these are missing: {missing or 'none'}; these are not in it: {surplus or 'none'}"
+        )
+    aligned = []
+    for key in ([VALIDATION] if VALIDATION in by_key else []) + required:
+        stored, exposure = store.first_scores(key, logits=True), by_key[key]
+        if stored is None:
+            aligned.append(exposure)
+            continue
+        _check_same_images(key, exposure.outputs, stored)
+        outputs = replace(exposure.outputs, ids=stored.source_indices)
+        aligned.append(replace(exposure, outputs=outputs))
+    return tuple(aligned)
+
+
+def _check_same_images(key: str, outputs: Predictions, stored: RunScores) -> None:
+    n_classes = outputs.n_classes if stored.logits is None else stored.logits.shape[1]
+    if outputs.n != stored.n or outputs.n_classes != n_classes:
+        raise InputError(
+            f"the exposure {key!r} of the folder has {stored.n:,} images and {n_classes} classes; "
+            f"got {outputs.n:,} and {outputs.n_classes}"
+        )
+    if not np.array_equal(outputs.labels, stored.labels):
+        row = int(np.flatnonzero(outputs.labels != stored.labels)[0])
+        raise InputError(
+            f"the exposure {key!r} must have the same images in the same order as in the folder; "
+            f"the label of image {row} is {stored.labels[row]} there, and got {outputs.labels[row]}"
+        )

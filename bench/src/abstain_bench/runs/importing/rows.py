@@ -17,7 +17,7 @@ from abstain._foundation.files import write_atomically
 from abstain.errors import DomainError, InputError, UnknownNameError, suggest
 from abstain.tables.column import DataColumn, to_number
 from abstain.tables.table import DataTable
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.store import VALIDATION, AddedMethod, Run, Store
 
@@ -119,8 +119,16 @@ def match_rows(store: Store, table: DataTable) -> RowIndex:
     pairs, starts = np.unique(pair[order], return_index=True)
     rows_by_exposure: dict[RunAndExposure, IntArray] = {}
     for code, rows in zip(pairs, np.split(order, starts[1:]), strict=True):
-        _check_complete(table, pair_names[code], row[rows], int(n_images[code % len(keys)]))
-        rows_by_exposure[pair_names[code]] = rows
+        run_name, key = pair_names[code]
+        n_required = int(n_images[code % len(keys)])
+        if len(rows) < n_required:
+            missing = np.setdiff1d(np.arange(n_required), row[rows])
+            raise InputError(
+                f"{table.source}: every image must be there; of the exposure {key!r} of the run "
+                f"{run_name!r}, {missing.size:,} of {n_required:,} are missing, the first is row "
+                f"{missing[0]}"
+            )
+        rows_by_exposure[run_name, key] = rows
     return RowIndex(table, rows_by_exposure)
 
 
@@ -135,10 +143,9 @@ def _encode_names(
     if is_unknown.any():
         row = int(np.flatnonzero(is_unknown)[0])
         name = str(distinct_names[distinct_codes[row]])
-        listed = ", ".join(list(code_by_name)[:12]) + (", ..." if len(code_by_name) > 12 else "")
         raise UnknownNameError(
             f"{table.source}: there is no {kind} {name!r} in the folder (row {row})."
-            f"{suggest(name, code_by_name)} It has: {listed}"
+            f"{suggest(name, code_by_name)} It has: {join_names(list(code_by_name), 12)}"
         )
     return codes
 
@@ -177,21 +184,17 @@ def _check_no_duplicates(
         )
 
 
-def _check_complete(table: DataTable, name: RunAndExposure, rows: Array, n_images: int) -> None:
-    if len(rows) < n_images:
-        missing = np.setdiff1d(np.arange(n_images), rows)
-        run, exposure = name
-        raise InputError(
-            f"{table.source}: every image must be there; of the exposure {exposure!r} of the run "
-            f"{run!r}, {missing.size:,} of {n_images:,} are missing, the first is row {missing[0]}"
-        )
-
-
 #: Columns without confidences, in addition to the logits of `export`.
 _NON_SCORE_COLUMNS: Final = (*INDEX_COLUMNS, "label", "prediction")
 _LOGIT_COLUMN = re.compile(r"logit_\d+")
 #: Valid names of methods, which become part of file names.
 _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
+
+
+def join_names(names: Sequence[str], limit: int = 8) -> str:
+    """Return the first names as text, and the number of others."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
@@ -366,8 +369,8 @@ def _select_runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
     name = run if isinstance(run, str) else run.name
     run_by_name = {existing.name: existing for existing in store.runs}
     if name not in run_by_name:
-        listed = ", ".join(list(run_by_name)[:12])
         raise UnknownNameError(
-            f"there is no run {name!r} in the folder.{suggest(name, run_by_name)} It has: {listed}"
+            f"there is no run {name!r} in the folder.{suggest(name, run_by_name)} It has: "
+            f"{join_names(list(run_by_name), 12)}"
         )
     return (run_by_name[name],)

@@ -14,15 +14,3 @@ from abstain_bench.runs.jobs.record import Job as Job
 from abstain_bench.runs.jobs.record import OnOutcome as OnOutcome
 from abstain_bench.runs.jobs.record import Outcome as Outcome
 from abstain_bench.runs.jobs.record import Work as Work
-
-__all__ = [
-    "ENGINES",
-    "Job",
-    "JobProgress",
-    "OnOutcome",
-    "Outcome",
-    "Work",
-    "WorkerPool",
-    "read_job_progress",
-    "run_jobs",
-]

@@ -5,7 +5,6 @@ Any process that sees the folder can read it.
 
 import json
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,6 @@ from typing import Final
 from abstain._foundation.input_files import read_json_object
 from abstain.errors import InputError
 from abstain_bench.runs.jobs.record import PROGRESS_SUFFIX, Job
-
-__all__ = ["JobProgress", "ProgressWriter", "read_job_progress"]
 
 #: Seconds without an update after which the process of a progress file counts as dead.
 _STALE: Final = 120.0
@@ -134,10 +131,7 @@ def read_job_progress(folder: Path) -> list[JobProgress]:
     >>> read_job_progress(Path("runs/jobs"))
     []
     """
-    return sorted(_read_progress_files(folder), key=lambda job: job.name)
-
-
-def _read_progress_files(folder: Path) -> Iterator[JobProgress]:
+    progress = []
     for path in folder.glob(f"*{PROGRESS_SUFFIX}"):
         # The file may be deleted or incomplete.
         with suppress(InputError, OSError, KeyError, TypeError, ValueError):
@@ -149,4 +143,5 @@ def _read_progress_files(folder: Path) -> Iterator[JobProgress]:
             done, total = float(content["done"]), int(content["total"])
             if age < _STALE:
                 name, unit = str(content["name"]), str(content["unit"])
-                yield JobProgress(name, unit, done, total, seconds_left)
+                progress.append(JobProgress(name, unit, done, total, seconds_left))
+    return sorted(progress, key=lambda job: job.name)

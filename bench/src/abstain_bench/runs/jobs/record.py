@@ -271,25 +271,22 @@ class JobTable:
         self.n_starts: dict[str, int] = {}
         self.interrupted: set[str] = set()
         self.total = total or len(self.earlier) + len(self.jobs)
-        self.earlier_outcomes = {**self._stored_outcomes_of_needs(), **self.earlier}
+        # Needed jobs that were done before and are not in the table.
+        needs = {needed.stem: needed for job in self.jobs.values() for needed in job.needs}
+        stored_needs = {
+            stem: stored_outcome(needs[stem], folder)
+            for stem in needs.keys() - self.jobs.keys() - self.earlier.keys()
+        }
+        stored = {stem: outcome for stem, outcome in stored_needs.items() if outcome is not None}
+        self.earlier_outcomes = {**stored, **self.earlier}
         available = set(self.earlier_outcomes)
         for job in self.jobs.values():
             if any(needed.stem not in available for needed in job.needs):
                 raise InputError(f"the job {job.name!r} comes before one that it needs")
             available.add(job.stem)
-            if (stored := stored_outcome(job, folder)) is not None:
-                self.finish(stored)
+            if (outcome := stored_outcome(job, folder)) is not None:
+                self.finish(outcome)
         self.waiting = [job for job in self.jobs.values() if job.stem not in self.outcome_by_stem]
-
-    def _stored_outcomes_of_needs(self) -> dict[str, Outcome]:
-        """Return the outcomes of needed jobs that were done before and are not in the table."""
-        needs = {needed.stem: needed for job in self.jobs.values() for needed in job.needs}
-        outcomes = {}
-        for stem in needs.keys() - self.jobs.keys() - self.earlier.keys():
-            outcome = stored_outcome(needs[stem], self.folder)
-            if outcome is not None:
-                outcomes[stem] = outcome
-        return outcomes
 
     def next_job(self) -> Job | None:
         """Return a job that can start, or None; jobs whose needs failed are finished as left out.
@@ -298,7 +295,10 @@ class JobTable:
         """
         last_resort = None
         for job in list(self.waiting):
-            outcomes = [self._outcome_of(needed) for needed in job.needs]
+            outcomes = [
+                self.outcome_by_stem.get(needed.stem, self.earlier_outcomes.get(needed.stem))
+                for needed in job.needs
+            ]
             failed = next((o for o in outcomes if o is not None and not o.is_done), None)
             if failed is not None:
                 self.waiting.remove(job)
@@ -309,9 +309,6 @@ class JobTable:
                     return job
                 last_resort = last_resort or job
         return last_resort
-
-    def _outcome_of(self, job: Job) -> Outcome | None:
-        return self.outcome_by_stem.get(job.stem, self.earlier_outcomes.get(job.stem))
 
     def _is_warm_up_being_computed(self, job: Job) -> bool:
         """Return whether a running job is about to write the warm-up that this job can use."""

@@ -15,17 +15,5 @@ from abstain_bench.runs.methods.entry import methods_of as methods_of
 from abstain_bench.runs.methods.entry import score_all as score_all
 from abstain_bench.runs.methods.entry import update_method_names as update_method_names
 
-__all__ = [
-    "METHODS",
-    "NEEDS",
-    "FitData",
-    "FittedMethods",
-    "Method",
-    "Scores",
-    "fit_all",
-    "methods_of",
-    "score_all",
-]
-
 for _entry in ENTRIES:
     METHODS.add(_entry)

@@ -1,29 +1,32 @@
 """The catalogue of methods in the order of tables, by family."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from abstain.confidence import FITTED, SCORES
-from abstain_bench.runs.methods.entry import Method
-from abstain_bench.runs.methods.fd_shifts import additional_fd_shifts_methods
-from abstain_bench.runs.methods.fits import (
+from abstain_bench.runs.methods.entry import (
     LastLayerScore,
+    Method,
     fit_pnorm,
     fit_temperature,
     fitted_on_train,
 )
+from abstain_bench.runs.methods.fd_shifts import additional_fd_shifts_methods
 
 # ----------------------------------------------------------------- logits of a plain classifier
 _PLAIN = "cross-entropy"
-_NO_NEEDS: frozenset[str] = frozenset()
 _GUO = "temperature: Guo et al. (2017), https://arxiv.org/abs/1706.04599"
 #: Names the maximum softmax response of tempered logits "TEMP-MLS".
 _TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 
 
+_on_logits = partial(Method, objective=_PLAIN, needs=frozenset())
+
+
 def _logit_method(name: str) -> Method:
     entry = SCORES[name]
-    return Method(name, entry.title, entry.source, _PLAIN, _NO_NEEDS, name, meaning=entry.meaning)
+    return _on_logits(name, entry.title, entry.source, score=name, meaning=entry.meaning)
 
 
 def _alias(method: Method, name: str, title: str, source: str) -> Method:
@@ -35,15 +38,13 @@ def _alias(method: Method, name: str, title: str, source: str) -> Method:
 
 
 _MSR = SCORES["msr"]
-_TEMP_MSR = Method(
+_TEMP_MSR = _on_logits(
     "temp_msr",
     f"{_MSR.title}, with a temperature",
     f"{_MSR.source}; {_GUO}",
-    _PLAIN,
-    _NO_NEEDS,
-    fit_temperature,
-    "validation",
-    f"{_MSR.meaning}; the logits divided by the most likely temperature",
+    score=fit_temperature,
+    fitted_on="validation",
+    meaning=f"{_MSR.meaning}; the logits divided by the most likely temperature",
 )
 _NORM = FITTED["pnorm"]
 
@@ -52,15 +53,13 @@ _POST_HOC = (
     _TEMP_MSR,
     _alias(_TEMP_MSR, "temp_mls", "TEMP-MLS of FD-Shifts", f"{_TRAUB}; {_GUO}"),
     *map(_logit_method, ("energy", "margin", "gini")),
-    Method(
+    _on_logits(
         "pnorm",
         _NORM.title,
         _NORM.source,
-        _PLAIN,
-        _NO_NEEDS,
-        fit_pnorm,
-        "validation",
-        f"{_NORM.meaning}; selected by AUGRC",
+        score=fit_pnorm,
+        fitted_on="validation",
+        meaning=f"{_NORM.meaning}; selected by AUGRC",
     ),
     _logit_method("gen"),
 )
@@ -89,7 +88,8 @@ _CORBIERE = "Corbière et al. (2019), https://arxiv.org/abs/1910.04851"
 _LIU = "Liu et al. (2019), https://arxiv.org/abs/1907.00208"
 _DEVRIES = "DeVries & Taylor (2018), https://arxiv.org/abs/1802.04865"
 _JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
-_LEARNED_SCORE = frozenset({"learned"})
+_learned_method = partial(Method, needs=frozenset({"learned"}), score="learned")
+_mean_learned_method = partial(Method, needs=frozenset({"learned", "samples"}), score="mcd_learned")
 _GAMBLERS = "deep-gamblers"
 _RENORMALIZED = "of the classes without abstention"
 
@@ -107,43 +107,35 @@ def _gambler_method(name: str, title: str) -> Method:
     )
 
 
-_DG_TEMP_MSR = Method(
-    "dg_temp_msr",
-    "DeepGamblers, maximum softmax response, with a temperature",
-    f"{_LIU}; {_JAEGER}",
-    _GAMBLERS,
-    frozenset(),
-    fit_temperature,
-    "validation",
-    f"{SCORES['msr'].meaning}; {_RENORMALIZED}, divided by the most likely temperature",
+_DG_TEMP_MSR = replace(
+    _TEMP_MSR,
+    name="dg_temp_msr",
+    title="DeepGamblers, maximum softmax response, with a temperature",
+    source=f"{_LIU}; {_JAEGER}",
+    objective=_GAMBLERS,
+    meaning=f"{_MSR.meaning}; {_RENORMALIZED}, divided by the most likely temperature",
 )
 
 _LEARNED = (
-    Method(
+    _learned_method(
         "confidnet",
         "ConfidNet",
         _CORBIERE,
         "confidnet",
-        _LEARNED_SCORE,
-        "learned",
         meaning="the learned probability of the true class, as log-odds",
     ),
-    Method(
+    _mean_learned_method(
         "mcd_confidnet",
         "Monte-Carlo ConfidNet",
         f"{_CORBIERE}; {_JAEGER} (in the code only: tcp_mcd)",
         "confidnet",
-        _LEARNED_SCORE | {"samples"},
-        "mcd_learned",
         meaning="the mean of that probability over passes with dropout on, as log-odds",
     ),
-    Method(
+    _learned_method(
         "dg_res",
         "DeepGamblers, reservation score",
         _LIU,
         _GAMBLERS,
-        _LEARNED_SCORE,
-        "learned",
         meaning="the probability of not abstaining, as log-odds",
     ),
     _gambler_method("msr", "maximum softmax response"),
@@ -151,24 +143,20 @@ _LEARNED = (
     _gambler_method("mcd_msr", "Monte-Carlo maximum softmax response"),
     _gambler_method("mcd_pe", "Monte-Carlo predictive entropy"),
     _gambler_method("mcd_ee", "Monte-Carlo expected entropy"),
-    Method(
+    _mean_learned_method(
         "dg_res_mcd",
         "DeepGamblers, Monte-Carlo reservation score",
         f"{_LIU}; {_JAEGER} (in the code only: dg_mcd)",
         _GAMBLERS,
-        _LEARNED_SCORE | {"samples"},
-        "mcd_learned",
         meaning="the mean probability of not abstaining over passes with dropout on, as log-odds",
     ),
     _DG_TEMP_MSR,
     _alias(_DG_TEMP_MSR, "dg_temp_mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
-    Method(
+    _learned_method(
         "devries",
         "DeVries & Taylor",
         _DEVRIES,
         "devries",
-        _LEARNED_SCORE,
-        "learned",
         meaning="the output of the confidence branch, as log-odds",
     ),
 )
@@ -256,36 +244,30 @@ _FEATURE_SPACE = (
 # -------------------------------------------------------- several networks from different seeds
 # `abstain_bench.runs.outputs.ensemble_outputs` stores the logits of the networks as samples.
 _LAKSHMINARAYANAN = "Lakshminarayanan et al. (2017), https://arxiv.org/abs/1612.01474"
-_ENSEMBLES = tuple(
-    Method(
-        f"ens_{short}",
-        f"Ensemble, {title}",
-        source,
-        _PLAIN,
-        frozenset({"ensemble"}),
-        f"mcd_{short}",
-        meaning=meaning,
-    )
-    for short, title, source, meaning in (
-        (
-            "msr",
-            "maximum softmax response",
-            _LAKSHMINARAYANAN,
-            "log-odds of the largest mean probability",
-        ),
-        (
-            "pe",
-            "predictive entropy",
-            _LAKSHMINARAYANAN,
-            "minus the entropy of the mean probabilities",
-        ),
-        (
-            "mi",
-            "mutual information",
-            f"{_LAKSHMINARAYANAN}; Houlsby et al. (2011), https://arxiv.org/abs/1112.5745",
-            "agreement of the networks: minus their mutual information with the class",
-        ),
-    )
+_HOULSBY = "Houlsby et al. (2011), https://arxiv.org/abs/1112.5745"
+_ensemble_method = partial(Method, objective=_PLAIN, needs=frozenset({"ensemble"}))
+_ENSEMBLES = (
+    _ensemble_method(
+        "ens_msr",
+        "Ensemble, maximum softmax response",
+        _LAKSHMINARAYANAN,
+        score="mcd_msr",
+        meaning="log-odds of the largest mean probability",
+    ),
+    _ensemble_method(
+        "ens_pe",
+        "Ensemble, predictive entropy",
+        _LAKSHMINARAYANAN,
+        score="mcd_pe",
+        meaning="minus the entropy of the mean probabilities",
+    ),
+    _ensemble_method(
+        "ens_mi",
+        "Ensemble, mutual information",
+        f"{_LAKSHMINARAYANAN}; {_HOULSBY}",
+        score="mcd_mi",
+        meaning="agreement of the networks: minus their mutual information with the class",
+    ),
 )
 
 _DEFAULT_METHODS = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)

@@ -6,13 +6,14 @@ They are computed for imported networks, and for trained networks on request.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from abstain.confidence import FITTED
-from abstain_bench.runs.methods.entry import Method
-from abstain_bench.runs.methods.fits import fitted_on_train, fitted_react_with_temperature
+from abstain_bench.runs.methods.entry import Method, fitted_on_train, fitted_react_with_temperature
 
 _CODE: Final = "the code of FD-Shifts, https://github.com/IML-DKFZ/fd-shifts"
+_PLAIN: Final = "cross-entropy"
 _FEATURES: Final = frozenset({"features"})
 _LAST_LAYER: Final = _FEATURES | {"last_layer"}
 #: Percentile at which FD-Shifts clips features, and the number of training samples that it compares
@@ -76,7 +77,7 @@ def fd_shifts_scores(objective: str) -> dict[str, str]:
 def additional_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
     """Yield the methods of FD-Shifts that the catalogue does not have yet."""
     by_name = {method.name: method for method in existing}
-    plain = by_name | {method.name: method for method in _feature_methods(by_name["msr"].objective)}
+    plain = by_name | {method.name: method for method in _feature_methods()}
     yield from (method for name, method in plain.items() if name not in by_name)
     for objective, (prefix, _, _) in _PREFIXES.items():
         for name in _METHOD_BY_FD_SHIFTS_NAME.values():
@@ -96,63 +97,52 @@ def additional_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]
     )
 
 
-def _feature_methods(objective: str) -> Iterator[Method]:
+_fd_shifts_method = partial(Method, objective=_PLAIN, is_default=False)
+
+
+def _feature_methods() -> Iterator[Method]:
     """Yield the scores of features, with the options of FD-Shifts."""
-    knn, vim = FITTED["knn"], FITTED["vim"]
-    yield Method(
+    knn, vim, react = FITTED["knn"], FITTED["vim"], FITTED["react"]
+    yield _fd_shifts_method(
         "knn_1000",
         "Distance to the 50th neighbor among 1,000",
         f"{knn.source}; as in {_CODE}",
-        objective,
-        _FEATURES,
-        fitted_on_train("knn", n_first=_NEIGHBORS, normalize=False),
-        "train",
-        "minus the distance to the 50th nearest of the first 1,000 training samples",
-        is_default=False,
+        needs=_FEATURES,
+        score=fitted_on_train("knn", n_first=_NEIGHBORS, normalize=False),
+        fitted_on="train",
+        meaning="minus the distance to the 50th nearest of the first 1,000 training samples",
     )
-    yield Method(
+    yield _fd_shifts_method(
         "vim_centered",
         "Virtual-logit matching (ViM), centered",
         f"{vim.source}; as in {_CODE}",
-        objective,
-        _LAST_LAYER,
-        fitted_on_train("vim", last_layer=True, centered=True),
-        "train",
-        f"{vim.meaning}; relative to the mean of the training features",
-        is_default=False,
+        needs=_LAST_LAYER,
+        score=fitted_on_train("vim", last_layer=True, centered=True),
+        fitted_on="train",
+        meaning=f"{vim.meaning}; relative to the mean of the training features",
     )
-    yield from _react_methods(objective)
-
-
-def _react_methods(objective: str) -> Iterator[Method]:
-    """Yield the scores of logits from features that are clipped at a percentile."""
-    rectified = Method(
-        "react_99",
-        f"ReAct at {_PERCENTILE}%",
-        f"{FITTED['react'].source}; as in {_CODE}",
-        objective,
-        _LAST_LAYER,
-        fitted_react_with_temperature(_PERCENTILE),
-        is_default=False,
-    )
+    react_title, react_source = f"ReAct at {_PERCENTILE}%", f"{react.source}; as in {_CODE}"
     logits = "of the logits of features that are clipped at the 99th percentile"
     for base, title in (
         ("msr", "maximum softmax response"),
         ("mls", "maximum logit"),
         ("energy", "energy"),
     ):
-        yield replace(
-            rectified,
-            name=f"{rectified.name}_{base}",
-            title=f"{rectified.title}, {title}",
+        yield _fd_shifts_method(
+            f"react_99_{base}",
+            f"{react_title}, {title}",
+            react_source,
+            needs=_LAST_LAYER,
             score=fitted_on_train("react", last_layer=True, base=base, percentile=_PERCENTILE),
             fitted_on="train",
             meaning=f"the {title} {logits}",
         )
-    yield replace(
-        rectified,
-        name=f"{rectified.name}_temp_msr",
-        title=f"{rectified.title}, maximum softmax response, with a temperature",
+    yield _fd_shifts_method(
+        "react_99_temp_msr",
+        f"{react_title}, maximum softmax response, with a temperature",
+        react_source,
+        needs=_LAST_LAYER,
+        score=fitted_react_with_temperature(_PERCENTILE),
         fitted_on="train and validation",
         meaning=f"the maximum softmax response {logits}, divided by their most likely temperature",
     )

@@ -7,7 +7,6 @@ Reading a specification does not require torch. New configurations (`default_con
 from abstain_bench.runs.recipe import Recipe as Recipe
 from abstain_bench.runs.specification.arms import Arm as Arm
 from abstain_bench.runs.specification.arms import Setting as Setting
-from abstain_bench.runs.specification.changes import update_config as update_config
 from abstain_bench.runs.specification.config import Config as Config
 from abstain_bench.runs.specification.jobs import PlannedRun as PlannedRun
 from abstain_bench.runs.specification.jobs import Specification as Specification
@@ -18,20 +17,4 @@ from abstain_bench.runs.specification.plain_values import to_toml_tables as to_t
 from abstain_bench.runs.specification.protocols import PROTOCOLS as PROTOCOLS
 from abstain_bench.runs.specification.sources import default_config as default_config
 from abstain_bench.runs.specification.sources import read_config as read_config
-
-__all__ = [
-    "PROTOCOLS",
-    "Arm",
-    "Config",
-    "PlannedRun",
-    "Recipe",
-    "Setting",
-    "Specification",
-    "default_config",
-    "from_plain",
-    "from_run",
-    "read_config",
-    "to_plain",
-    "to_toml_tables",
-    "update_config",
-]
+from abstain_bench.runs.specification.sources import update_config as update_config

@@ -21,8 +21,6 @@ from abstain._foundation.records import (
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain_bench.runs.recipe import Recipe
 
-__all__ = ["ENSEMBLE", "Arm", "Setting"]
-
 #: Name of the arm of the ensembles over all seeds; no network is trained for it.
 ENSEMBLE: Final = "ensemble"
 
@@ -236,21 +234,15 @@ class Arm:
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """All combinations of dropout rates, options and fields of the recipe to try."""
-        return tuple(
-            Setting(
-                float(dropout),
-                {**self.options, **options},
-                {
-                    "dropout": dropout,
-                    **options,
-                    **{f"recipe.{name}": value for name, value in recipe_changes.items()},
-                },
-                recipe_changes,
-            )
-            for dropout in self.dropout
-            for options in grid_combinations(self.option_grid)
-            for recipe_changes in grid_combinations(self.recipe_grid)
-        )
+        settings = []
+        for dropout in self.dropout:
+            for options in grid_combinations(self.option_grid):
+                for changes in grid_combinations(self.recipe_grid):
+                    recipe_values = {f"recipe.{name}": value for name, value in changes.items()}
+                    grid_values = {"dropout": dropout, **options, **recipe_values}
+                    all_options = {**self.options, **options}
+                    settings.append(Setting(float(dropout), all_options, grid_values, changes))
+        return tuple(settings)
 
 
 #: Names of fields in files, if they differ.

@@ -13,8 +13,6 @@ from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.specification.jobs import Specification, stage_of
 from abstain_bench.runs.tasks.counts import ImageCounts
 
-__all__ = ["Budget", "BudgetRow", "NetworkSize", "budget_of"]
-
 
 @dataclass(frozen=True)
 class NetworkSize:

@@ -26,8 +26,6 @@ from abstain_bench.runs.recipe import Precision, Recipe
 from abstain_bench.runs.specification.arms import INITIAL_OBJECTIVES, LATER_PHASES, Arm, check_arm
 from abstain_bench.runs.tasks import TASKS, Sizes, Task
 
-__all__ = ["Config"]
-
 #: Number of forward passes with dropout.
 SampleCount = Annotated[int, between(0, 1000)]
 

@@ -26,8 +26,6 @@ from abstain_bench.runs.specification.config import Config
 from abstain_bench.runs.store import JOBS, Run, StoredRun
 from abstain_bench.runs.tasks import TASKS
 
-__all__ = ["PlannedRun", "Specification"]
-
 #: Part of the keys of jobs. Increase it when training or scoring changes for equal specifications.
 TRAINING_VERSION: Final = 1
 SCORING_VERSION: Final = 3

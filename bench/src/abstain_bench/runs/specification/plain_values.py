@@ -4,23 +4,19 @@ A manifest stores the fields of a configuration as one mapping; a TOML file has 
 Tables are converted to the mapping, so that one function reads both.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 from abstain._foundation.lazy_imports import is_installed
-from abstain._foundation.records import NonBlankText, check_value
+from abstain._foundation.records import NonBlankText, between, check_value
 from abstain._foundation.toml import check_field_names, get_table
 from abstain.errors import InputError
+from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.recipe import Recipe
 from abstain_bench.runs.specification.arms import Arm, check_arm
-from abstain_bench.runs.specification.changes import (
-    arms_for_methods,
-    as_tuple,
-    expand_folder,
-    parse_seeds,
-)
 from abstain_bench.runs.specification.config import (
     N_SEEDS,
     Config,
@@ -31,8 +27,8 @@ from abstain_bench.runs.specification.config import (
 )
 from abstain_bench.runs.tasks import TASKS, Sizes, Task
 
-__all__ = ["from_plain", "from_run", "from_toml_tables", "to_plain", "to_toml_tables"]
-
+#: Maximum number of seeds.
+_MAX_SEEDS: Final = 1000
 #: The fields of each TOML table.
 _TABLES: Final = {
     "benchmark": ("task", "seeds", "metrics", "methods", "samples", "precision", "folder"),
@@ -76,8 +72,14 @@ def from_plain(fields_: Mapping[str, Any]) -> Config:
         _parse_arm(name, get_table(arm_tables, name, "arms"), recipe) for name in arm_tables
     )
     if is_installed("torch"):
+        from abstain.training import OBJECTIVES
+
         for arm in arms:
-            _check_parsed_arm(arm)
+            option_names = OBJECTIVES[arm.objective].options
+            check_field_names(arm.options, option_names, f"[arms.{arm.name}.options]")
+            check_field_names(arm.option_grid, option_names, f"[arms.{arm.name}.try]")
+            with prefix_errors(f"[arms.{arm.name}]"):
+                check_arm(arm)
     seeds = parse_seeds(fields_.get("seeds", N_SEEDS))
     samples = check_value(fields_.get("samples", Config.samples), SampleCount, "samples")
     methods = fields_.get("methods")
@@ -228,18 +230,6 @@ def _parse_arm(name: str, fields_: Mapping[str, Any], base_recipe: Recipe) -> Ar
         )
 
 
-def _check_parsed_arm(arm: Arm) -> None:
-    """Check an arm of a file; errors name its table."""
-    from abstain.training import OBJECTIVES
-
-    path = f"arms.{arm.name}"
-    option_names = OBJECTIVES[arm.objective].options
-    check_field_names(arm.options, option_names, f"[{path}.options]")
-    check_field_names(arm.option_grid, option_names, f"[{path}.try]")
-    with prefix_errors(f"[{path}]"):
-        check_arm(arm)
-
-
 def _arm_to_plain(arm: Arm, base_recipe: Recipe) -> dict[str, Any]:
     base = asdict(base_recipe)
     grid: dict[str, Any] = {name: list(values) for name, values in arm.option_grid.items()}
@@ -274,3 +264,37 @@ def prefix_errors(path: str) -> Iterator[None]:
 
 def _list_to_tuple(field: Any) -> Any:
     return tuple(field) if isinstance(field, list) else field
+
+
+def arms_for_methods(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Return the arms that some of the methods score; all arms if there is none."""
+    names = [check_value(name, NonBlankText, "methods") for name in as_tuple(methods, "methods")]
+    objectives = {METHODS[name].objective for name in names}
+    # With all arms, the check of the methods raises the error.
+    return tuple(arm for arm in arms if arm.objective in objectives) or tuple(arms)
+
+
+def parse_seeds(seeds: Any, initial: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return the seeds of a list, or as many seeds as a number requests.
+
+    A number takes the `initial` seeds first, then the integers after the largest of them.
+    """
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        count = check_value(seeds, Annotated[int, between(1, _MAX_SEEDS)], "seeds")
+        first_new = max(initial, default=-1) + 1
+        return (*initial, *range(first_new, first_new + count))[:count]
+    return as_tuple(seeds, "seeds")
+
+
+def expand_folder(folder: Any) -> str:
+    """Return a folder as text with an expanded tilde; an empty text stays empty."""
+    if folder == "":
+        return ""
+    return str(Path(check_value(folder, NonBlankText, "folder")).expanduser())
+
+
+def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
+    """Return a list as a tuple; other types are rejected."""
+    if not isinstance(values, list | tuple):
+        raise InputError(f"`{name}` must be a list; got {values!r}")
+    return tuple(values)

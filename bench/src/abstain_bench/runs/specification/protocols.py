@@ -4,15 +4,15 @@ The settings are those of the code of FD-Shifts that was released with the paper
 of the paper where the two differ. `docs/data.md` compares them and names the source files.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from typing import Any, Final
 
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError
 from abstain_bench.runs.tasks import Sizes
-
-__all__ = ["PROTOCOLS", "Protocol", "TaskFacts"]
 
 #: The transformer of FD-Shifts, and the side of its input images.
 TRANSFORMER: Final = "vit-b16"
@@ -209,106 +209,35 @@ def _convolutional_config(facts: TaskFacts) -> dict[str, Any]:
     }
 
 
-_CROPS: Final = {"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16}
-_MANY_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 12.0, 15.0, 20.0)
-_SOME_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 15.0)
+def _read_tasks() -> dict[str, TaskFacts]:
+    """Read the settings of the released code by task."""
+    text = (resources.files(__package__) / "fd_shifts.toml").read_text(encoding="utf-8")
+    facts_by_task: dict[str, TaskFacts] = {}
+    for task, table in tomllib.loads(text).items():
+        settings: dict[str, Any] = {
+            k: tuple(x) if isinstance(x, list) else x for k, x in table.items()
+        }
+        if "data" in settings:
+            settings["data"] = Sizes(**settings["data"])
+        base = settings.pop("based_on", None)
+        facts = TaskFacts(**settings) if base is None else replace(facts_by_task[base], **settings)
+        facts_by_task[task] = facts
+        if task in {"svhn", "iwildcam"}:
+            # Each of the five runs of FD-Shifts holds out other classes; here these are five tasks.
+            for i in range(1, 6):
+                facts_by_task[f"{task}-open-{i}"] = replace(facts, n_runs=1)
+    return facts_by_task
 
-_CIFAR10: Final = TaskFacts(
-    model="vgg13-fd-shifts",
-    dropout=0.5,
-    epochs=250,
-    learning_rate=0.1,
-    weight_decay=5e-4,
-    gambler_epochs=(100, 200),
-    confidnet_epochs=(200, 20),
-    data=Sizes(corrupted="all"),
-    variation=_CROPS,
-    vit_learning_rates=(0.01, 3e-4),
-)
-_CIFAR100: Final = replace(
-    _CIFAR10,
-    rewards=_MANY_REWARDS,
-    vit_learning_rates=(0.01,),
-    vit_steps=10_000,
-    vit_warm_up_steps=5_000,
-    vit_batch_size=512,
-)
-_SUPER: Final = replace(_CIFAR100, data=Sizes(), vit_learning_rates=(3e-3, 1e-3))
-_SVHN: Final = TaskFacts(
-    model="street-conv",
-    dropout=0.3,
-    epochs=100,
-    learning_rate=0.01,
-    weight_decay=5e-4,
-    gambler_epochs=(50, 100),
-    confidnet_epochs=(200, 20),
-    vit_learning_rates=(0.03, 0.01),
-)
-_IWILDCAM: Final = TaskFacts(
-    model="resnet50",
-    dropout=0.1,
-    rewards=_SOME_REWARDS,
-    epochs=12,
-    batch_size=16,
-    learning_rate=1e-3,
-    weight_decay=0.0,
-    gambler_epochs=(6, 12),
-    confidnet_epochs=(5, 3),
-    data=Sizes(learned=0, tested=0, side=448, chosen="first"),
-    vit_learning_rates=(3e-3, 1e-3),
-    vit_batch_size=512,
-    vit_file_side=_VIT_SIDE,
-)
-_CAMELYON: Final = TaskFacts(
-    model="resnet50",
-    dropout=0.1,
-    epochs=5,
-    batch_size=32,
-    learning_rate=0.01,
-    weight_decay=0.01,
-    gambler_epochs=(3, 5),
-    confidnet_epochs=(3, 1),
-    data=Sizes(learned=0, tested=0, side=96, chosen="first"),
-    n_runs=10,
-    vit_learning_rates=(3e-3, 1e-3),
-)
-_ENTITY: Final = TaskFacts(
-    model="resnet50",
-    dropout=0.1,
-    rewards=_SOME_REWARDS,
-    epochs=300,
-    learning_rate=0.1,
-    weight_decay=1e-4,
-    gambler_epochs=(50, 300),
-    confidnet_epochs=(200, 20),
-    # The center of 224 x 224 pixels of images of 256 x 256.
-    data=Sizes(learned=0, tested=0, side=256),
-    variation={"name": "augmentation", "side": 224, "area": 0.08, "mirror": True, "jitter": 0.1},
-    n_runs=2,
-    vit_learning_rates=(0.01, 3e-3, 1e-3),
-    vit_file_side=_VIT_SIDE,
-)
 
 #: Settings of the released code.
-_CODE: Final[Mapping[str, TaskFacts]] = {
-    "cifar10": _CIFAR10,
-    "cifar100": _CIFAR100,
-    "cifar100-super": _SUPER,
-    "svhn": _SVHN,
-    # Each of the five runs of FD-Shifts holds out other classes; here these are five tasks.
-    **{f"svhn-open-{i}": replace(_SVHN, n_runs=1) for i in range(1, 6)},
-    "entity13": _ENTITY,
-    "iwildcam": _IWILDCAM,
-    **{f"iwildcam-open-{i}": replace(_IWILDCAM, n_runs=1) for i in range(1, 6)},
-    "camelyon17": _CAMELYON,
-}
+_CODE: Final = _read_tasks()
 
 
 def _as_printed(facts: TaskFacts) -> TaskFacts:
     """Return the settings with the numbers of the paper's tables where these differ."""
-    if facts.model == _SVHN.model:
+    if facts.model == "street-conv":
         return replace(facts, weight_decay=15e-4)
-    if facts.model == _CIFAR10.model:
+    if facts.model == "vgg13-fd-shifts":
         return replace(facts, gambler_epochs=(50, 250))
     return facts
 
@@ -321,33 +250,28 @@ def _with_tenth_of_corruptions(facts: TaskFacts) -> TaskFacts:
 
 #: Every protocol by name.
 PROTOCOLS: Catalogue[Protocol] = Catalogue("protocol")
-
-PROTOCOLS.add(
-    Protocol(
-        "fd-shifts",
-        "FD-Shifts",
-        "Data, networks, recipes and runs of the released code of FD-Shifts.",
-        "Jaeger et al. 2023; code released with it, v0.1.0",
-        _CODE,
-    )
+_RELEASED: Final = Protocol(
+    "fd-shifts",
+    "FD-Shifts",
+    "Data, networks, recipes and runs of the released code of FD-Shifts.",
+    "Jaeger et al. 2023; code released with it, v0.1.0",
+    _CODE,
 )
-PROTOCOLS.add(
-    Protocol(
-        "fd-shifts-paper",
-        "FD-Shifts, as printed",
-        "FD-Shifts with the numbers of the paper where the code has others.",
-        "Jaeger et al. 2023, tables 4 and 7, appendix E",
-        {name: _as_printed(facts) for name, facts in _CODE.items()},
-        # The paper selects among these with one run each.
-        (0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4),
-    )
+_PRINTED: Final = Protocol(
+    "fd-shifts-paper",
+    "FD-Shifts, as printed",
+    "FD-Shifts with the numbers of the paper where the code has others.",
+    "Jaeger et al. 2023, tables 4 and 7, appendix E",
+    {name: _as_printed(facts) for name, facts in _CODE.items()},
+    # The paper selects among these with one run each.
+    (0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4),
 )
-PROTOCOLS.add(
-    Protocol(
-        "fd-shifts-2024",
-        "FD-Shifts, as in the AUGRC paper",
-        "FD-Shifts with a tenth of the corrupted images: 75,000.",
-        "Traub et al. 2024, appendix A.2",
-        {name: _with_tenth_of_corruptions(facts) for name, facts in _CODE.items()},
-    )
+_WITH_FEWER_IMAGES: Final = Protocol(
+    "fd-shifts-2024",
+    "FD-Shifts, as in the AUGRC paper",
+    "FD-Shifts with a tenth of the corrupted images: 75,000.",
+    "Traub et al. 2024, appendix A.2",
+    {name: _with_tenth_of_corruptions(facts) for name, facts in _CODE.items()},
 )
+for _protocol in (_RELEASED, _PRINTED, _WITH_FEWER_IMAGES):
+    PROTOCOLS.add(_protocol)

@@ -1,52 +1,44 @@
-"""Configurations from a task, from a protocol, or from a TOML file."""
+"""Configurations from a task, a protocol or a TOML file, and changes of a configuration."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from abstain._foundation.toml import read_toml
-from abstain_bench.runs.specification.changes import update_config
-from abstain_bench.runs.specification.config import Config
+from abstain.errors import InputError, UnknownNameError, suggest
+from abstain_bench.runs.methods import METHODS
+from abstain_bench.runs.specification.arms import Arm
+from abstain_bench.runs.specification.config import (
+    Config,
+    check_config,
+    default_methods,
+    scale_stages,
+)
 from abstain_bench.runs.specification.plain_values import (
+    arms_for_methods,
+    as_tuple,
+    expand_folder,
     from_plain,
     from_toml_tables,
+    parse_seeds,
     prefix_errors,
 )
 from abstain_bench.runs.specification.protocols import PROTOCOLS
 
-__all__ = ["default_config", "read_config"]
 
-
-def default_config(
-    task: str,
-    *,
-    seeds: int | Sequence[int] | None = None,
-    arms: Sequence[str] | None = None,
-    folder: str | Path | None = None,
-    epochs: int | None = None,
-    model: str | None = None,
-    samples: int | None = None,
-    methods: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
-    corruptions: Sequence[str] | None = None,
-    severities: Sequence[int] | None = None,
-    precision: str | None = None,
-    weights: str | Path | None = None,
-    side: int | None = None,
-    protocol: str = "",
-) -> Config:
+def default_config(task: str, *, protocol: str = "", **changes: Any) -> Config:
     """Return the default configuration of a task, with changed fields.
 
     Parameters
     ----------
     task : str
         Name in `TASKS`.
-    seeds, arms, folder, epochs, model, samples, methods : optional
-        Changed fields, as in `update_config`.
-    metrics, corruptions, severities, precision, weights, side : optional
-        Changed fields, as in `update_config`.
     protocol : str, optional
         Name in `PROTOCOLS`: the published benchmark whose settings replace the defaults. With
         "vit-b16" as `model`, the settings of its transformer.
+    **changes
+        Changed fields, as in `update_config`.
 
     Returns
     -------
@@ -69,23 +61,9 @@ def default_config(
     >>> fd_shifts.samples, fd_shifts.arms[1].stage_lengths, fd_shifts.arms[2].recipe.nesterov
     (50, {'confidence': 200, 'fine-tune': 20}, True)
     """
-    plain = PROTOCOLS[protocol].to_plain(task, model or "") if protocol else {"task": task}
-    return update_config(
-        from_plain(plain),
-        seeds=seeds,
-        arms=arms,
-        folder=folder,
-        epochs=epochs,
-        model=model,
-        samples=samples,
-        methods=methods,
-        metrics=metrics,
-        corruptions=corruptions,
-        severities=severities,
-        precision=precision,
-        weights=weights,
-        side=side,
-    )
+    model = changes.get("model") or ""
+    plain = PROTOCOLS[protocol].to_plain(task, model) if protocol else {"task": task}
+    return update_config(from_plain(plain), **changes)
 
 
 def read_config(path: str | Path) -> Config:
@@ -122,3 +100,100 @@ def read_config(path: str | Path) -> Config:
     tables = read_toml(Path(path))
     with prefix_errors(Path(path).name):
         return from_plain(from_toml_tables(tables))
+
+
+def update_config(
+    config: Config,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    arms: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    epochs: int | None = None,
+    methods: Sequence[str] | None = None,
+    weights: str | Path | None = None,
+    **fields: Any,
+) -> Config:
+    """Return a configuration with changed fields; None leaves a field as it is.
+
+    `seeds` may be a number of seeds, and `arms` are names. All other fields of `Config` can be set
+    too. If `methods` is None, the methods follow the changed arms, passes and seeds. If only
+    `methods` is set, only the arms that these methods score are trained.
+
+    Examples
+    --------
+    >>> from abstain_bench.runs.specification import default_config, update_config
+    >>> small = update_config(default_config("glyphs"), seeds=1, arms=["confidnet"], samples=0)
+    >>> small.methods
+    ('confidnet',)
+    """
+    requested = {
+        "seeds": None if seeds is None else parse_seeds(seeds, config.seeds),
+        "arms": None if arms is None else _select_arms(config.arms, arms),
+        "folder": None if folder is None else expand_folder(str(folder)),
+        "weights": None if weights is None else expand_folder(str(weights)),
+        "methods": methods,
+        **fields,
+    }
+    changes: dict[str, Any] = {
+        name: tuple(field) if isinstance(field, list) else field
+        for name, field in requested.items()
+        if field is not None
+    }
+    if methods is None:
+        changes["methods"] = _updated_methods(config, changes)
+    elif arms is None:
+        changes["arms"] = arms_for_methods(methods, config.arms)
+    if epochs is not None:
+        # Last, because arms that are not trained may need more epochs.
+        changes["arms"] = _with_epochs(changes.get("arms", config.arms), epochs)
+    changed_config = replace(config, **changes)
+    _check_methods(changed_config)
+    return changed_config
+
+
+def _check_methods(config: Config) -> None:
+    """Reject unknown names, and methods whose inputs the benchmark does not compute."""
+    check_config(config)
+    missing = {}
+    if not config.samples:
+        missing["samples"] = "passes with dropout, and `samples` is 0"
+    if len(config.seeds) < 2:
+        missing["ensemble"] = "several networks, and there is only one seed"
+    for name in config.methods:
+        for need in METHODS[name].needs:
+            if need in missing:
+                raise InputError(f"the method {name!r} needs {missing[need]}")
+
+
+def _updated_methods(config: Config, changes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the methods for changed arms, passes and seeds; all available if it had all before."""
+    before, after = (
+        default_methods([arm.objective for arm in c.arms], c.samples, c.seeds)
+        for c in (config, replace(config, **changes))
+    )
+    if set(config.methods) == set(before):
+        return after
+    return tuple(name for name in config.methods if name in after or name not in before)
+
+
+def _select_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
+    by_name = {arm.name: arm for arm in arms}
+    names = as_tuple(names, "arms")
+    for name in names:
+        if name not in by_name:
+            raise UnknownNameError(
+                f"there is no arm {name!r}.{suggest(name, by_name)} The arms are: "
+                f"{', '.join(by_name)}"
+            )
+    return tuple(by_name[name] for name in names)
+
+
+def _with_epochs(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
+    """Return the arms with a training of `epochs` epochs, also if their recipes define steps."""
+    changed = []
+    for arm in arms:
+        without_steps: dict[str, Any] = {"steps": 0, "warm_up_steps": 0} if arm.recipe.steps else {}
+        recipe = replace(arm.recipe, epochs=epochs, **without_steps)
+        stage_lengths = scale_stages(arm.stage_lengths, epochs / arm.recipe.length)
+        changed.append(replace(arm, recipe=recipe, stage_lengths=stage_lengths))
+    return tuple(changed)

@@ -3,12 +3,12 @@
 Neither torch nor the data set is required.
 """
 
-from abstain_bench.runs.store.additions import ADDED as ADDED
-from abstain_bench.runs.store.additions import AddedMethod as AddedMethod
-from abstain_bench.runs.store.additions import Additions as Additions
+from abstain_bench.runs.store.manifest import ADDED as ADDED
 from abstain_bench.runs.store.manifest import IMPORTED as IMPORTED
 from abstain_bench.runs.store.manifest import JOBS as JOBS
 from abstain_bench.runs.store.manifest import MANIFEST as MANIFEST
+from abstain_bench.runs.store.manifest import AddedMethod as AddedMethod
+from abstain_bench.runs.store.manifest import Additions as Additions
 from abstain_bench.runs.store.manifest import ExposureFacts as ExposureFacts
 from abstain_bench.runs.store.manifest import Store as Store
 from abstain_bench.runs.store.manifest import StoredRun as StoredRun
@@ -22,20 +22,3 @@ from abstain_bench.runs.store.runs import ScoreFile as ScoreFile
 from abstain_bench.runs.store.runs import delete_unlisted_files as delete_unlisted_files
 from abstain_bench.runs.store.runs import pack_scores as pack_scores
 from abstain_bench.runs.store.runs import write_scores as write_scores
-
-__all__ = [
-    "ADDED",
-    "IMPORTED",
-    "JOBS",
-    "MANIFEST",
-    "VALIDATION",
-    "AddedMethod",
-    "Additions",
-    "ExposureFacts",
-    "Run",
-    "RunScores",
-    "ScoreFile",
-    "Store",
-    "StoredRun",
-    "pack_scores",
-]

@@ -1,22 +1,28 @@
 """`Store`: the contents of a folder of runs, as listed in its manifest."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from abstain._foundation import json_records, records
-from abstain._foundation.files import write_atomically
+from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.input_files import MAX_HEADER_BYTES, read_json_object
 from abstain.errors import FileFormatError, InputError
+from abstain.typing import FloatArray
 from abstain_bench.runs.methods import update_method_names
-from abstain_bench.runs.store.additions import AddedMethod, Additions
-from abstain_bench.runs.store.runs import VALIDATION, Run, RunScores, ScoreFile
-
-__all__ = ["IMPORTED", "JOBS", "MANIFEST", "ExposureFacts", "Store", "StoredRun"]
+from abstain_bench.runs.store.runs import (
+    VALIDATION,
+    Run,
+    RunScores,
+    ScoreFile,
+    delete_unlisted_files,
+)
 
 #: The file that lists the contents of the folder.
 MANIFEST: Final = "manifest.json"
@@ -107,6 +113,169 @@ class _Manifest:
         records.check(self)
 
 
+# ------------------------------------------------------------------------------- added scores
+#: Subfolder of a folder of runs with the added scores.
+ADDED: Final = "added"
+#: The file that lists the added methods. Files that it does not list are ignored.
+_ADDED_FILE: Final = "added.json"
+
+_ADDED_KIND: Final = "abstain-benchmark-added"
+_ADDED_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class AddedMethod:
+    """A method whose scores were added.
+
+    Attributes
+    ----------
+    name : str
+        Unique name of the method in the folder.
+    title : str
+        Name for people.
+    file : str
+        Name of the file with the scores.
+    digest : str
+        SHA-256 hash of that file.
+    date : str
+        Time of the addition, in UTC.
+    n : int
+        Number of confidence scores.
+    runs, exposures : tuple of str
+        Scored runs, and scored exposures with "validation" if it was in the file.
+    classifier : bool
+        Whether the file has its own predictions, which are evaluated instead of those of the runs.
+    stored : mapping from str to str
+        Path of the stored scores by run, relative to the folder of runs.
+    validated : mapping
+        Values on validation data, by run and metric.
+    """
+
+    name: str
+    title: str
+    file: str
+    digest: str
+    date: str
+    n: int
+    runs: tuple[str, ...]
+    exposures: tuple[str, ...]
+    classifier: bool = False
+    stored: Mapping[str, str] = field(default_factory=dict)
+    validated: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _AddedFile:
+    methods: tuple[AddedMethod, ...]
+
+    def __post_init__(self) -> None:
+        records.check(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """The methods that were added to a folder of runs.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder of runs.
+    methods : tuple of AddedMethod
+        The methods in the order in which they were added.
+    """
+
+    folder: Path
+    methods: tuple[AddedMethod, ...] = ()
+
+    @classmethod
+    def read(cls, folder: Path) -> "Additions":
+        """Read the list of added methods; empty if there is no such file."""
+        path = folder / ADDED / _ADDED_FILE
+        if not path.is_file():
+            return cls(folder)
+        try:
+            content = read_json_object(path, MAX_HEADER_BYTES)
+            json_records.pop_kind(content, (_ADDED_KIND,))
+            json_records.pop_version(content, "version", (_ADDED_VERSION,))
+            return cls(folder, records.from_fields(_AddedFile, content, "the added scores").methods)
+        except (InputError, KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(
+                f"{str(path)!r} is damaged: {error}. Delete it, and add the scores again"
+            ) from None
+
+    def write(self, methods: Iterable[AddedMethod]) -> None:
+        """Replace the list of methods atomically, and delete score files that it does not list."""
+        methods = tuple(methods)
+        content = {
+            "kind": _ADDED_KIND,
+            "version": _ADDED_VERSION,
+            "methods": [asdict(m) for m in methods],
+        }
+        text = json.dumps(content, indent=1, allow_nan=False)
+        make_folder(self.folder / ADDED)
+        write_atomically(self.folder / ADDED / _ADDED_FILE, text.encode())
+        listed = (path for method in methods for path in method.stored.values())
+        delete_unlisted_files(self.folder, ADDED, listed)
+
+    def validation_values(self, run: str) -> dict[str, Mapping[str, float | None]]:
+        """Return the values on validation data of the added methods that score a run."""
+        return {
+            method.name: method.validated.get(run, {})
+            for method in self.methods
+            if run in method.runs and not method.classifier
+        }
+
+    def confidence(self, run: str, scores: RunScores) -> dict[str, FloatArray]:
+        """Return the added confidences for the scores of a run on one exposure."""
+        key = scores.exposure
+        confidence = {}
+        for method in self.methods:
+            if method.classifier or run not in method.runs or key not in method.exposures:
+                continue
+            file = self._file(method.stored[run])
+            if key not in file.exposures:
+                continue
+            added = file.read(key, logits=False)
+            if not np.array_equal(added.prediction, scores.prediction):
+                raise FileFormatError(
+                    f"the run {run!r} has changed since {method.name!r} was added: it predicts "
+                    f"other classes for {key!r}. Compute the scores again and add them with "
+                    "`replace`, or remove them (`abstain benchmark remove-scores`)"
+                )
+            confidence[method.name] = added.confidence[method.name]
+        return confidence
+
+    def stored_networks(self, runs: Sequence[Run]) -> list[StoredRun]:
+        """Return the networks of methods with their own predictions.
+
+        Such a network is a run with the name of the method as its arm.
+        """
+        run_by_name = {run.name: run for run in runs}
+        networks = []
+        for method in self.methods:
+            if not method.classifier:
+                continue
+            scored_runs = [run_by_name[name] for name in method.runs if name in run_by_name]
+            has_several_settings = len({(run.arm, run.setting) for run in scored_runs}) > 1
+            for run in scored_runs:
+                label = "-".join(filter(None, (run.arm, run.setting)))
+                setting = label if has_several_settings else ""
+                name = f"{method.name}-{run.name}"
+                network = Run(name, method.name, setting, run.seed, method.title)
+                file = method.stored[run.name]
+                validation_file = file if VALIDATION in method.exposures else ""
+                values = {method.name: method.validated.get(run.name) or {}}
+                networks.append(StoredRun(network, validation_file, file, values))
+        return networks
+
+    def _file(self, name: str) -> ScoreFile:
+        return self._files.setdefault(name, ScoreFile(self.folder / name))
+
+    @cached_property
+    def _files(self) -> dict[str, ScoreFile]:
+        return {}
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
     """The contents of a folder of runs.
@@ -154,14 +323,19 @@ class Store:
             json_records.pop_kind(content, (_KIND,))
             json_records.pop_version(content, "version", (_VERSION,))
             manifest = records.from_fields(_Manifest, content, "a manifest")
-            stored_runs = tuple(map(_ManifestRow.read, manifest.runs))
+            stored_runs = [_ManifestRow.read(row) for row in manifest.runs]
+            networks = additions.stored_networks([stored.run for stored in stored_runs])
+            for i, stored in enumerate(stored_runs):
+                added = additions.validation_values(stored.run.name)
+                values = {**stored.validation_values, **added}
+                stored_runs[i] = replace(stored, validation_values=values)
             return cls(
                 folder,
                 manifest.config,
                 manifest.facts,
                 manifest.classes,
                 manifest.exposures,
-                _add_methods_and_networks(stored_runs, additions),
+                (*stored_runs, *networks),
                 additions,
             )
         except (InputError, KeyError, TypeError, ValueError) as error:
@@ -208,12 +382,12 @@ class Store:
         name = stored.validation_file if VALIDATION in exposures else stored.test_file
         if not name:
             raise InputError(f"the run {run.name!r} has no scores of the exposure {exposures[0]!r}")
-        scores = self._file(name).read_all(exposures, logits=logits)
-        return {key: self._include_added(run, own) for key, own in scores.items()}
-
-    def _include_added(self, run: Run, scores: RunScores) -> RunScores:
-        added = self.additions.confidence(run.name, scores)
-        return replace(scores, confidence={**scores.confidence, **added}) if added else scores
+        scores_by_key = self._file(name).read_all(exposures, logits=logits)
+        for key, scores in scores_by_key.items():
+            if added := self.additions.confidence(run.name, scores):
+                confidence = {**scores.confidence, **added}
+                scores_by_key[key] = replace(scores, confidence=confidence)
+        return scores_by_key
 
     def first_scores(self, exposure: str, *, logits: bool = False) -> RunScores | None:
         """Return the scores of the first run that has the exposure; None if no run has it."""
@@ -293,20 +467,3 @@ def write_manifest(
     }
     text = json.dumps(content, indent=1, allow_nan=False)
     write_atomically(folder / MANIFEST, text.encode())
-
-
-def _add_methods_and_networks(
-    stored_runs: tuple[StoredRun, ...], additions: Additions
-) -> tuple[StoredRun, ...]:
-    """Return the runs with added methods, and the networks of methods with own predictions."""
-    result = []
-    for stored in stored_runs:
-        added = additions.validation_values(stored.run.name)
-        values = {**stored.validation_values, **added}
-        result.append(replace(stored, validation_values=values) if added else stored)
-    for run, method, file in additions.networks([stored.run for stored in stored_runs]):
-        scored_run = run.name.removeprefix(f"{method.name}-")
-        values_by_method = {method.name: method.validated.get(scored_run) or {}}
-        validation_file = file if VALIDATION in method.exposures else ""
-        result.append(StoredRun(run, validation_file, file, values_by_method))
-    return tuple(result)

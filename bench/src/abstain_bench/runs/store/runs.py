@@ -22,8 +22,6 @@ from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
 from abstain_bench.runs.methods import update_method_names
 
-__all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "pack_scores"]
-
 #: Key of the validation images in place of an exposure.
 VALIDATION: Final = "validation"
 

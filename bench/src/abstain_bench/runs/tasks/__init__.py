@@ -6,8 +6,6 @@ from abstain_bench.runs.tasks._entry import Sizes as Sizes
 from abstain_bench.runs.tasks._entry import Task as Task
 from abstain_bench.runs.tasks._entry import TaskImages as TaskImages
 
-__all__ = ["TASKS", "Sizes", "Task", "TaskImages"]
-
 for _module in (embedded, published, open_set, large):
     for _entry in _module.ENTRIES:
         TASKS.add(_entry)

@@ -43,37 +43,30 @@ _N_CORRUPTED_GLYPHS: Final = 260
 
 def _load_glyphs(_folder: Path | None) -> TaskImages:
     tested = partial(glyphs, "train", copies=_N_TEST_COPIES)
-    styles = dict.fromkeys(f.style for f in glyph_families() if f.role == "style")
+    unseen = partial(glyphs, "unseen", copies=_N_TEST_COPIES)
+    exposures = [
+        Exposure("iid", "iid", tested),
+        *corruption_exposures(_glyphs_to_corrupt),
+        Exposure("unseen-typefaces", "sub-class", unseen),
+    ]
+    for style in dict.fromkeys(face.style for face in glyph_families() if face.role == "style"):
+        load = partial(glyphs, "style", style=style, copies=_N_TEST_COPIES)
+        exposures.append(Exposure(f"style-{style}", "sub-class", load))
+    for name, characters in (
+        ("digits", _DIGITS_UNLIKE_LETTERS),
+        ("symbols", _SYMBOLS),
+        ("look-alikes", tuple(LOOK_ALIKES)),
+    ):
+        exposures.append(Exposure(name, "new-class", partial(tested, characters=characters)))
+    make_textures = partial(_make_textures, 48, tuple(glyphs().classes))
+    exposures += [
+        Exposure("handwritten-digits", "far-new-class", _digits_as_glyphs),
+        Exposure("textures", "far-new-class", make_textures),
+    ]
     return TaskImages(
         partial(glyphs, "train", copies=_N_TRAIN_COPIES),
         partial(glyphs, "train", copies=_N_VALIDATION_COPIES),
-        (
-            Exposure("iid", "iid", tested),
-            *corruption_exposures(_glyphs_to_corrupt),
-            Exposure(
-                "unseen-typefaces", "sub-class", partial(glyphs, "unseen", copies=_N_TEST_COPIES)
-            ),
-            *(
-                Exposure(
-                    f"style-{style}",
-                    "sub-class",
-                    partial(glyphs, "style", style=style, copies=_N_TEST_COPIES),
-                )
-                for style in styles
-            ),
-            *(
-                Exposure(name, "new-class", partial(tested, characters=characters))
-                for name, characters in (
-                    ("digits", _DIGITS_UNLIKE_LETTERS),
-                    ("symbols", _SYMBOLS),
-                    ("look-alikes", tuple(LOOK_ALIKES)),
-                )
-            ),
-            Exposure("handwritten-digits", "far-new-class", _digits_as_glyphs),
-            Exposure(
-                "textures", "far-new-class", partial(_make_textures, 48, tuple(glyphs().classes))
-            ),
-        ),
+        tuple(exposures),
     )
 
 

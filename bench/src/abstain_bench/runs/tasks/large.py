@@ -112,21 +112,13 @@ def _load_image_folder(folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> Tas
     train, validation = _split_files(
         train_files, train_files.n - min(sizes.validation, max(1, train_files.n // 10))
     )
-    exposures = (
-        *corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)),
-        *(
-            Exposure(
-                name,
-                "sub-class",
-                image_loader(_find_shifted_files(place, train_files), sizes.tested, sizes),
-            )
-            for name, place in _folders_with_prefix(folder, "shift-")
-        ),
-        *(
-            Exposure(name, "new-class", partial(_read_new_classes, place, train_files, sizes))
-            for name, place in _folders_with_prefix(folder, "new-")
-        ),
-    )
+    exposures = list(corruption_exposures(image_loader(test, _N_CORRUPTED, sizes)))
+    for name, path in _folders_with_prefix(folder, "shift-"):
+        load = image_loader(_find_shifted_files(path, train_files), sizes.tested, sizes)
+        exposures.append(Exposure(name, "sub-class", load))
+    for name, path in _folders_with_prefix(folder, "new-"):
+        load = partial(_read_new_classes, path, train_files, sizes)
+        exposures.append(Exposure(name, "new-class", load))
     return images_from_files(sizes, train, validation, test, *exposures)
 
 
@@ -184,69 +176,54 @@ def _read_new_classes(path: Path, train: ImageFiles, sizes: Sizes) -> Images:
 _ENTITY13: Final = Recipe(
     epochs=300, learning_rate=0.1, batch_size=128, weight_decay=1e-4, schedule="cosine"
 )
-IWILDCAM: Final = Recipe(
+_IWILDCAM: Final = Recipe(
     epochs=12, learning_rate=1e-3, batch_size=16, weight_decay=0.0, schedule="cosine"
 )
 _CAMELYON17: Final = Recipe(
     epochs=5, learning_rate=0.01, batch_size=32, weight_decay=0.01, schedule="cosine"
 )
-RESNET_DROPOUT: Final = 0.1
-RESNET_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 15.0)
-#: Epochs of ConfidNet on classifiers that are trained for few epochs.
-IWILDCAM_BRANCH: Final = (5, 3)
 _CROP_FLIP: Final = {"name": "crop-flip", "padding": 8}
 
+resnet_task = partial(
+    Task, model="resnet50", needs_folder=True, dropout=0.1, rewards=(2.2, 3.0, 6.0, 10.0, 15.0)
+)
+iwildcam_task = partial(resnet_task, recipe=_IWILDCAM, branch=(5, 3))
+
 ENTRIES: Final = (
-    Task(
+    resnet_task(
         "entity13",
         "BREEDS ENTITY-13",
         "13 super-classes of ImageNet, 64 x 64; other sub-classes of them as a shift.",
         "Santurkar et al. 2021; splits as in FD-Shifts",
         _load_entity13,
-        "resnet50",
-        _ENTITY13,
-        _CROP_FLIP,
-        needs_folder=True,
-        dropout=RESNET_DROPOUT,
-        rewards=RESNET_REWARDS,
+        recipe=_ENTITY13,
+        variation=_CROP_FLIP,
     ),
-    Task(
+    iwildcam_task(
         "iwildcam",
         "iWildCam (WILDS)",
         "182 animals at camera traps, 64 x 64; other camera traps as a shift.",
         "Beery et al. 2020; WILDS, Koh et al. 2021",
         partial(_load_wilds, "iwildcam", "locations"),
-        "resnet50",
-        IWILDCAM,
-        needs_folder=True,
-        dropout=RESNET_DROPOUT,
-        rewards=RESNET_REWARDS,
-        branch=IWILDCAM_BRANCH,
     ),
-    Task(
+    resnet_task(
         "camelyon17",
         "Camelyon17 (WILDS)",
         "Tumor or not, in tissue of three hospitals, 64 x 64; another hospital as a shift.",
         "Bandi et al. 2018; WILDS, Koh et al. 2021",
         partial(_load_wilds, "camelyon17", "hospital"),
-        "resnet50",
-        _CAMELYON17,
-        needs_folder=True,
-        dropout=RESNET_DROPOUT,
+        recipe=_CAMELYON17,
+        rewards=(2.2, 3.0, 6.0, 10.0),
         branch=(3, 1),
     ),
-    Task(
+    resnet_task(
         "imagenet-folder",
         "A folder of images",
         "Any images in train/CLASS and test/CLASS, 64 x 64, with shift-NAME and new-NAME beside.",
         "yours",
         _load_image_folder,
-        "resnet50",
-        replace(_ENTITY13, epochs=90),
-        _CROP_FLIP,
-        needs_folder=True,
-        dropout=RESNET_DROPOUT,
-        rewards=RESNET_REWARDS,
+        recipe=replace(_ENTITY13, epochs=90),
+        variation=_CROP_FLIP,
         branch=(60, 6),
     ),
 )

@@ -31,12 +31,9 @@ from abstain_bench.runs.tasks._entry import (
     split_first,
 )
 from abstain_bench.runs.tasks.large import (
-    IWILDCAM,
-    IWILDCAM_BRANCH,
-    RESNET_DROPOUT,
-    RESNET_REWARDS,
     image_loader,
     images_from_files,
+    iwildcam_task,
     validation_and_test_files,
 )
 from abstain_bench.runs.tasks.published import SVHN, read_official
@@ -104,18 +101,12 @@ def _entries() -> Iterator[Task]:
             dropout=0.5,
         )
     for rotation in range(1, ROTATIONS + 1):
-        yield Task(
+        yield iwildcam_task(
             f"iwildcam-open-{rotation}",
             f"iWildCam, open set {rotation}",
             f"60% of 182 animals; the others are held out (rotation {rotation} of {ROTATIONS}).",
             "Beery et al. 2020; WILDS, Koh et al. 2021; the rotation is ours",
             partial(_load_iwildcam, rotation),
-            "resnet50",
-            IWILDCAM,
-            needs_folder=True,
-            dropout=RESNET_DROPOUT,
-            rewards=RESNET_REWARDS,
-            branch=IWILDCAM_BRANCH,
         )
 
 

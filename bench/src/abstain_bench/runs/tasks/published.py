@@ -1,6 +1,6 @@
 """Tasks with small images of published data sets: CIFAR, SVHN, TinyImageNet, MNIST and others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -101,25 +101,25 @@ def _load_corruptions(
                 f"{str(source_folder)!r} (incomplete extraction?); run `abstain data fetch "
                 f"{source.name} --folder DIR` again"
             )
-    read = partial(data.load_corrupted, source_folder, records=sizes.records.get(name))
-    to_corrupt = {"tested": tested, "all": test, "tenth": _tenth(test)}[sizes.corrupted]
-    return tuple(_official_corruptions(read, available, to_corrupt)), tuple(notes)
-
-
-def _tenth(test: Images) -> Images:
-    """Return a tenth of the images, as in Traub et al.; see `subsampled_rows`."""
-    return test.subset(subsampled_rows(test.n, test.n_classes, factor=10))
-
-
-def _official_corruptions(
-    read: Callable[[str, int], Images], pairs: list[tuple[str, str]], tested: Images
-) -> Iterator[Exposure]:
-    for corruption, official_name in pairs:
+    tested = {
+        "tested": tested,
+        "all": test,
+        # As in Traub et al.; see `subsampled_rows`.
+        "tenth": test.subset(subsampled_rows(test.n, test.n_classes, factor=10)),
+    }[sizes.corrupted]
+    records = sizes.records.get(name)
+    exposures = []
+    for corruption, official_name in available:
         for severity in range(1, SEVERITIES + 1):
-            read_severity = partial(read, official_name, severity)
-            load = partial(_read_matching_rows, read_severity, tested)
+            read = partial(
+                data.load_corrupted, source_folder, official_name, severity, records=records
+            )
+            load = partial(_read_matching_rows, read, tested)
             key = f"corruption-{corruption}"
-            yield Exposure(key, "corruption", load, corruption, severity, is_corrupted=True)
+            exposures.append(
+                Exposure(key, "corruption", load, corruption, severity, is_corrupted=True)
+            )
+    return tuple(exposures), tuple(notes)
 
 
 def _read_matching_rows(read: Callable[[], Images], tested: Images) -> Images:
@@ -177,90 +177,65 @@ _GRAY: Final = Recipe(
 _GRAY_BRANCH: Final = (16, 2)
 _MANY_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 12.0, 15.0, 20.0)
 
+_color_task = partial(
+    Task, model="vgg13", recipe=_CIFAR, variation=CROP_FLIP, needs_folder=True, dropout=0.5
+)
+_gray_task = partial(Task, model="small-conv", recipe=_GRAY, needs_folder=True, branch=_GRAY_BRANCH)
+
 ENTRIES: Final = (
-    Task(
+    _color_task(
         "cifar10",
         "CIFAR-10",
         "10 classes in color, 32 x 32; CIFAR-10-C, and CIFAR-100, SVHN, TinyImageNet as new.",
         "Krizhevsky 2009; as in FD-Shifts",
         partial(_load_fd_shifts_task, "cifar10"),
-        "vgg13",
-        _CIFAR,
-        CROP_FLIP,
-        needs_folder=True,
-        dropout=0.5,
     ),
-    Task(
+    _color_task(
         "cifar100",
         "CIFAR-100",
         "100 classes in color, 32 x 32; CIFAR-100-C, and CIFAR-10, SVHN, TinyImageNet as new.",
         "Krizhevsky 2009; as in FD-Shifts",
         partial(_load_fd_shifts_task, "cifar100"),
-        "vgg13",
-        _CIFAR,
-        CROP_FLIP,
-        needs_folder=True,
-        dropout=0.5,
         rewards=_MANY_REWARDS,
     ),
-    Task(
+    _color_task(
         "cifar100-super",
         "Super-classes of CIFAR-100",
         "19 super-classes, 32 x 32; a sub-class of each is held out as a shift.",
         "Krizhevsky 2009; the shift as in FD-Shifts",
         _load_cifar100_super,
-        "vgg13",
-        _CIFAR,
-        CROP_FLIP,
-        needs_folder=True,
-        dropout=0.5,
         rewards=_MANY_REWARDS,
     ),
-    Task(
+    _color_task(
         "svhn",
         "SVHN",
         "House numbers, 10 digits, 32 x 32; CIFAR and TinyImageNet as new classes.",
         "Netzer et al. 2011; as in FD-Shifts, but for the network",
         partial(_load_fd_shifts_task, "svhn"),
-        "vgg13",
-        SVHN,
-        needs_folder=True,
-        dropout=0.5,
+        recipe=SVHN,
+        variation={},
     ),
-    Task(
+    _color_task(
         "tiny-imagenet",
         "TinyImageNet",
         "200 classes of ImageNet, resized to 32 x 32; our own corruptions, SVHN as new classes.",
         "Le & Yang 2015; the task is ours",
         partial(_load_non_fd_shifts_task, "tiny-imagenet"),
-        "vgg13",
-        _CIFAR,
-        CROP_FLIP,
-        needs_folder=True,
-        dropout=0.5,
         rewards=_MANY_REWARDS,
     ),
-    Task(
+    _gray_task(
         "mnist",
         "MNIST",
         "60,000 handwritten digits; our own corruptions, letters and clothes as new classes.",
         "LeCun et al. 1998; the task is ours",
         partial(_load_non_fd_shifts_task, "mnist"),
-        "small-conv",
-        _GRAY,
-        needs_folder=True,
-        branch=_GRAY_BRANCH,
     ),
-    Task(
+    _gray_task(
         "fashion-mnist",
         "Fashion-MNIST",
         "60,000 pieces of clothing; our own corruptions, digits and letters as new classes.",
         "Xiao et al. 2017; the task is ours",
         partial(_load_non_fd_shifts_task, "fashion-mnist"),
-        "small-conv",
-        _GRAY,
-        {"name": "crop-flip", "padding": 2},
-        needs_folder=True,
-        branch=_GRAY_BRANCH,
+        variation={"name": "crop-flip", "padding": 2},
     ),
 )

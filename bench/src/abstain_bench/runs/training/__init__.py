@@ -14,17 +14,3 @@ from abstain_bench.runs.training.variations import Augmentation as Augmentation
 from abstain_bench.runs.training.variations import CropFlip as CropFlip
 from abstain_bench.runs.training.variations import Distortion as Distortion
 from abstain_bench.runs.training.variations import Variation as Variation
-
-__all__ = [
-    "PRECISIONS",
-    "Augmentation",
-    "Checkpointing",
-    "CropFlip",
-    "Distortion",
-    "Machine",
-    "Preprocessing",
-    "Recipe",
-    "Variation",
-    "compute_logits",
-    "train",
-]

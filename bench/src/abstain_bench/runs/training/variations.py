@@ -75,20 +75,20 @@ class CropFlip(Variation):
 
 
 def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: Generator) -> Tensor:
-    """Move each image by up to so many pixels, and mirror half of them where asked for."""
+    """Move each image by up to `padding` pixels, and mirror half of them if `mirror` is set."""
     n, _, height, width = images.shape
-    where = images.device
+    device = images.device
     padded = torch.nn.functional.pad(images, (padding,) * 4)
-    shift = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=generator, device=where)
-    rows = shift[0] + torch.arange(height, device=where)
-    columns = shift[1] + torch.arange(width, device=where)
+    shift = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=generator, device=device)
+    rows = shift[0] + torch.arange(height, device=device)
+    columns = shift[1] + torch.arange(width, device=device)
     if mirror:
-        flip = torch.rand(n, 1, generator=generator, device=where) < 0.5
+        flip = torch.rand(n, 1, generator=generator, device=device) < 0.5
         columns = torch.where(flip, columns.flip(1), columns)
-    sample_index = torch.arange(n, device=where)[:, None, None]
+    sample_index = torch.arange(n, device=device)[:, None, None]
     # Indexing puts the channels last.
-    cut = padded[sample_index, :, rows[:, :, None], columns[:, None, :]]
-    return cut.permute(0, 3, 1, 2)
+    shifted = padded[sample_index, :, rows[:, :, None], columns[:, None, :]]
+    return shifted.permute(0, 3, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -147,29 +147,24 @@ class Distortion(Variation):
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Return the images (n, channels, height, width), each changed on its own."""
-        n, where = len(images), images.device
 
-        def between(low: float, high: float) -> Tensor:
-            return low + (high - low) * torch.rand(n, generator=generator, device=where)
+        def uniform(low: float, high: float) -> Tensor:
+            return _uniform(images, generator, low, high)
 
-        turn = between(-1, 1) * math.radians(self.rotation)
-        size = torch.exp(between(-1, 1) * math.log1p(self.scale))
-        shear = between(-1, 1) * self.shear
+        angle = uniform(-1, 1) * math.radians(self.rotation)
+        size = torch.exp(uniform(-1, 1) * math.log1p(self.scale))
+        shear = uniform(-1, 1) * self.shear
         # The grid spans [-1, 1], so a share of the side counts twice.
-        across, down = (between(-2, 2) * self.shift for _ in range(2))
-        cos, sin = size * turn.cos(), size * turn.sin()
-        first = torch.stack([cos, shear * cos - sin, across], dim=1)
-        second = torch.stack([sin, shear * sin + cos, down], dim=1)
-        side = [self.side, self.side] if self.side else list(images.shape[2:])
-        grid = torch.nn.functional.affine_grid(
-            torch.stack([first, second], dim=1), [n, 1, *side], align_corners=False
-        )
-        moved = torch.nn.functional.grid_sample(images, grid, align_corners=False)
-        out = moved * between(self.contrast, 1.0)[:, None, None, None]
+        across, down = (uniform(-2, 2) * self.shift for _ in range(2))
+        cos, sin = size * angle.cos(), size * angle.sin()
+        matrix = ((cos, shear * cos - sin, across), (sin, shear * sin + cos, down))
+        side = (self.side, self.side) if self.side else images.shape[2:]
+        distorted = _resample(images, matrix, side) * _per_image(uniform(self.contrast, 1.0))
         if self.background:
-            level = between(0.0, self.background)[:, None, None, None]
-            out = level + (1 - level) * out
-        return out + self.noise * torch.randn(out.shape, generator=generator, device=where)
+            level = _per_image(uniform(0.0, self.background))
+            distorted = level + (1 - level) * distorted
+        noise = torch.randn(distorted.shape, generator=generator, device=images.device)
+        return distorted + self.noise * noise
 
 
 #: Weights of red, green and blue in a gray level.
@@ -228,29 +223,31 @@ class Augmentation(Variation):
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Return the images (n, channels, height, width), each changed on its own."""
-        out = self._jitter_colors(images, generator) if self.jitter else images
-        out = (
-            self._random_crop(out, generator)
-            if self.side and self.area < 1.0
-            else self.prepare_for_evaluation(out)
-        )
+        augmented = self._jitter_colors(images, generator) if self.jitter else images
+        if self.side and self.area < 1.0:
+            augmented = self._random_crop(augmented, generator)
+        else:
+            augmented = self.prepare_for_evaluation(augmented)
         if self.rotation:
-            out = self._rotate(out, generator)
-        return shift_and_mirror(out, self.padding, mirror=self.mirror, generator=generator)
+            angle = _uniform(images, generator, -1, 1) * math.radians(self.rotation)
+            cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
+            side = augmented.shape[2]
+            augmented = _resample(augmented, ((cos, -sin, zero), (sin, cos, zero)), (side, side))
+        return shift_and_mirror(augmented, self.padding, mirror=self.mirror, generator=generator)
 
     def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
         """Return images that are scaled, half of them with a square set to the mean."""
         if not self.cutout:
             return images
         n, _, height, width = images.shape
-        where, half = images.device, self.cutout // 2
-        hit = torch.rand(n, 1, generator=generator, device=where) < 0.5
-        inside = []
+        device, half = images.device, self.cutout // 2
+        is_cut = torch.rand(n, 1, generator=generator, device=device) < 0.5
+        in_square = []
         for size in (height, width):
-            middle = torch.randint(0, size, (n, 1), generator=generator, device=where)
-            places = torch.arange(size, device=where)
-            inside.append((places >= middle - half) & (places < middle + half) & hit)
-        square = inside[0][:, None, :, None] & inside[1][:, None, None, :]
+            center = torch.randint(0, size, (n, 1), generator=generator, device=device)
+            position = torch.arange(size, device=device)
+            in_square.append((position >= center - half) & (position < center + half) & is_cut)
+        square = in_square[0][:, None, :, None] & in_square[1][:, None, None, :]
         return images.masked_fill(square, 0.0)
 
     def prepare_for_evaluation(self, images: Tensor) -> Tensor:
@@ -260,62 +257,63 @@ class Augmentation(Variation):
         height, width = images.shape[2:]
         if min(height, width) < self.side:
             raise InputError(
-                f"`variation.side` must be at most that of the images; got {self.side} of \
-{height} x {width}"
+                f"`variation.side` must be at most that of the images; got {self.side} of "
+                f"{height} x {width}"
             )
         top, left = (height - self.side) // 2, (width - self.side) // 2
         return images[:, :, top : top + self.side, left : left + self.side]
 
     def _random_crop(self, images: Tensor, generator: Generator) -> Tensor:
-        """Cut a part of random size, shape and place, and scale it."""
-        n, where = len(images), images.device
+        """Cut out a part of random size, shape and position, and scale it."""
 
-        def drawn(low: float, high: float) -> Tensor:
-            return low + (high - low) * torch.rand(n, generator=generator, device=where)
+        def uniform(low: float, high: float) -> Tensor:
+            return _uniform(images, generator, low, high)
 
         # Shares of the sides; the grid spans [-1, 1], so they are its factors too.
-        area, ratio = drawn(self.area, 1.0), torch.exp(drawn(-1, 1) * math.log(4 / 3))
-        wide, high = ((area * r).sqrt().clamp(max=1.0) for r in (ratio, 1 / ratio))
-        across, down = (drawn(-1, 1) * (1 - size) for size in (wide, high))
-        none = torch.zeros_like(wide)
-        rows = [torch.stack([wide, none, across], 1), torch.stack([none, high, down], 1)]
-        return _resample(images, torch.stack(rows, 1), self.side)
-
-    def _rotate(self, images: Tensor, generator: Generator) -> Tensor:
-        n, where = len(images), images.device
-        most = math.radians(self.rotation)
-        turn = (2 * torch.rand(n, generator=generator, device=where) - 1) * most
-        cos, sin, none = turn.cos(), turn.sin(), torch.zeros_like(turn)
-        rows = [torch.stack([cos, -sin, none], 1), torch.stack([sin, cos, none], 1)]
-        return _resample(images, torch.stack(rows, 1), images.shape[2])
+        area, ratio = uniform(self.area, 1.0), torch.exp(uniform(-1, 1) * math.log(4 / 3))
+        width, height = ((area * r).sqrt().clamp(max=1.0) for r in (ratio, 1 / ratio))
+        across, down = (uniform(-1, 1) * (1 - size) for size in (width, height))
+        zero = torch.zeros_like(width)
+        matrix = ((width, zero, across), (zero, height, down))
+        return _resample(images, matrix, (self.side, self.side))
 
     def _jitter_colors(self, images: Tensor, generator: Generator) -> Tensor:
-        n, channels = images.shape[:2]
-        where = images.device
+        """Change brightness, contrast and saturation."""
 
         def factor() -> Tensor:
-            drawn = torch.rand(n, generator=generator, device=where)[:, None, None, None]
-            return 1 + self.jitter * (2 * drawn - 1)
+            return _per_image(1 + self.jitter * _uniform(images, generator, -1, 1))
 
-        def gray(of: Tensor) -> Tensor:
-            if channels != len(_LUMA):
-                return of.mean(1, keepdim=True)
-            weights = torch.tensor(_LUMA, device=where)[:, None, None]
-            return (of * weights).sum(1, keepdim=True)
-
-        out = (images * factor()).clamp(0, 1)
-        level = gray(out).mean((1, 2, 3), keepdim=True)
-        out = (level + (out - level) * factor()).clamp(0, 1)
-        level = gray(out)
-        return (level + (out - level) * factor()).clamp(0, 1)
+        brighter = (images * factor()).clamp(0, 1)
+        level = _gray_levels(brighter).mean((1, 2, 3), keepdim=True)
+        contrasted = (level + (brighter - level) * factor()).clamp(0, 1)
+        level = _gray_levels(contrasted)
+        return (level + (contrasted - level) * factor()).clamp(0, 1)
 
 
-def _resample(images: Tensor, maps: Tensor, side: int) -> Tensor:
-    """Sample images anew, each by its own affine map of the square."""
-    size = [*images.shape[:2], side, side]
-    grid = torch.nn.functional.affine_grid(maps, size, align_corners=False)
-    out: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
-    return out
+def _gray_levels(images: Tensor) -> Tensor:
+    if images.shape[1] != len(_LUMA):
+        return images.mean(1, keepdim=True)
+    weights = torch.tensor(_LUMA, device=images.device)[:, None, None]
+    return (images * weights).sum(1, keepdim=True)
+
+
+def _uniform(images: Tensor, generator: Generator, low: float, high: float) -> Tensor:
+    """Sample a number from low to high for each image."""
+    sample = torch.rand(len(images), generator=generator, device=images.device)
+    return low + (high - low) * sample
+
+
+def _per_image(values: Tensor) -> Tensor:
+    """Return values (n,) in the shape (n, 1, 1, 1)."""
+    return values[:, None, None, None]
+
+
+def _resample(images: Tensor, matrix: Any, size: Any) -> Tensor:
+    """Resample each image by its affine map: two rows of three tensors (n,)."""
+    maps = torch.stack([torch.stack(row, dim=1) for row in matrix], dim=1)
+    grid = torch.nn.functional.affine_grid(maps, [*images.shape[:2], *size], align_corners=False)
+    resampled: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
+    return resampled
 
 
 #: Every variation by the name that configurations use.

@@ -1,6 +1,6 @@
 """Test CWSA, CWSA+ and the AUC-MCC on models with known populations and on predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -8,39 +8,42 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.random import as_seed
 from abstain.errors import InputError, suggest
-from abstain.metrics import cwsa_area, cwsa_plus_area
+from abstain.metrics import CwsaSweep, cwsa_area, cwsa_plus_area
 from abstain.simulate import Population
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._tables import Row
+from abstain_bench.studies._tables import group_rows as group_rows
 from abstain_bench.studies.cwsa import claims, experiments
-from abstain_bench.studies.cwsa.claims import Axioms, Claim
+from abstain_bench.studies.cwsa.claims import Axioms as Axioms
+from abstain_bench.studies.cwsa.claims import Claim as Claim
 from abstain_bench.studies.cwsa.conclusions import conclude
 from abstain_bench.studies.cwsa.experiments import (
-    COMPARISON,
+    COMPARISON as COMPARISON,
+)
+from abstain_bench.studies.cwsa.experiments import (
     IMBALANCE,
-    NOISE,
     SHARPENING,
     SHIFT,
     Conditions,
     tidy_rows,
 )
+from abstain_bench.studies.cwsa.experiments import (
+    NOISE as NOISE,
+)
 from abstain_bench.studies.cwsa.figures import make_figures
 from abstain_bench.studies.cwsa.models import (
+    DIGITS,
     OVERCONFIDENT_TEXT,
     QUANTITIES,
     TITLES,
+    ProbabilisticPredictions,
     SimulatedModel,
     finite_or_none,
-    models,
-    population_auc_mcc,
-    sweep_thresholds,
-)
-from abstain_bench.studies.cwsa.predictions import (
-    DIGITS,
-    ProbabilisticPredictions,
     load_predictions,
+    models,
+    sweep_rows,
 )
 from abstain_bench.studies.cwsa.printed_numbers import (
     check_printed_numbers,
@@ -122,6 +125,55 @@ def study_cwsa(
     ----------
     .. [1] Shahnazari et al. (2025), sections 3 to 5, appendix A.2, https://arxiv.org/abs/2505.18622
 
+    .. rubric:: Captions
+
+    results
+        One row for each number. Expected: exact value of the population. SD: over repeated samples.
+    claims
+        One row for each reading of a claim and each data set, with the section of the paper.
+        Without a data set: decided by simulated models or printed numbers.
+    models
+        Exact values of the populations at the threshold of the experiments. Mean ± SD: over
+        repeated samples.
+    areas
+        AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and the last
+        one. Full: from coverage 0 to 1, with a vertex for each confidence.
+    label-noise
+        A share of the labels is replaced by another class: expectation over the random labels.
+    imbalance
+        The class with the highest error rate is weighted to the given share. Its own CWSA does not
+        change.
+    printed
+        Every number that the paper prints for a simulated model, and the expectation of that model.
+        Distance: in standard deviations of a sample of 1,000.
+    shift
+        The model was developed for the first data set.
+    comparison
+        No data set is known to be a shift of another.
+    sharpening
+        The same predictions with logits divided by a temperature. Below 1, all confidences are
+        higher.
+    sweep
+        Lines of simulated models are exact.
+
+    .. rubric:: Glossary
+
+    CWSA
+        Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct predictions
+        minus that of accepted wrong predictions, divided by the number of all samples.
+    CWSA+
+        Sum of the weights of accepted correct predictions, divided by the number of accepted
+        samples.
+    AUC-MCC
+        Area under a metric against coverage, over the thresholds of a sweep.
+    Brier
+        Mean of (confidence - correctness)²: minimal if each confidence is the probability of a
+        correct prediction.
+    ECE
+        Mean difference between confidence and accuracy in bins of equal width.
+    Accuracy
+        Share of correct predictions among all samples.
+
     Examples
     --------
     >>> result = study_cwsa(thresholds=[0.5, 0.7, 0.9], repeats=5)
@@ -131,28 +183,33 @@ def study_cwsa(
     grid, seed = _check_thresholds(thresholds), as_seed(rng)
     conditions = Conditions(_check_threshold(at), checks.positive_int(samples, "samples"), seed)
     n_repeats = check_repeats(repeats)
-    populations = models()
     datasets = load_predictions(data, as_names(scores))
-    unshifted, shifts = _split_by_reference(datasets, DIGITS if data is None else reference)
+    reference = DIGITS if data is None else reference
+    unshifted = _select_unshifted(datasets, reference)
+    populations = models()
     simulated = _simulate_models(populations, grid, conditions, n_repeats)
-    experiment_rows = _run_experiments(unshifted, shifts, grid, conditions)
-    printed = compare_printed_numbers(_at_published_thresholds(simulated))
+    experiment_rows = experiments.run_experiments(datasets, unshifted, grid, conditions)
+    printed = compare_printed_numbers(simulated, _check_thresholds(()))
     checked_claims = [
-        *_check_claims(unshifted, grid, experiment_rows, simulated),
+        *claims.check_models(populations, grid),
+        *claims.check_predictions(unshifted, grid, experiment_rows),
         *check_printed_numbers(printed, populations[OVERCONFIDENT_TEXT]),
     ]
     optional_tables = experiment_rows | {"printed": printed}
     tables: dict[str, Sequence[Row]] = {
         "results": [
             *(row for model in simulated for row in model.rows()),
-            *(row for predictions in datasets for row in _sweep_rows(predictions, grid)),
-            *_tidy_experiments(experiment_rows, conditions.threshold),
+            *(row for p in datasets for row in sweep_rows(p.name, grid, vars(p.sweep(grid)))),
+            *tidy_rows(experiment_rows, conditions.threshold),
         ],
         "claims": [claim.row() for claim in checked_claims],
         "models": [_model_row(model, conditions.threshold) for model in simulated],
         "areas": [
-            *map(_population_area_row, simulated),
-            *(_area_row(predictions, grid) for predictions in datasets),
+            *(_area_row(model.name, model.expected, None) for model in simulated),
+            *(
+                _area_row(predictions.name, predictions.sweep(grid), predictions)
+                for predictions in datasets
+            ),
         ],
         **{name: rows for name, rows in optional_tables.items() if rows},
     }
@@ -166,12 +223,25 @@ def study_cwsa(
         },
         tables=tables,
         figures=make_figures(simulated, unshifted, grid, experiment_rows),
-        notes=_notes(experiment_rows),
+        notes=tuple(note for name, note in _NOTES.items() if not name or experiment_rows[name]),
         verdict=tuple(conclude(checked_claims, simulated, experiment_rows)),
         main_tables=tuple(
             name for name in tables if name not in {"results", SHARPENING, "printed"}
         ),
     )
+
+
+def _select_unshifted(
+    datasets: Sequence[ProbabilisticPredictions], reference: str
+) -> list[ProbabilisticPredictions]:
+    """Return the predictions of the reference; without a reference, those of all data sets."""
+    names = list(dict.fromkeys(predictions.data for predictions in datasets))
+    if reference and reference not in names:
+        raise InputError(
+            f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
+            f"{suggest(reference, names)}"
+        )
+    return [p for p in datasets if not reference or p.data == reference]
 
 
 def _simulate_models(
@@ -191,47 +261,6 @@ def _simulate_models(
         )
         for i, (name, population) in enumerate(populations.items())
     ]
-
-
-def _split_by_reference(
-    datasets: Sequence[ProbabilisticPredictions], reference: str
-) -> tuple[list[ProbabilisticPredictions], list[ProbabilisticPredictions]]:
-    """Separate the shifts of the reference from the other data sets."""
-    names = list(dict.fromkeys(predictions.data for predictions in datasets))
-    if reference and reference not in names:
-        raise InputError(
-            f"no data set is named {reference!r}; got {', '.join(map(repr, names))}."
-            f"{suggest(reference, names)}"
-        )
-    if not reference:
-        return list(datasets), []
-    unshifted = [predictions for predictions in datasets if predictions.data == reference]
-    return unshifted, [predictions for predictions in datasets if predictions.data != reference]
-
-
-def _run_experiments(
-    unshifted: Sequence[ProbabilisticPredictions],
-    shifts: Sequence[ProbabilisticPredictions],
-    grid: FloatArray,
-    conditions: Conditions,
-) -> dict[str, list[Row]]:
-    """Run every experiment on each data set, and compare the shifts with their reference."""
-    comparison = experiments.comparison_rows([*unshifted, *shifts], conditions)
-    return {
-        NOISE: experiments.noise_rows(unshifted, conditions),
-        IMBALANCE: [row for p in unshifted for row in experiments.imbalance_rows(p, conditions)],
-        SHIFT: comparison if shifts else [],
-        COMPARISON: [] if shifts else comparison,
-        SHARPENING: [row for p in unshifted for row in experiments.sharpening_rows(p, grid)],
-    }
-
-
-def _tidy_experiments(
-    experiment_rows: Mapping[str, Sequence[Row]], threshold: float
-) -> Iterator[Row]:
-    settings = {NOISE: "rate", IMBALANCE: "share", SHARPENING: "temperature"}
-    for name, rows in experiment_rows.items():
-        yield from tidy_rows(rows, name, settings.get(name, ""), threshold)
 
 
 def _check_thresholds(thresholds: Sequence[float]) -> FloatArray:
@@ -256,54 +285,10 @@ def _check_threshold(threshold: float) -> float:
     return value
 
 
-def _at_published_thresholds(simulated: Sequence[SimulatedModel]) -> dict[str, SimulatedModel]:
-    """Return the models at the thresholds of the paper."""
-    grid = _check_thresholds(())
-    return {
-        model.name: (model if np.array_equal(model.thresholds, grid) else model.at_thresholds(grid))
-        for model in simulated
-    }
-
-
-def _check_claims(
-    unshifted: Sequence[ProbabilisticPredictions],
-    grid: FloatArray,
-    experiment_rows: Mapping[str, Sequence[Row]],
-    simulated: Sequence[SimulatedModel],
-) -> Iterator[Claim]:
-    """Test the claims on the simulated models and on each data set."""
-    yield from claims.check_models({model.name: model.population for model in simulated}, grid)
-    sharpening_by_data = group_rows(experiment_rows[SHARPENING], "data")
-    noise_by_data = group_rows(experiment_rows[NOISE], "data")
-    for predictions in unshifted:
-        yield from Axioms(predictions, grid).claims()
-        yield claims.check_sharpening(sharpening_by_data[predictions.name])
-        yield from claims.check_values_on_data(predictions, grid)
-        yield claims.check_noise(noise_by_data[predictions.name])
-
-
-def _sweep_rows(predictions: ProbabilisticPredictions, grid: FloatArray) -> list[Row]:
-    sweep = sweep_thresholds(predictions.confidence, predictions.loss, grid)
-    return [
-        {
-            "experiment": "sweep",
-            "data": predictions.name,
-            "setting": None,
-            "threshold": threshold,
-            "quantity": quantity,
-            "value": finite_or_none(getattr(sweep, quantity)[i]),
-            "expected": None,
-            "sd": None,
-        }
-        for quantity in QUANTITIES
-        for i, threshold in enumerate(grid.tolist())
-    ]
-
-
 def _model_row(model: SimulatedModel, threshold: float) -> Row:
     """Return the exact values of a model at one threshold, with mean and SD of samples."""
     at_threshold = model.at_thresholds(np.array([threshold]))
-    exact = {name: finite_or_none(values[0]) for name, values in at_threshold.expected.items()}
+    exact = {q: finite_or_none(getattr(at_threshold.expected, q)[0]) for q in QUANTITIES}
     row: dict[str, Any] = {
         "model": model.name,
         "accuracy": 1 - model.population.risk,
@@ -316,52 +301,37 @@ def _model_row(model: SimulatedModel, threshold: float) -> Row:
     return row | {"ECE": model.ece, "AURC": model.population.aurc()}
 
 
-def _population_area_row(model: SimulatedModel) -> Row:
-    expected = model.expected
-    coverage = expected["coverage"]
-    return {
-        "data": model.name,
-        "coverage_range": float(coverage[0] - coverage[-1]),
-        **{name: population_auc_mcc(expected[name], coverage) for name in _AREA_QUANTITIES},
-        "full_cwsa": None,
-        "full_cwsa_plus": None,
-    }
-
-
-def _area_row(predictions: ProbabilisticPredictions, grid: FloatArray) -> Row:
-    sweep = sweep_thresholds(predictions.confidence, predictions.loss, grid)
-    return {
-        "data": predictions.name,
+def _area_row(name: str, sweep: CwsaSweep, predictions: ProbabilisticPredictions | None) -> Row:
+    """Return the areas of a sweep, and those over all coverages for predictions."""
+    row: dict[str, Any] = {
+        "data": name,
         "coverage_range": float(sweep.coverage[0] - sweep.coverage[-1]),
-        **{name: sweep.auc_mcc(name) for name in _AREA_QUANTITIES},
-        "full_cwsa": cwsa_area(predictions.confidence, predictions.loss),
-        "full_cwsa_plus": cwsa_plus_area(predictions.confidence, predictions.loss),
+        **{quantity: sweep.auc_mcc(quantity) for quantity in _AREA_QUANTITIES},
     }
+    if predictions is None:
+        return row | {"full_cwsa": None, "full_cwsa_plus": None}
+    confidence, loss = predictions.confidence, predictions.loss
+    full_areas = (cwsa_area(confidence, loss), cwsa_plus_area(confidence, loss))
+    return row | dict(zip(("full_cwsa", "full_cwsa_plus"), full_areas, strict=True))
 
 
-_NORMALIZATION_NOTE: Final = (
-    "CWSA is divided by the number of all samples and CWSA+ by the number of accepted samples, as "
-    "in the tables and the code of the paper. Its equation divides both by the number of accepted "
-    "samples."
-)
-_SHIFT_NOTE: Final = (
-    "The shift experiment of the released code replaces labels, like its label-noise experiment. "
-    "Here, a shift changes the inputs of the model."
-)
-_IMBALANCE_NOTE: Final = (
-    "In the imbalance experiment of the released code, errors are independent of the class, so the "
-    "metrics cannot change. Here, the weight of the class with the highest error rate changes."
-)
-
-
-def _notes(experiment_rows: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
-    """Return notes about normalization and about the experiments of this run."""
-    notes = [_NORMALIZATION_NOTE]
-    if experiment_rows[SHIFT]:
-        notes.append(_SHIFT_NOTE)
-    if experiment_rows[IMBALANCE]:
-        notes.append(_IMBALANCE_NOTE)
-    return tuple(notes)
+#: Notes by the name of the experiment to which they apply; the first applies to all runs.
+_NOTES: Final = {
+    "": (
+        "CWSA is divided by the number of all samples and CWSA+ by the number of accepted samples, "
+        "as in the tables and the code of the paper. Its equation divides both by the number of "
+        "accepted samples."
+    ),
+    SHIFT: (
+        "The shift experiment of the released code replaces labels, like its label-noise "
+        "experiment. Here, a shift changes the inputs of the model."
+    ),
+    IMBALANCE: (
+        "In the imbalance experiment of the released code, errors are independent of the class, so "
+        "the metrics cannot change. Here, the weight of the class with the highest error rate "
+        "changes."
+    ),
+}
 
 
 #: The study in the catalogue.
@@ -375,60 +345,5 @@ CWSA: Final = StudyEntry(
     source=f"Shahnazari et al. (2025), {PAPER_URL}",
     run=study_cwsa,
     quick={"repeats": 20},
-    captions={
-        "results": (
-            "One row for each number. Expected: exact value of the population. SD: over repeated "
-            "samples."
-        ),
-        "claims": (
-            "One row for each reading of a claim and each data set, with the section of the paper. "
-            "Without a data set: decided by simulated models or printed numbers."
-        ),
-        "models": (
-            "Exact values of the populations at the threshold of the experiments. Mean ± SD: over "
-            "repeated samples."
-        ),
-        "areas": (
-            "AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and "
-            "the last one. Full: from coverage 0 to 1, with a vertex for each confidence."
-        ),
-        NOISE: (
-            "A share of the labels is replaced by another class: expectation over the random "
-            "labels."
-        ),
-        IMBALANCE: (
-            "The class with the highest error rate is weighted to the given share. Its own CWSA "
-            "does not change."
-        ),
-        "printed": (
-            "Every number that the paper prints for a simulated model, and the expectation of that "
-            "model. Distance: in standard deviations of a sample of 1,000."
-        ),
-        SHIFT: "The model was developed for the first data set.",
-        COMPARISON: "No data set is known to be a shift of another.",
-        SHARPENING: (
-            "The same predictions with logits divided by a temperature. Below 1, all confidences "
-            "are higher."
-        ),
-        "sweep": "Lines of simulated models are exact.",
-    },
-    glossary={
-        "CWSA": (
-            "Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct "
-            "predictions minus that of accepted wrong predictions, divided by the number of all "
-            "samples."
-        ),
-        "CWSA+": (
-            "Sum of the weights of accepted correct predictions, divided by the number of accepted "
-            "samples."
-        ),
-        "AUC-MCC": "Area under a metric against coverage, over the thresholds of a sweep.",
-        "Brier": (
-            "Mean of (confidence - correctness)²: minimal if each confidence is the probability of "
-            "a correct prediction."
-        ),
-        "ECE": "Mean difference between confidence and accuracy in bins of equal width.",
-        "Accuracy": "Share of correct predictions among all samples.",
-    },
     labels=TITLES,
 )

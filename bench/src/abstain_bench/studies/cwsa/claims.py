@@ -1,7 +1,7 @@
 """Claims of the paper that data can decide, each with a verdict computed from numbers."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ import numpy as np
 from abstain.metrics import CwsaSweep, cwsa, cwsa_plus
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._tables import Row
-from abstain_bench.studies.cwsa.experiments import best_temperatures
+from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies.cwsa.experiments import NOISE, SHARPENING, best_temperatures
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
     OVERCONFIDENT,
@@ -19,12 +19,11 @@ from abstain_bench.studies.cwsa.models import (
     PERFECT,
     PERFECT_TEXT,
     UNDERCONFIDENT,
-    population_auc_mcc,
+    ProbabilisticPredictions,
     population_ece,
     population_sweep,
     sweep_thresholds,
 )
-from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions
 
 HOLDS, FAILS, PARTLY, OPEN = "holds", "fails", "partly", "not decided"
 
@@ -42,23 +41,17 @@ class Claim:
 
     section: str
     claim: str
-    #: Distinguishes the readings of a claim; empty if there is only one.
-    reading: str
-    #: Data set; empty for simulated models and printed numbers.
-    data: str
     verdict: str
     evidence: str
+    #: Distinguishes the readings of a claim; empty if there is only one.
+    reading: str = ""
+    #: Data set; empty for simulated models and printed numbers.
+    data: str = ""
 
     def row(self) -> Row:
         """Return the claim as a row of a table."""
-        return asdict(self)
-
-
-def make_claim(
-    section: str, claim: str, verdict: str, evidence: str, *, reading: str = "", data: str = ""
-) -> Claim:
-    """Create a claim, by default with one reading and without a data set."""
-    return Claim(section, claim, reading, data, verdict, evidence)
+        columns = ("section", "claim", "reading", "data", "verdict", "evidence")
+        return {column: getattr(self, column) for column in columns}
 
 
 def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
@@ -66,13 +59,11 @@ def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
     verdicts: dict[str, set[str]] = {}
     for claim in claims:
         verdicts.setdefault(claim.claim, set()).add(claim.verdict)
-    return {claim: _combine(values - {OPEN}) for claim, values in verdicts.items()}
-
-
-def _combine(verdicts: set[str]) -> str:
-    if not verdicts:
-        return OPEN
-    return verdicts.pop() if len(verdicts) == 1 else PARTLY
+    combined = {}
+    for name, values in verdicts.items():
+        decided = values - {OPEN}
+        combined[name] = PARTLY if len(decided) > 1 else next(iter(decided), OPEN)
+    return combined
 
 
 def to_verdict(*, holds: bool, holds_somewhere: bool = False) -> str:
@@ -80,6 +71,21 @@ def to_verdict(*, holds: bool, holds_somewhere: bool = False) -> str:
     if holds:
         return HOLDS
     return PARTLY if holds_somewhere else FAILS
+
+
+def check_predictions(
+    datasets: Sequence[ProbabilisticPredictions],
+    thresholds: FloatArray,
+    experiment_rows: Mapping[str, Sequence[Row]],
+) -> Iterator[Claim]:
+    """Test the claims that predictions can decide on each data set."""
+    sharpening_by_data = group_rows(experiment_rows[SHARPENING], "data")
+    noise_by_data = group_rows(experiment_rows[NOISE], "data")
+    for predictions in datasets:
+        yield from Axioms(predictions, thresholds).claims()
+        yield check_sharpening(sharpening_by_data[predictions.name])
+        yield from check_values_on_data(predictions, thresholds)
+        yield check_noise(noise_by_data[predictions.name])
 
 
 # ------------------------------------------------------------------------- on predictions
@@ -94,20 +100,12 @@ class Axioms:
         """Test each axiom."""
         claims = (
             *self._check_monotonicity(),
-            self._check_cost_of_confident_errors(),
-            self._check_penalty_of_cwsa_plus(),
+            *self._check_overconfidence(),
             self._check_abstention(),
             self._check_normalization(),
             self._check_responsiveness(),
         )
         yield from (replace(claim, data=self.predictions.name) for claim in claims)
-
-    def _sweep(
-        self, confidence: FloatArray, thresholds: Sequence[float] | FloatArray | None = None
-    ) -> CwsaSweep:
-        """Sweep other confidences of the same predictions."""
-        grid = self.thresholds if thresholds is None else thresholds
-        return sweep_thresholds(confidence, self.predictions.loss, grid)
 
     def _check_monotonicity(self) -> Iterator[Claim]:
         correct = np.sort(self.predictions.confidence[self.predictions.loss == 0])
@@ -115,7 +113,7 @@ class Axioms:
             float(np.diff(correct[correct >= t] - t, prepend=0.0).min(initial=0.0))
             for t in self.thresholds.tolist()
         )
-        yield make_claim(
+        yield Claim(
             "A.2",
             _MONOTONICITY,
             to_verdict(holds=smallest_step >= 0),
@@ -124,7 +122,7 @@ class Axioms:
             reading="of two accepted correct predictions, the more confident contributes no less",
         )
         changes = self._changes_by_raised_confidence
-        yield make_claim(
+        yield Claim(
             "A.2",
             _MONOTONICITY,
             to_verdict(holds=not any(change < -_ROUNDING for change in changes["all"])),
@@ -135,7 +133,7 @@ class Axioms:
         )
         for name, key in (("CWSA (equation: over the accepted)", "accepted"), ("CWSA+", "plus")):
             n_lower = sum(change < -_ROUNDING for change in changes[key])
-            yield make_claim(
+            yield Claim(
                 "A.2",
                 _MONOTONICITY,
                 to_verdict(holds=n_lower == 0) if changes[key] else OPEN,
@@ -170,30 +168,31 @@ class Axioms:
                 changes[name].append(metric(raised, loss, threshold=threshold) - before)
         return changes
 
-    def _check_cost_of_confident_errors(self) -> Claim:
-        confidence, loss = self.predictions.confidence, self.predictions.loss
-        certain_errors = np.where(loss > 0, 1.0, confidence)
-        cost = self._sweep(confidence).cwsa - self._sweep(certain_errors).cwsa
-        return make_claim(
+    def _check_overconfidence(self) -> Iterator[Claim]:
+        """Test by how much CWSA and CWSA+ decrease if all wrong predictions are certain."""
+        confidence, is_wrong = self.predictions.confidence, self.predictions.loss > 0
+        before = self.predictions.sweep(self.thresholds)
+        certain_errors = np.where(is_wrong, 1.0, confidence)
+        cost = before.cwsa - self.predictions.sweep(self.thresholds, certain_errors).cwsa
+        yield Claim(
             "A.2",
             "Overconfidence: a wrong prediction lowers CWSA more if it is more confident",
-            to_verdict(holds=bool((cost >= -_ROUNDING).all())) if loss.any() else OPEN,
+            to_verdict(holds=bool((cost >= -_ROUNDING).all())) if is_wrong.any() else OPEN,
             "if the confidence of all wrong predictions is 1, CWSA is lower by "
             f"{cost.min():.3f} to {cost.max():.3f}",
         )
-
-    def _check_penalty_of_cwsa_plus(self) -> Claim:
-        confidence, loss = self.predictions.confidence, self.predictions.loss
         lowest = self.thresholds[:1]
-        certain_errors = np.where((loss > 0) & (confidence >= lowest), 1.0, confidence)
-        before = self._sweep(confidence, lowest).cwsa_plus[0]
-        after = self._sweep(certain_errors, lowest).cwsa_plus[0]
-        return make_claim(
+        certain_accepted = np.where(is_wrong & (confidence >= lowest), 1.0, confidence)
+        cwsa_plus_before = before.cwsa_plus[0]
+        cwsa_plus_after = self.predictions.sweep(lowest, certain_accepted).cwsa_plus[0]
+        is_lower = bool(cwsa_plus_after < cwsa_plus_before - _ROUNDING)
+        yield Claim(
             "abstract",
             "CWSA+ also penalizes overconfident errors",
-            to_verdict(holds=bool(after < before - _ROUNDING)) if loss.any() else OPEN,
+            to_verdict(holds=is_lower) if is_wrong.any() else OPEN,
             f"if the confidence of all wrong predictions above {lowest[0]:g} is 1, CWSA+ changes "
-            f"from {before:.6f} to {after:.6f}: a wrong prediction contributes 0 at any confidence",
+            f"from {cwsa_plus_before:.6f} to {cwsa_plus_after:.6f}: a wrong prediction contributes "
+            "0 at any confidence",
         )
 
     def _check_abstention(self) -> Claim:
@@ -203,12 +202,12 @@ class Axioms:
             random_below = np.where(
                 confidence < threshold, threshold * rng.random(confidence.size), confidence
             )
-            before, after = (self._sweep(c, [threshold]) for c in (confidence, random_below))
+            before = self.predictions.sweep([threshold])
+            after = self.predictions.sweep([threshold], random_below)
             if before.accepted[0]:
-                for name in ("cwsa", "cwsa_plus"):
-                    change = float(abs(getattr(before, name)[0] - getattr(after, name)[0]))
-                    largest_change = max(largest_change, change)
-        return make_claim(
+                changes = (before.cwsa - after.cwsa, before.cwsa_plus - after.cwsa_plus)
+                largest_change = max(largest_change, float(np.abs(changes).max()))
+        return Claim(
             "A.2",
             "Abstention: samples below the threshold have no influence",
             to_verdict(holds=largest_change <= _ROUNDING),
@@ -216,18 +215,16 @@ class Axioms:
         )
 
     def _check_normalization(self) -> Claim:
-        values = self._sweep(self.predictions.confidence).cwsa_plus
+        values = self.predictions.sweep(self.thresholds).cwsa_plus
         values = values[np.isfinite(values)]
         is_in_range = bool(((values >= 0) & (values <= 1)).all())
-        no_loss = np.zeros(9)
-        certain = sweep_thresholds(np.ones(9), no_loss, self.thresholds).cwsa_plus
-        almost_certain_confidence = np.append(np.ones(8), 0.999)
-        almost_certain = sweep_thresholds(
-            almost_certain_confidence, no_loss, self.thresholds
-        ).cwsa_plus
+        certain, almost_certain = (
+            sweep_thresholds(np.append(np.ones(8), last), np.zeros(9), self.thresholds).cwsa_plus
+            for last in (1.0, 0.999)
+        )
         one = 1 - _ROUNDING
         is_one_if_certain = bool((certain > one).all() and (almost_certain < one).all())
-        return make_claim(
+        return Claim(
             "A.2",
             "Normalization: CWSA+ is in [0, 1], and is 1 only if all predictions are correct and "
             "certain",
@@ -239,14 +236,15 @@ class Axioms:
     def _check_responsiveness(self) -> Claim:
         confidence, loss = self.predictions.confidence, self.predictions.loss
         improved = np.where(loss > 0, confidence / 2, (1 + confidence) / 2)
-        before, after = self._sweep(confidence), self._sweep(improved)
+        before = self.predictions.sweep(self.thresholds)
+        after = self.predictions.sweep(self.thresholds, improved)
         n_cwsa = int((after.cwsa >= before.cwsa - _ROUNDING).sum())
         is_undefined = ~np.isfinite(before.cwsa_plus)
         is_no_lower = after.cwsa_plus >= before.cwsa_plus - _ROUNDING
         n_plus = int((is_undefined | is_no_lower).sum())
         n = self.thresholds.size
         n_lower = sum(change < -_ROUNDING for change in self._changes_by_raised_confidence["plus"])
-        return make_claim(
+        return Claim(
             "A.2",
             _RESPONSIVENESS,
             to_verdict(
@@ -265,9 +263,9 @@ def check_values_on_data(
     predictions: ProbabilisticPredictions, thresholds: FloatArray
 ) -> Iterator[Claim]:
     """Test the claims about the values on data."""
-    sweep = sweep_thresholds(predictions.confidence, predictions.loss, thresholds)
+    sweep = predictions.sweep(thresholds)
     largest = float(np.abs(sweep.cwsa).max())
-    claim = partial(make_claim, data=predictions.name)
+    claim = partial(Claim, data=predictions.name)
     yield claim(
         "3.3",
         "CWSA has an unbounded range",
@@ -301,7 +299,7 @@ def check_sharpening(rows: Sequence[Row]) -> Claim:
     n_plus = sum(cwsa_plus < brier for _, cwsa_plus, brier in temperatures)
     lowest = min(row["temperature"] for row in rows)
     n_lowest = sum(cwsa == lowest for cwsa, _, _ in temperatures)
-    return make_claim(
+    return Claim(
         "A.2",
         _RESPONSIVENESS,
         to_verdict(holds=n_cwsa + n_plus == 0, holds_somewhere=n_cwsa + n_plus < 2 * n),
@@ -314,18 +312,24 @@ def check_sharpening(rows: Sequence[Row]) -> Claim:
 
 
 # ------------------------------------------------------------------------- on populations
-def check_models(populations: dict[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
+def check_models(populations: Mapping[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
     """Test the claims about the simulated models on their populations."""
     sweeps = {name: population_sweep(p, thresholds) for name, p in populations.items()}
-    yield from _check_ranking(sweeps, thresholds.size)
+    yield from _check_ranking(sweeps)
     yield _check_decline(sweeps)
-    yield _check_calibration(populations)
+    calibrated_ece = population_ece(populations[CALIBRATED])
+    overconfident_ece = population_ece(populations[OVERCONFIDENT_TEXT])
+    yield Claim(
+        "5.3, 5.4",
+        "The calibrated model is calibrated, and the overconfident one is not",
+        to_verdict(holds=calibrated_ece < overconfident_ece),
+        f"ECE of the populations: {calibrated_ece:.4f} calibrated, {overconfident_ece:.4f} "
+        "overconfident: the accuracy of the first exceeds its high confidences, the accuracy of "
+        "the second is close to its confidences",
+    )
     yield _check_underconfident_accuracy(sweeps)
-    areas = {
-        name: population_auc_mcc(sweep["cwsa_plus"], sweep["coverage"])
-        for name, sweep in sweeps.items()
-    }
-    yield make_claim(
+    areas = {name: sweep.auc_mcc("cwsa_plus") for name, sweep in sweeps.items()}
+    yield Claim(
         "4.3",
         "The AUC-MCC ranks models by one number",
         to_verdict(holds=areas[PERFECT_TEXT] >= max(areas.values()) - _ROUNDING),
@@ -336,15 +340,15 @@ def check_models(populations: dict[str, Population], thresholds: FloatArray) -> 
     )
 
 
-def _check_ranking(sweeps: dict[str, dict[str, FloatArray]], n: int) -> Iterator[Claim]:
+def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
     for quantity, title in (("cwsa_plus", "CWSA+"), ("cwsa", "CWSA")):
-        calibrated = sweeps[CALIBRATED][quantity]
+        calibrated = getattr(sweeps[CALIBRATED], quantity)
         n_ahead = {
-            name: int((calibrated > np.nan_to_num(sweeps[name][quantity])).sum())
+            name: int((calibrated > np.nan_to_num(getattr(sweeps[name], quantity))).sum())
             for name in (OVERCONFIDENT_TEXT, OVERCONFIDENT, UNDERCONFIDENT)
         }
-        counts = n_ahead.values()
-        yield make_claim(
+        n, counts = calibrated.size, n_ahead.values()
+        yield Claim(
             "1",
             f"{title} ranks the calibrated model ahead of the overconfident and underconfident "
             "ones",
@@ -356,11 +360,11 @@ def _check_ranking(sweeps: dict[str, dict[str, FloatArray]], n: int) -> Iterator
         )
 
 
-def _check_decline(sweeps: dict[str, dict[str, FloatArray]]) -> Claim:
-    perfect = sweeps[PERFECT]["cwsa"]
-    accuracy = sweeps[OVERCONFIDENT_TEXT]["selective_accuracy"]
+def _check_decline(sweeps: Mapping[str, CwsaSweep]) -> Claim:
+    perfect = sweeps[PERFECT].cwsa
+    accuracy = sweeps[OVERCONFIDENT_TEXT].selective_accuracy
     accuracy = accuracy[np.isfinite(accuracy)]
-    return make_claim(
+    return Claim(
         "5.4",
         "The CWSA of the overconfident model decreases with the threshold because an increasing "
         "share of the accepted samples is confidently wrong",
@@ -371,31 +375,17 @@ def _check_decline(sweeps: dict[str, dict[str, FloatArray]]) -> Claim:
     )
 
 
-def _check_calibration(populations: dict[str, Population]) -> Claim:
-    calibrated = population_ece(populations[CALIBRATED])
-    overconfident = population_ece(populations[OVERCONFIDENT_TEXT])
-    return make_claim(
-        "5.3, 5.4",
-        "The calibrated model is calibrated, and the overconfident one is not",
-        to_verdict(holds=calibrated < overconfident),
-        f"ECE of the populations: {calibrated:.4f} calibrated, {overconfident:.4f} overconfident: "
-        "the accuracy of the first exceeds its high confidences, the accuracy of the second is "
-        "close to its confidences",
-    )
-
-
-def _check_underconfident_accuracy(sweeps: dict[str, dict[str, FloatArray]]) -> Claim:
-    accuracy = sweeps[UNDERCONFIDENT]["selective_accuracy"]
+def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
+    accuracy = sweeps[UNDERCONFIDENT].selective_accuracy
     accuracy = accuracy[np.isfinite(accuracy)]
     verdict, evidence = OPEN, "no threshold accepts any sample"
     if accuracy.size:
-        decreases = bool(accuracy.size > 1 and accuracy[-1] < accuracy[0] - _ROUNDING)
-        verdict = to_verdict(holds=decreases)
+        verdict = to_verdict(holds=bool(accuracy[-1] < accuracy[0] - _ROUNDING))
         evidence = (
             f"{accuracy.min():.4f} to {accuracy.max():.4f} over the {accuracy.size} thresholds "
             "that accept samples: its confidence is independent of the loss"
         )
-    return make_claim(
+    return Claim(
         "5.5",
         "The selective accuracy of the underconfident model decreases with its coverage",
         verdict,
@@ -418,7 +408,7 @@ def check_noise(rows: Sequence[Row]) -> Claim:
     metric_losses = [losses.get("CWSA", 0.0), losses.get("CWSA+", 0.0)]
     is_robust = [loss <= losses["accuracy"] for loss in metric_losses]
     decreases = ", ".join(f"{title} by {loss:.0%}" for title, loss in losses.items())
-    return make_claim(
+    return Claim(
         "7",
         "CWSA and CWSA+ are robust to noise",
         to_verdict(holds=all(is_robust), holds_somewhere=any(is_robust)),

@@ -20,7 +20,6 @@ from abstain_bench.studies.cwsa.models import (
     PERFECT_TEXT,
     QUANTITIES,
     SimulatedModel,
-    population_auc_mcc,
 )
 
 
@@ -76,12 +75,10 @@ def _conclude_temperatures(data: str, rows: Sequence[Row]) -> str:
 def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
     calibrated = models[CALIBRATED].expected
     overconfident = models[OVERCONFIDENT_TEXT].expected
-    n = calibrated["cwsa"].size
-    n_cwsa, n_plus = (
-        int((overconfident[name] > calibrated[name]).sum()) for name in ("cwsa", "cwsa_plus")
-    )
-    released = models[OVERCONFIDENT].expected
-    n_released = int((released["cwsa"] > calibrated["cwsa"]).sum())
+    n = calibrated.cwsa.size
+    n_cwsa = int((overconfident.cwsa > calibrated.cwsa).sum())
+    n_plus = int((overconfident.cwsa_plus > calibrated.cwsa_plus).sum())
+    n_released = int((models[OVERCONFIDENT].expected.cwsa > calibrated.cwsa).sum())
     yield (
         "Of two simulated models with equal accuracy, the one called overconfident has the higher "
         f"expected CWSA at {n_cwsa} of {n} thresholds and the higher CWSA+ at {n_plus}. It is "
@@ -89,12 +86,10 @@ def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
         f"called calibrated {models[CALIBRATED].ece:.4f}. The overconfident model of the released "
         f"code, with an accuracy of 80%, has the higher CWSA at {n_released}."
     )
-    certain = models[PERFECT_TEXT].expected
-    certain_area = population_auc_mcc(certain["cwsa_plus"], certain["coverage"])
-    calibrated_area = population_auc_mcc(calibrated["cwsa_plus"], calibrated["coverage"])
+    certain_area = models[PERFECT_TEXT].expected.auc_mcc()
     yield (
         f"The AUC-MCC of CWSA+ is {certain_area:.3f} for a model that is always correct and "
-        f"certain, and {calibrated_area:.3f} for the calibrated one. It includes only the "
+        f"certain, and {calibrated.auc_mcc():.3f} for the calibrated one. It includes only the "
         "coverages between those of the first and the last threshold, so it cannot compare models."
     )
 
@@ -107,7 +102,7 @@ def _compare_with_closed_forms(models: Sequence[SimulatedModel]) -> str:
             values = model.sampled[name]
             errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
             varies = np.isfinite(errors) & (errors > 1e-12)
-            differences = np.abs(values.mean(axis=0) - model.expected[name])
+            differences = np.abs(values.mean(axis=0) - getattr(model.expected, name))
             distances += (differences[varies] / errors[varies]).tolist()
     if not distances:
         return "No number of the simulated models varies."

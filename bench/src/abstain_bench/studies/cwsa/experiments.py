@@ -1,6 +1,6 @@
 """Experiments on predictions: label noise, class imbalance, shifts and temperature scaling."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ from abstain_bench.studies._tables import Row, group_rows
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
     QUANTITIES,
+    ProbabilisticPredictions,
     finite_or_none,
     sweep_thresholds,
 )
-from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions
 
 #: Shares of replaced labels, as in the released code.
 NOISE_RATES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -52,6 +52,24 @@ class Conditions:
             "ECE": ece(confidence, loss, weight=weight),
             "AUGRC": augrc(confidence, loss, weight=weight),
         }
+
+
+def run_experiments(
+    datasets: Sequence[ProbabilisticPredictions],
+    unshifted: Sequence[ProbabilisticPredictions],
+    thresholds: FloatArray,
+    conditions: Conditions,
+) -> dict[str, list[Row]]:
+    """Run every experiment on the data sets that are not shifted, and compare all data sets."""
+    comparison = comparison_rows(datasets, conditions)
+    has_shifts = len(unshifted) < len(datasets)
+    return {
+        NOISE: noise_rows(unshifted, conditions),
+        IMBALANCE: [row for p in unshifted for row in imbalance_rows(p, conditions)],
+        SHIFT: comparison if has_shifts else [],
+        COMPARISON: [] if has_shifts else comparison,
+        SHARPENING: [row for p in unshifted for row in sharpening_rows(p, thresholds)],
+    }
 
 
 # ------------------------------------------------------------------------------ label noise
@@ -146,7 +164,7 @@ def sharpening_rows(
     rows: list[Row] = []
     for temperature in temperatures:
         confidence = predictions.scale_confidence(temperature)
-        sweep = sweep_thresholds(confidence, predictions.loss, thresholds)
+        sweep = predictions.sweep(thresholds, confidence)
         of_all_samples = {
             "ECE": ece(confidence, predictions.loss),
             # A proper score: minimal if each confidence is the probability of a correct prediction.
@@ -177,17 +195,17 @@ def best_temperatures(rows: Sequence[Row]) -> Iterator[tuple[float, float, float
 
 
 # ------------------------------------------------------------------------------ tidy table
-def tidy_rows(
-    rows: Sequence[Row], experiment: str, setting: str, threshold: float
-) -> Iterator[Row]:
-    """Yield one row for each number of the table of an experiment."""
-    for row in rows:
-        for quantity in ("accuracy", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC"):
-            if quantity in row:
+def tidy_rows(experiment_rows: Mapping[str, Sequence[Row]], threshold: float) -> Iterator[Row]:
+    """Yield one row for each number of the tables of all experiments."""
+    settings = {NOISE: "rate", IMBALANCE: "share", SHARPENING: "temperature"}
+    quantities = ("accuracy", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC")
+    for experiment, rows in experiment_rows.items():
+        for row in rows:
+            for quantity in (name for name in quantities if name in row):
                 yield {
                     "experiment": experiment,
                     "data": row["data"],
-                    "setting": row.get(setting),
+                    "setting": row.get(settings.get(experiment, "")),
                     "threshold": row.get("threshold", threshold),
                     "quantity": quantity,
                     "value": row[quantity],

@@ -12,10 +12,9 @@ from abstain_bench.studies.cwsa.experiments import NOISE, SHARPENING
 from abstain_bench.studies.cwsa.models import (
     QUANTITIES,
     TITLES,
+    ProbabilisticPredictions,
     SimulatedModel,
-    sweep_thresholds,
 )
-from abstain_bench.studies.cwsa.predictions import ProbabilisticPredictions
 
 _ORDER: Final = tuple(TITLES.values())
 
@@ -42,13 +41,11 @@ def _sweep_display(
     datasets: Sequence[ProbabilisticPredictions],
     thresholds: FloatArray,
 ) -> SeriesDisplay:
-    values: dict[str, Mapping[str, Any]] = {model.name: model.expected for model in models}
-    for predictions in datasets:
-        sweep = sweep_thresholds(predictions.confidence, predictions.loss, thresholds)
-        values[predictions.name] = {name: getattr(sweep, name) for name in QUANTITIES}
+    sweeps = {model.name: model.expected for model in models}
+    sweeps |= {predictions.name: predictions.sweep(thresholds) for predictions in datasets}
     lines = tuple(
-        _line(TITLES[name], thresholds, panel_values[name], panel)
-        for panel, panel_values in values.items()
+        _line(TITLES[name], thresholds, getattr(sweep, name), panel)
+        for panel, sweep in sweeps.items()
         for name in reversed(QUANTITIES)
     )
     title = "Sweep over thresholds, for simulated models and predictions"

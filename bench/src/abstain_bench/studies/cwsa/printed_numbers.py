@@ -6,10 +6,11 @@ from typing import Any, Final
 import numpy as np
 
 from abstain.simulate import Population
+from abstain.typing import FloatArray
 from abstain_bench.published import table
 from abstain_bench.studies._sentences import listed
 from abstain_bench.studies._tables import Row, group_rows
-from abstain_bench.studies.cwsa.claims import OPEN, Claim, make_claim, to_verdict
+from abstain_bench.studies.cwsa.claims import OPEN, Claim, to_verdict
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
     OVERALL_METRICS,
@@ -50,11 +51,22 @@ _QUANTITY_BY_NAME: Final = {name.casefold(): name for name in (*QUANTITIES, *OVE
 _NAMED_THRESHOLDS: Final = {"lowest": 0.5, "highest": 0.99}
 
 
-def compare_printed_numbers(models: Mapping[str, SimulatedModel]) -> list[Row]:
-    """Compare every printed number of a simulated model with its expectation."""
+def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatArray) -> list[Row]:
+    """Compare every printed number of a simulated model with its expectation.
+
+    `thresholds` are those of the paper.
+    """
+    at_thresholds = {
+        model.name: (
+            model
+            if np.array_equal(model.thresholds, thresholds)
+            else model.at_thresholds(thresholds)
+        )
+        for model in models
+    }
     facts = [(fact, "text") for fact in table("cwsa_text")]
     facts += [(fact, "table") for name in _TABLES for fact in table(name)]
-    return [_row(fact, models, location) for fact, location in facts]
+    return [_row(fact, at_thresholds, location) for fact, location in facts]
 
 
 def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location: str) -> Row:
@@ -96,7 +108,7 @@ def _expectation_and_sd(
     if quantity in OVERALL_METRICS:
         exact = model.ece if quantity == "ECE" else model.population.aurc()
         return exact, float(model.sd(quantity)[0])
-    expected, sd = model.expected[quantity], model.sd(quantity)
+    expected, sd = getattr(model.expected, quantity), model.sd(quantity)
     if "peak" in fact.get("qualifier", ""):
         index = int(np.nanargmax(expected))
         return float(expected[index]), float(sd[index])
@@ -146,7 +158,7 @@ def _check_model_numbers(name: str, section: str, location: str, rows: Sequence[
     if distant:
         details = [_printed_and_expected(row) for row in distant]
         evidence += f"; {listed(details, 3)}"
-    return make_claim(
+    return Claim(
         section,
         f"The numbers of the {location} are those of the {name} model",
         to_verdict(holds=not distant, holds_somewhere=n_close > 0) if compared else OPEN,
@@ -185,7 +197,7 @@ def _check_table(name: str) -> Claim:
     )
     if impossible:
         evidence += f": {', '.join(impossible)}"
-    return make_claim(
+    return Claim(
         _MODEL_AND_SECTION[model][1],
         f"The rows of the table of the {model} model are possible for one model",
         to_verdict(holds=not impossible, holds_somewhere=len(impossible) < len(lines)),
@@ -196,7 +208,7 @@ def _check_table(name: str) -> Claim:
 def _check_constant_accuracy() -> Claim:
     lines = _numbers_by_threshold("cwsa_table_2").values()
     accuracies = [line["selective_accuracy"] for line in lines]
-    return make_claim(
+    return Claim(
         _MODEL_AND_SECTION[OVERCONFIDENT][1],
         "The selective accuracy is 94.3% at all thresholds, because all samples are accepted",
         to_verdict(holds=max(accuracies) - min(accuracies) < 5e-4),
@@ -208,14 +220,14 @@ def _check_pair(pair: Mapping[str, float], overconfident: Population) -> Claim:
     """Test whether one threshold, missing in the text, gives both numbers of a model."""
     thresholds = np.linspace(_NAMED_THRESHOLDS["lowest"], _NAMED_THRESHOLDS["highest"], 491)
     expected = population_sweep(overconfident, thresholds)
-    distances = {name: np.abs(expected[name] - value) for name, value in pair.items()}
+    distances = {name: np.abs(getattr(expected, name) - value) for name, value in pair.items()}
     is_close = np.max(list(distances.values()), axis=0) < _PAIR_TOLERANCE
     numbers = {name: f"{TITLES.get(name, name)} {value:g}" for name, value in pair.items()}
     closest = [
         f"{numbers[name]} near the threshold {thresholds[np.argmin(distance)]:.2f}"
         for name, distance in distances.items()
     ]
-    return make_claim(
+    return Claim(
         _MODEL_AND_SECTION[OVERCONFIDENT][1],
         f"The overconfident model has {' and '.join(numbers.values())} at one threshold",
         to_verdict(holds=bool(is_close.any())),

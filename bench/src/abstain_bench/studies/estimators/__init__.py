@@ -1,7 +1,7 @@
 """Bias, standard deviation and error of every estimator of the AURC by sample size."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from abstain._foundation import checks
@@ -11,13 +11,15 @@ from abstain.plots.drawable import Drawable
 from abstain.plots.series import SeriesDisplay
 from abstain.typing import Rng
 from abstain_bench.studies._area_estimators import (
+    AREA_ESTIMATORS,
     COLOR_ORDER,
+    DRAWS,
     ESTIMATOR_TITLES,
     GLOSSARY,
     PAPER_URL,
+    error_rows,
     loss_title,
 )
-from abstain_bench.studies._estimates import DRAWS, error_rows
 from abstain_bench.studies._figures import estimator_series, panels_above_zero
 from abstain_bench.studies._inputs import (
     LOGITS,
@@ -29,24 +31,24 @@ from abstain_bench.studies._inputs import (
     tie_notes,
     true_value_notes,
 )
-from abstain_bench.studies._over_models import (
-    OVER_MODELS,
-    OVER_MODELS_CAPTION,
-    over_models_table,
-)
 from abstain_bench.studies._sentences import counted
-from abstain_bench.studies._sources import UNNAMED, SampleSource
+from abstain_bench.studies._sources import UNNAMED, FileSource, SampleSource
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
+from abstain_bench.studies._tables import (
+    OVER_MODELS,
+    Row,
+    average_over_models,
+    group_rows,
+    unique_values,
+)
+from abstain_bench.studies._tables import (
+    OVER_MODELS_CAPTION as OVER_MODELS_CAPTION,
+)
 from abstain_bench.studies.estimators.conclusions import (
     estimator_conclusions,
+    model_conclusions,
     summarize_by_data,
     summarize_estimators,
-)
-from abstain_bench.studies.estimators.models import (
-    average_estimators_over_models,
-    models_conclusions,
-    models_figure,
 )
 
 #: Populations that are studied without data: smooth, tied, with a continuous loss, and with
@@ -71,14 +73,21 @@ class _Statistic(NamedTuple):
 
     title: str
     axis: str
-    #: Column with the half-width of the band, and its factor. Without it the axis is logarithmic.
-    band: tuple[str, float] | None = None
+    #: Column with the half-width of the band. Without it the axis is logarithmic.
+    half_width: str = ""
+    #: Name of the horizontal line at the true value of the statistic.
+    level_name: str = ""
 
 
 _STATISTICS: Final = {
-    "mean": _Statistic("Mean and standard deviation of the estimates", "Mean estimate", ("sd", 1)),
+    "mean": _Statistic(
+        "Mean and standard deviation of the estimates", "Mean estimate", "sd", "true value"
+    ),
     "bias": _Statistic(
-        "Bias of the estimates, with two Monte-Carlo standard errors", "Bias", ("bias_se", 2)
+        "Bias of the estimates, with two Monte-Carlo standard errors",
+        "Bias",
+        "two_bias_se",
+        "no bias",
     ),
     "mse": _Statistic("Mean squared error of the estimates", "Mean squared error"),
     "mae": _Statistic("Mean absolute error of the estimates", "Mean absolute error"),
@@ -154,6 +163,21 @@ def study_estimators(
     ----------
     .. [1] Zhou et al. (2025), section 4, https://arxiv.org/abs/2410.15361
 
+    .. rubric:: Captions
+
+    results
+        Each number with its Monte-Carlo standard error.
+    summary
+        Relative to the true value; medians over data sets, losses and scores.
+    by-data
+        Relative to the true value; means over the scores of a data set.
+    over-models
+        Mean and standard deviation (with n - 1) over the files, each with the predictions of one
+        model. The code of the paper calls the |bias| of a model MAE.
+    models
+        |Bias| is the distance between the mean estimate of a model and its true value. The code of
+        the paper calls it MAE.
+
     Examples
     --------
     >>> result = study_estimators(populations=["beta-scores"], sizes=[8, 32], repeats=200)
@@ -169,12 +193,8 @@ def study_estimators(
         generator = named_generator(seed, source.name)
         for n in _feasible_sizes(source, requested_sizes):
             rows += error_rows(source, names, n, n_repeats, generator)
-    averages = average_estimators_over_models(rows, sources)
-    tables = {
-        "results": rows,
-        "summary": summarize_estimators(rows),
-        "by-data": summarize_by_data(rows),
-    }
+    over_models = _average_over_models(rows, sources)
+    averages = _aurc_of_first_score(over_models.get(OVER_MODELS, ()))
     return ESTIMATORS.result(
         parameters={
             "data": tuple(source.name for source in sources),
@@ -183,15 +203,16 @@ def study_estimators(
             "repeats": n_repeats,
             "draws": DRAWS,
         },
-        tables=tables | over_models_table(averages),
+        tables={
+            "results": rows,
+            "summary": summarize_estimators(rows),
+            "by-data": summarize_by_data(rows),
+            **over_models,
+        },
         main_tables=_main_tables(rows),
-        figures=_figures(rows) | models_figure(averages),
-        notes=(
-            *request.omission_notes,
-            *_omitted_size_notes(sources, requested_sizes),
-            *_source_notes(sources, names),
-        ),
-        verdict=(*estimator_conclusions(rows), *models_conclusions(averages)),
+        figures=_figures(rows) | _models_figure(averages),
+        notes=(*request.omission_notes, *_notes(sources, requested_sizes, names)),
+        verdict=(*estimator_conclusions(rows), *model_conclusions(averages)),
     )
 
 
@@ -215,6 +236,26 @@ def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, 
             f"{sizes[0]}; use smaller sizes or draw with replacement"
         )
     return feasible
+
+
+def _aurc_of_first_score(averages: Sequence[Row]) -> list[Row]:
+    return [
+        row
+        for row in averages
+        if row["score"] == averages[0]["score"]
+        and AREA_ESTIMATORS[row["estimator"]].target == "aurc"
+    ]
+
+
+def _average_over_models(
+    rows: Sequence[Row], sources: Sequence[SampleSource]
+) -> dict[str, list[Row]]:
+    """Return the table of the errors averaged over the files, if there are several."""
+    files = {source.name for source in sources if isinstance(source, FileSource)}
+    # The code of the paper calls "abs_bias" MAE.
+    with_errors = [{**row, "abs_bias": abs(row["bias"]), "rmse": row["mse"] ** 0.5} for row in rows]
+    columns = ("truth", "mean", "bias", "abs_bias", "mae", "rmse")
+    return average_over_models(with_errors, files, ("loss", "score", "estimator", "n"), columns)
 
 
 # --------------------------------------------------------------------------------- figures
@@ -245,34 +286,49 @@ def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
 def _figure(
     group_title: str, rows: list[Row], panel_column: str, statistic: str
 ) -> SeriesDisplay | None:
-    title, axis, band = _STATISTICS[statistic]
+    title, axis, half_width, level_name = _STATISTICS[statistic]
     if statistic == "mean":
         # The AUGRC is another quantity, so its mean is not comparable with those of the AURC.
         rows = [row for row in rows if row["target"] == "aurc"]
+    plotted = [{**row, "two_bias_se": 2 * row["bias_se"]} for row in rows]
     series = estimator_series(
-        rows,
-        lambda row: row[statistic],
-        lambda row: row[panel_column],
-        half_width=None if band is None else lambda row: band[1] * row[band[0]],
+        plotted, statistic, lambda row: row[panel_column], half_width=half_width
     )
-    is_logarithmic = band is None
-    if is_logarithmic:
+    if not half_width:
         series = panels_above_zero(series)
     if not series:
         return None
-    levels = {}
-    if statistic in {"mean", "bias"}:
-        levels = {row[panel_column]: row["truth"] if statistic == "mean" else 0.0 for row in rows}
+    levels = {row[panel_column]: row["truth"] if statistic == "mean" else 0.0 for row in rows}
     return SeriesDisplay(
         series,
         f"{title}: {group_title}",
         "Sample size n",
         axis,
-        log_y=is_logarithmic,
+        log_y=not half_width,
         order=COLOR_ORDER,
-        level=levels,
-        level_name="true value" if statistic == "mean" else "no bias",
+        level=levels if level_name else {},
+        level_name=level_name,
     )
+
+
+def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
+    """Return the figure of the errors over the models, with bands of one SD, if there are any."""
+    maes = estimator_series(
+        averages, "mae", lambda row: f"{loss_title(row['loss'])}, MAE", half_width="mae_sd"
+    )
+    biases = estimator_series(
+        averages,
+        "abs_bias",
+        lambda row: f"{loss_title(row['loss'])}, |bias|",
+        half_width="abs_bias_sd",
+    )
+    visible = panels_above_zero([*maes, *biases])
+    if not visible:
+        return {}
+    n_models, score = averages[0]["models"], averages[0]["score"]
+    title = f"Error over {n_models} models, mean and standard deviation: {score}"
+    display = SeriesDisplay(visible, title, "Sample size n", "Error", log_y=True, order=COLOR_ORDER)
+    return {"models": display}
 
 
 def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -281,23 +337,6 @@ def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
     if len(cases) > 1 and len(unique_values(rows, "data")) == 1:
         return ("summary", "by-data")
     return ("summary",)
-
-
-def _omitted_size_notes(sources: Sequence[SampleSource], sizes: tuple[int, ...]) -> list[str]:
-    """Return a note about the files with fewer rows than the largest sizes."""
-    small = [s for s in sources if s.max_size is not None and s.max_size < sizes[-1]]
-    if not small:
-        return []
-    n_more = len(small) - 1
-    more = f" (the same holds for {counted(n_more, 'more data set')})" if n_more else ""
-    return [f"{small[0].name} has {small[0].max_size} samples, so larger sizes are omitted{more}."]
-
-
-def _source_notes(sources: Sequence[SampleSource], estimators: tuple[str, ...]) -> list[str]:
-    kinds = sorted({source.kind for source in sources})
-    kind_notes = [_KIND_NOTES[kind] for kind in kinds if kind in _KIND_NOTES]
-    ties = tie_notes(sources) if "trapezoid" in estimators else []
-    return [*kind_notes, *ties, *true_value_notes(sources)]
 
 
 _KIND_NOTES: Final = {
@@ -321,18 +360,22 @@ ESTIMATORS: Final = StudyEntry(
     source=f"Zhou et al. (2025), section 4, {PAPER_URL}",
     run=study_estimators,
     quick={"repeats": 200, "sizes": (8, 32, 128)},
-    captions={
-        "results": "Each number with its Monte-Carlo standard error.",
-        "summary": "Relative to the true value; medians over data sets, losses and scores.",
-        "by-data": "Relative to the true value; means over the scores of a data set.",
-        OVER_MODELS: (
-            f"{OVER_MODELS_CAPTION} The code of the paper calls the |bias| of a model MAE."
-        ),
-        "models": (
-            "|Bias| is the distance between the mean estimate of a model and its true value. The "
-            "code of the paper calls it MAE."
-        ),
-    },
-    glossary=GLOSSARY,
+    terms=GLOSSARY,
     labels=ESTIMATOR_TITLES,
 )
+
+
+def _notes(
+    sources: Sequence[SampleSource], sizes: tuple[int, ...], estimators: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield notes about small files, the sampling scheme, ties and estimated true values."""
+    small = [s for s in sources if s.max_size is not None and s.max_size < sizes[-1]]
+    if small:
+        n_more = len(small) - 1
+        more = f" (the same holds for {counted(n_more, 'more data set')})" if n_more else ""
+        yield f"{small[0].name} has {small[0].max_size} samples, so larger sizes are omitted{more}."
+    kinds = sorted({source.kind for source in sources})
+    yield from (_KIND_NOTES[kind] for kind in kinds if kind in _KIND_NOTES)
+    if "trapezoid" in estimators:
+        yield from tie_notes(sources)
+    yield from true_value_notes(sources)

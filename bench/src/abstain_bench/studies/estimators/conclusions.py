@@ -25,7 +25,7 @@ _ROUNDING: Final = 1e-12
 _EQUALITY_TOLERANCE: Final = 0.05
 
 
-def summarize_estimators(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def summarize_estimators(rows: Sequence[Row]) -> list[Row]:
     """Return the relative bias and RMSE of each estimator, medians over the cases."""
     sizes = _summary_sizes(rows)
     return [
@@ -38,7 +38,7 @@ def summarize_estimators(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def summarize_by_data(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def summarize_by_data(rows: Sequence[Row]) -> list[Row]:
     """Return the relative bias and RMSE for each data set and loss, means over the scores."""
     has_several_data = len(unique_values(rows, "data")) > 1
     return [
@@ -67,118 +67,109 @@ def _summary_sizes(rows: Sequence[Row]) -> list[int]:
     return list(dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])))
 
 
-def _rows_at(rows: Sequence[Row], n: int, estimator: str | None = None) -> list[Row]:
+def _rows_at(rows: Sequence[Row], n: int) -> list[Row]:
     """Return the rows of a size with a true value above 0, so that relative errors exist."""
-    return [
-        row
-        for row in rows
-        if row["n"] == n and row["truth"] and estimator in {None, row["estimator"]}
-    ]
+    return [row for row in rows if row["n"] == n and row["truth"]]
 
 
 def _relative_bias(row: Row) -> float:
-    return _without_rounding(row["bias"] / row["truth"])
+    bias = float(row["bias"] / row["truth"])
+    return 0.0 if abs(bias) < _ROUNDING else bias
 
 
 def _relative_rmse(row: Row) -> float:
-    return _without_rounding(np.sqrt(row["mse"]) / row["truth"])
+    rmse = float(np.sqrt(row["mse"]) / row["truth"])
+    return 0.0 if rmse < _ROUNDING else rmse
 
 
-def _without_rounding(relative_error: float) -> float:
-    return 0.0 if abs(relative_error) < _ROUNDING else float(relative_error)
+def estimator_conclusions(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the conclusions: accuracy, bias and limits of the estimators."""
+    yield from _conclude_agreement(rows)
+    yield from _conclude_errors(rows)
+    yield from _conclude_biases(rows)
+    yield from _conclude_bound(rows)
+    without_loss = [row for row in rows if row["target"] == "aurc" and not row["truth"]]
+    n_without_loss = len(group_rows(without_loss, "data", "loss", "score"))
+    if n_without_loss:
+        cases = counted(n_without_loss, "case has", "cases have")
+        yield f"{cases} no loss, so errors relative to the AURC are undefined there."
 
 
-def estimator_conclusions(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the conclusions: accuracy, bias and limits of the estimators."""
-    sentences = (
-        _conclude_agreement(rows),
-        _conclude_errors(rows),
-        *_conclude_biases(rows),
-        _conclude_bound(rows),
-        _conclude_cases_without_loss(rows),
-    )
-    return tuple(sentence for sentence in sentences if sentence)
-
-
-def _conclude_agreement(rows: Sequence[Row]) -> str:
+def _conclude_agreement(rows: Sequence[Row]) -> Iterator[str]:
     """Report the sizes from which plug-in and log have the same error."""
     sizes = sorted({row["n"] for row in rows})
-    differences = [_max_relative_difference(rows, n) for n in sizes]
-    if not np.isfinite(differences).all():
-        return ""
-    equality = f"plug-in and log have the same error within {100 * _EQUALITY_TOLERANCE:g}%"
-    limits = "SELE and 2 x SELE estimate AUGRC and twice AUGRC, not the AURC"
-    different = np.flatnonzero(np.array(differences) > _EQUALITY_TOLERANCE)
+    max_differences = []
+    for n in sizes:
+        differences = []
+        for group in group_rows(_rows_at(rows, n), "data", "loss", "score").values():
+            errors = {row["estimator"]: _relative_rmse(row) for row in group}
+            plugin, log = errors.get("plugin"), errors.get("log")
+            if plugin and log:
+                differences.append(abs(plugin / log - 1))
+        if not differences:
+            return
+        max_differences.append(max(differences))
+    different = np.flatnonzero(np.array(max_differences) > _EQUALITY_TOLERANCE)
     first_equal = int(different[-1]) + 1 if different.size else 0
-    if first_equal == len(sizes):
-        return f"At none of the sizes {equality}. {limits}."
-    return f"From n = {sizes[first_equal]} on, {equality}. {limits}."
+    is_never_equal = first_equal == len(sizes)
+    scope = "At none of the sizes" if is_never_equal else f"From n = {sizes[first_equal]} on,"
+    yield (
+        f"{scope} plug-in and log have the same error within {100 * _EQUALITY_TOLERANCE:g}%. SELE "
+        "and 2 x SELE estimate AUGRC and twice AUGRC, not the AURC."
+    )
 
 
-def _max_relative_difference(rows: Sequence[Row], n: int) -> float:
-    """Return the largest relative difference between the errors of plug-in and log."""
-    differences = []
-    for group in group_rows(_rows_at(rows, n), "data", "loss", "score").values():
-        errors = {row["estimator"]: _relative_rmse(row) for row in group}
-        plugin, log = errors.get("plugin"), errors.get("log")
-        if plugin and log:
-            differences.append(abs(plugin / log - 1))
-    return max(differences, default=float("nan"))
-
-
-def _conclude_errors(rows: Sequence[Row]) -> str:
+def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
     """Report the RMSE of each estimator of the AURC at the smallest and the largest size."""
     sizes = _summary_sizes(rows)
-    parts = []
+    errors_by_size = []
     for n in dict.fromkeys((sizes[0], sizes[-1])):
         aurc_rows = [row for row in _rows_at(rows, n) if row["target"] == "aurc"]
         if not aurc_rows:
-            return ""
+            return
         errors = sorted(
             (np.median([_relative_rmse(row) for row in group]), estimator)
             for estimator, group in group_rows(aurc_rows, "estimator").items()
         )
-        text = ", ".join(
-            f"{ESTIMATOR_TITLES[estimator]} {error:.3g}" for error, estimator in errors
-        )
-        parts.append(f"at n = {n} {text}")
-    return f"RMSE relative to the AURC, median over the cases: {'; '.join(parts)}."
+        titled = [f"{ESTIMATOR_TITLES[estimator]} {error:.3g}" for error, estimator in errors]
+        errors_by_size.append(f"at n = {n} {', '.join(titled)}")
+    yield f"RMSE relative to the AURC, median over the cases: {'; '.join(errors_by_size)}."
 
 
 def _conclude_biases(rows: Sequence[Row]) -> Iterator[str]:
     """Report the bias of plug-in and log, and of the inconsistent estimators."""
     sizes = _summary_sizes(rows)
-    largest = sizes[-1]
-    rows_by_estimator = {
+    smallest, largest = sizes[0], sizes[-1]
+    rows_by_estimator = group_rows(rows, "estimator")
+    at_largest = {
         estimator: group
         for estimator in AREA_ESTIMATORS
-        if (group := _rows_at(rows, largest, estimator))
+        if (group := _rows_at(rows_by_estimator.get(estimator, ()), largest))
     }
-    consistent = [name for name in ("plugin", "log") if name in rows_by_estimator]
+    consistent = [name for name in ("plugin", "log") if name in at_largest]
     if consistent:
-        ranges = "; ".join(
-            f"{ESTIMATOR_TITLES[name]} "
-            + " and ".join(
-                f"{_bias_range(_rows_at(rows, n, name))} at n = {n}"
-                for n in dict.fromkeys((sizes[0], largest))
-            )
-            for name in consistent
-        )
-        pairs = [row for name in consistent for row in rows_by_estimator[name]]
+        ranges = []
+        for name in consistent:
+            by_size = [
+                f"{_bias_range(_rows_at(rows_by_estimator[name], n))} at n = {n}"
+                for n in dict.fromkeys((smallest, largest))
+            ]
+            ranges.append(f"{ESTIMATOR_TITLES[name]} {' and '.join(by_size)}")
+        pairs = [row for name in consistent for row in at_largest[name]]
         yield (
-            f"Bias relative to the AURC: {ranges}. At n = {largest} it differs from 0 by more than "
-            f"{_N_STANDARD_ERRORS:g} Monte-Carlo standard errors in "
+            f"Bias relative to the AURC: {'; '.join(ranges)}. At n = {largest} it differs from 0 "
+            f"by more than {_N_STANDARD_ERRORS:g} Monte-Carlo standard errors in "
             f"{sum(map(_is_bias_significant, pairs))} of {len(pairs)} pairs of estimator and case."
         )
-    inconsistent = [name for name in rows_by_estimator if name in INCONSISTENT]
+    inconsistent = [
+        f"{ESTIMATOR_TITLES[name]} {_bias_range(at_largest[name])}"
+        for name in at_largest
+        if name in INCONSISTENT
+    ]
     if inconsistent:
-        ranges = ", ".join(
-            f"{ESTIMATOR_TITLES[name]} {_bias_range(rows_by_estimator[name])}"
-            for name in inconsistent
-        )
         yield (
             "SELE converges to AUGRC and 2 x SELE to twice AUGRC, whatever the AURC is. Bias "
-            f"relative to the AURC at n = {largest}: {ranges}."
+            f"relative to the AURC at n = {largest}: {', '.join(inconsistent)}."
         )
 
 
@@ -192,41 +183,50 @@ def _is_bias_significant(row: Row) -> bool:
     return bool(abs(_relative_bias(row)) > _N_STANDARD_ERRORS * relative_error + _ROUNDING)
 
 
-def _conclude_bound(rows: Sequence[Row]) -> str:
+def _conclude_bound(rows: Sequence[Row]) -> Iterator[str]:
     """Report where twice the AUGRC, the limit of 2 x SELE, is below the AURC."""
-    true_values: dict[tuple[str, str, str], dict[str, float]] = {}
-    for case, group in group_rows(rows, "data", "loss", "score").items():
+    n_cases = 0
+    below = []
+    for (data, loss, score), group in group_rows(rows, "data", "loss", "score").items():
         areas = {row["target"]: row["truth"] for row in group}
-        if len(areas) == 2 and areas["aurc"]:
-            true_values[case] = areas
-    if not true_values:
-        return ""
-    n_cases = counted(len(true_values), "case")
-    below = {
-        case: areas
-        for case, areas in true_values.items()
-        if 2 * areas["augrc"] < areas["aurc"] * (1 - 1e-9)
-    }
-    if not below:
-        return (
-            f"2 x SELE converges to 2 AUGRC, which is never below the AURC here ({n_cases}). This "
-            "does not hold in general."
+        if len(areas) < 2 or not areas["aurc"]:
+            continue
+        n_cases += 1
+        limit, aurc = 2 * areas["augrc"], areas["aurc"]
+        if limit < aurc * (1 - 1e-9):
+            name = data if score == UNNAMED else f"{data} ({score}, {loss_title(loss)})"
+            below.append((aurc - limit, name, limit, aurc))
+    if below:
+        _, name, limit, aurc = max(below, key=lambda case: case[0])
+        yield (
+            f"2 x SELE is not an upper bound of the AURC: on {name} it converges to {limit:.4g}, "
+            f"below the AURC of {aurc:.4g} ({len(below)} of {counted(n_cases, 'case')})."
         )
-    case = max(below, key=lambda c: below[c]["aurc"] - 2 * below[c]["augrc"])
-    data, loss, score = case
-    name = data if score == UNNAMED else f"{data} ({score}, {loss_title(loss)})"
-    return (
-        f"2 x SELE is not an upper bound of the AURC: on {name} it converges to "
-        f"{2 * below[case]['augrc']:.4g}, below the AURC of {below[case]['aurc']:.4g} "
-        f"({len(below)} of {n_cases})."
-    )
+    elif n_cases:
+        yield (
+            "2 x SELE converges to 2 AUGRC, which is never below the AURC here "
+            f"({counted(n_cases, 'case')}). This does not hold in general."
+        )
 
 
-def _conclude_cases_without_loss(rows: Sequence[Row]) -> str:
-    """Report the number of cases with an AURC of 0, which have no relative errors."""
-    aurc_rows = [row for row in rows if row["target"] == "aurc" and not row["truth"]]
-    n_cases = len(group_rows(aurc_rows, "data", "loss", "score"))
-    if not n_cases:
-        return ""
-    cases = counted(n_cases, "case has", "cases have")
-    return f"{cases} no loss, so errors relative to the AURC are undefined there."
+def model_conclusions(averages: Sequence[Row]) -> Iterator[str]:
+    """Yield for each loss the MAE of each estimator at the smallest and the largest size."""
+    for loss, rows in group_rows(averages, "loss").items():
+        sizes = sorted({row["n"] for row in rows})
+        if len(sizes) < 2:
+            continue
+        changes = []
+        for estimator, group in group_rows(rows, "estimator").items():
+            row_by_size = {row["n"]: row for row in group}
+            if sizes[0] in row_by_size and sizes[-1] in row_by_size:
+                first, last = row_by_size[sizes[0]], row_by_size[sizes[-1]]
+                changes.append(
+                    f"{ESTIMATOR_TITLES[estimator]} {first['mae']:.3g} to {last['mae']:.3g} \u00b1 "
+                    f"{last['mae_sd']:.1g}"
+                )
+        n_models = max(row["models"] for row in rows)
+        yield (
+            f"Over {n_models} models, {loss_title(loss)}, {rows[0]['score']}: MAE from n = "
+            f"{sizes[0]} to {sizes[-1]}: {'; '.join(changes)} (\u00b1 the standard deviation "
+            "between the models)."
+        )

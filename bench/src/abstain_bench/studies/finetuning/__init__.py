@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from abstain._foundation import checks
+from abstain_bench.studies._area_estimators import GLOSSARY
 from abstain_bench.studies._study import StudyEntry, StudyResult, require_package, timed
 
 if TYPE_CHECKING:
@@ -78,6 +79,41 @@ def finetune(
     ----------
     .. [1] Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361
 
+    .. rubric:: Captions
+
+    objectives
+        Test data, with the softmax response as confidence: mean ± standard deviation over the
+        seeds. Areas are multiplied by 1000, as in the literature.
+    against_reference
+        Objective minus reference on the same test samples, mean over the seeds, times 1000. The
+        interval for new samples determines the result. "Of these seeds only": the interval for new
+        samples and new seeds contains 0.
+    differences
+        All differences from the reference, as fractions.
+    tuning
+        Settings evaluated on validation data, mean over the tuning seeds.
+    table-1
+        AURC on the test data times 100, as in the paper, which does not state the loss. This run
+        has the AURC of the 0/1 error and of the cross-entropy (CE). The networks of the paper were
+        trained with another recipe.
+    jobs
+        Jobs of this run. Kept: finished in an earlier run.
+    results
+        One metric of one model per row.
+
+    .. rubric:: Glossary
+
+    Classifier term, ranking term
+        AUGRC is the sum of two terms: its value for a perfect ranking, which depends on the error
+        rate alone, and the increase due to the actual ranking.
+    AURC of CE
+        AURC with the cross-entropy (CE) of each sample in nats as the loss, instead of the 0/1
+        error.
+    New samples
+        Confidence interval for other test samples, given the trained models of this run.
+    New samples and seeds
+        Confidence interval for other test samples and other seeds.
+
     Examples
     --------
     >>> from abstain_bench.studies import STUDIES
@@ -130,4 +166,5 @@ FINETUNING: Final = StudyEntry(
     quick={"data": "digits8", "seeds": 1},
     job_folders=("predictions.npz", "jobs"),
     configuration=configuration,
+    terms={term: GLOSSARY[term] for term in ("AURC", "AUGRC", "SELE")},
 )

@@ -10,7 +10,6 @@ from typing import Any
 from abstain._foundation.notes import Note
 from abstain.metrics.catalogue import CLASSIFIER_METRIC
 from abstain_bench.runs.jobs import Outcome
-from abstain_bench.studies._area_estimators import GLOSSARY
 from abstain_bench.studies._sentences import signed
 from abstain_bench.studies._tables import Row
 from abstain_bench.studies.finetuning import paper
@@ -33,38 +32,6 @@ _COLUMNS = (
     *((m.column, m.loss, m.metric, 1000) for m in MEASURES if m.column),
 )
 
-_GLOSSARY = {
-    **{term: GLOSSARY[term] for term in ("AURC", "AUGRC", "SELE")},
-    "Classifier term, ranking term": (
-        "AUGRC is the sum of two terms: its value for a perfect ranking, which depends on the "
-        "error rate alone, and the increase due to the actual ranking."
-    ),
-    "AURC of CE": (
-        "AURC with the cross-entropy (CE) of each sample in nats as the loss, instead of the 0/1 "
-        "error."
-    ),
-    "New samples": (
-        "Confidence interval for other test samples, given the trained models of this run."
-    ),
-    "New samples and seeds": "Confidence interval for other test samples and other seeds.",
-}
-
-_CAPTIONS = {
-    "objectives": (
-        "Test data, with the softmax response as confidence: mean ± standard deviation over the "
-        "seeds. Areas are multiplied by 1000, as in the literature."
-    ),
-    "against_reference": (
-        "Objective minus reference on the same test samples, mean over the seeds, times 1000. The "
-        'interval for new samples determines the result. "Of these seeds only": the interval for '
-        "new samples and new seeds contains 0."
-    ),
-    "differences": "All differences from the reference, as fractions.",
-    "tuning": "Settings evaluated on validation data, mean over the tuning seeds.",
-    paper.TABLE: paper.CAPTION,
-    "jobs": "Jobs of this run. Kept: finished in an earlier run.",
-    "results": "One metric of one model per row.",
-}
 
 _SELECTION_NOTE = (
     "All objectives start from the same pretrained model of a seed and take the same number of "
@@ -133,10 +100,8 @@ def summarize_experiment(
             _INTERVALS_NOTE,
             *([_COPIES_NOTE.format(copies)] if copies > 1 else []),
         ),
-        "captions": _CAPTIONS
-        | {m.figure: f"{m.title}. {_FIGURE_CAPTION}" for m in MEASURES if m.figure},
+        "captions": {m.figure: f"{m.title}. {_FIGURE_CAPTION}" for m in MEASURES if m.figure},
         "main_tables": ("objectives", *paper_tables, "against_reference"),
-        "glossary": _GLOSSARY,
     }
 
 

@@ -26,8 +26,11 @@ from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.specification.arms import grid_combinations
-from abstain_bench.runs.specification.changes import parse_seeds
-from abstain_bench.runs.specification.plain_values import prefix_errors, update_recipe
+from abstain_bench.runs.specification.plain_values import (
+    parse_seeds,
+    prefix_errors,
+    update_recipe,
+)
 from abstain_bench.runs.training import Recipe
 from abstain_bench.runs.training.variations import make_variation
 

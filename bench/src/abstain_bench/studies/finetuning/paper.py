@@ -25,11 +25,6 @@ NETWORKS: Final[Mapping[str, str]] = {
 #: Name of the table of the comparison.
 TABLE: Final = "table-1"
 
-CAPTION: Final = (
-    "AURC on the test data times 100, as in the paper, which does not state the loss. This run has "
-    "the AURC of the 0/1 error and of the cross-entropy (CE). The networks of the paper were "
-    "trained with another recipe."
-)
 
 #: The AURC by both losses, with their columns in this table.
 _AREAS: Final = {

@@ -46,6 +46,42 @@ def study_published() -> StudyResult:
     .. [1] Jaeger et al. (2023), tables 1, 9, 11 and 13, https://arxiv.org/abs/2211.15259
     .. [2] Traub et al. (2024), eq. 7, tables 3 and 4, https://arxiv.org/abs/2407.01032
 
+    .. rubric:: Captions
+
+    ranks
+        Printed: numbers in the first table. Equal as printed: number of their ranks that equal the
+        ranks in the second table. Ranks, equal, possible: after the common methods of both tables
+        are ranked again; possible: a rank for some order of the numbers that are tied after
+        rounding. Reversed: pairs of methods in the opposite order, among those without ties. Ranks
+        of two papers differ in the selection of hyperparameters.
+    changes
+        Hyperparameters selected by each metric. Tau of one choice: selected by AUGRC for both.
+    relations
+        Difference: computed minus printed, or other table minus this table.
+    contradictions
+        Violations of rules that the other cells of the table satisfy.
+    tables
+        `abstain_bench.published.table(NAME)` returns a table. Doubtful: cells with doubts.
+    tau
+        One point for each study. Above the line, the rankings are more similar if both metrics use
+        the same hyperparameters.
+    formula
+        Numbers for corruptions are means over severities, to which the formula does not apply
+        exactly.
+
+    .. rubric:: Glossary
+
+    Rank
+        1 is best; tied methods have the lowest rank of the tie.
+    Tau
+        Kendall's tau-b: 1 for the same order, 0 for unrelated orders, -1 for the reverse.
+    Part
+        Block of a printed table. For the ranks of Traub et al.: the metric that selects the
+        hyperparameters.
+    Study
+        iid; cor (corruptions); sub (new sub-classes of known classes); s-ncs, ns-ncs (semantic and
+        non-semantic new classes).
+
     Examples
     --------
     >>> result = study_published()
@@ -349,42 +385,4 @@ PUBLISHED: Final = StudyEntry(
     ),
     source="Traub et al. (2024), tables 3 and 4, https://arxiv.org/abs/2407.01032",
     run=study_published,
-    captions={
-        "ranks": (
-            "Printed: numbers in the first table. Equal as printed: number of their ranks that "
-            "equal the ranks in the second table. Ranks, equal, possible: after the common methods "
-            "of both tables are ranked again; possible: a rank for some order of the numbers that "
-            "are tied after rounding. Reversed: pairs of methods in the opposite order, among "
-            "those without ties. Ranks of two papers differ in the selection of hyperparameters."
-        ),
-        "changes": (
-            "Hyperparameters selected by each metric. Tau of one choice: selected by AUGRC for "
-            "both."
-        ),
-        "relations": "Difference: computed minus printed, or other table minus this table.",
-        "contradictions": "Violations of rules that the other cells of the table satisfy.",
-        "tables": (
-            "`abstain_bench.published.table(NAME)` returns a table. Doubtful: cells with doubts."
-        ),
-        "tau": (
-            "One point for each study. Above the line, the rankings are more similar if both "
-            "metrics use the same hyperparameters."
-        ),
-        "formula": (
-            "Numbers for corruptions are means over severities, to which the formula does not "
-            "apply exactly."
-        ),
-    },
-    glossary={
-        "Rank": "1 is best; tied methods have the lowest rank of the tie.",
-        "Tau": "Kendall's tau-b: 1 for the same order, 0 for unrelated orders, -1 for the reverse.",
-        "Part": (
-            "Block of a printed table. For the ranks of Traub et al.: the metric that selects the "
-            "hyperparameters."
-        ),
-        "Study": (
-            "iid; cor (corruptions); sub (new sub-classes of known classes); s-ncs, ns-ncs "
-            "(semantic and non-semantic new classes)."
-        ),
-    },
 )

@@ -131,6 +131,70 @@ def study_rankings(
     ----------
     .. [1] Traub et al. (2024), section 4, https://arxiv.org/abs/2407.01032
 
+    .. rubric:: Captions
+
+    results
+        Every method in every study. Mean rank: over the resamples.
+    changes
+        Swaps: pairs in opposite orders. Significant swaps: pairs that are significantly different
+        by both metrics (paired test).
+    tests
+        Number of significant pairs of each test. False positives: significant pairs whose better
+        method is truly not better, if the true values are known.
+    disagreements
+        Pairs that the metrics rank in opposite orders; better and worse are by AUGRC. Relative
+        preference: excess of AURC of the better method, relative to the worse one. Responsible:
+        number of failures without which the metrics agree. Every pair of methods with the same
+        failures violates R2.
+    neighbors
+        Methods with adjacent mean ranks over the resamples. Better: by Wilcoxon's test on these,
+        without adjustment. It contradicts the rank if it prefers the lower method.
+    violations
+        The strongest violation of R2 in each study: differences between the better and the worse
+        method, and number of failures without which AURC agrees.
+    failures
+        Gap: contribution of a sample to the metric of the better method minus that of the worse
+        one. Confidence quantile: share of samples with a lower confidence.
+    settings
+        Methods for which the metrics select different settings on validation data.
+    pairs
+        Every pair by either test. Better: by the test as published, without adjustment, or by the
+        paired test. Adjusted: by Holm.
+    rankings
+        One panel for each study, by the mean rank over the resamples. Blue and dashed: better by
+        the second metric; orange: worse.
+    maps-published
+        Two squares for each study, by AURC and by AUGRC. Methods are in the order of their values,
+        so significant pairs are above the diagonal. Blue: the row is significantly better than the
+        column. This test treats resamples of one test set as independent.
+    maps-paired
+        Two squares for each study, by AURC and by AUGRC. Methods are in the order of their values,
+        so significant pairs are above the diagonal. Blue: the row is significantly better than the
+        column.
+    significance
+        Left: the test of the literature, which treats resamples of one test set as independent.
+        Right: the paired test of the same values. Blue: the row is significantly better than the
+        column.
+    curves
+        The strongest violation: the most confident failures determine the AURC.
+
+    .. rubric:: Glossary
+
+    R2
+        A metric improves if accuracy or the ranking of failures improves and neither gets worse
+        (Traub et al., section 2).
+    Rank then aggregate
+        Ranks on each resample, then the rank of their mean.
+    AURC
+        Area under the selective risk-coverage curve. Failures with high confidence have the largest
+        weight.
+    AUGRC
+        Area under the generalized risk-coverage curve. The weight of a failure is its rank.
+    AUROC
+        Probability that a success has a higher confidence than a failure.
+    Kendall's tau
+        1 for two equal rankings, -1 if one is the reverse of the other.
+
     Examples
     --------
     >>> result = study_rankings(bootstrap=50, n=300)
@@ -353,69 +417,5 @@ RANKINGS: Final = StudyEntry(
     source=f"Traub et al. (2024), section 4, figs. 3, 4, 6 and 7, tables 3 and 4, {_PAPER_URL}",
     run=study_rankings,
     quick={"bootstrap": 100, "n": 1000},
-    captions={
-        "results": "Every method in every study. Mean rank: over the resamples.",
-        "changes": (
-            "Swaps: pairs in opposite orders. Significant swaps: pairs that are significantly "
-            "different by both metrics (paired test)."
-        ),
-        "tests": (
-            "Number of significant pairs of each test. False positives: significant pairs whose "
-            "better method is truly not better, if the true values are known."
-        ),
-        "disagreements": (
-            "Pairs that the metrics rank in opposite orders; better and worse are by AUGRC. "
-            "Relative preference: excess of AURC of the better method, relative to the worse one. "
-            "Responsible: number of failures without which the metrics agree. Every pair of "
-            "methods with the same failures violates R2."
-        ),
-        "neighbors": (
-            "Methods with adjacent mean ranks over the resamples. Better: by Wilcoxon's test on "
-            "these, without adjustment. It contradicts the rank if it prefers the lower method."
-        ),
-        "violations": (
-            "The strongest violation of R2 in each study: differences between the better and the "
-            "worse method, and number of failures without which AURC agrees."
-        ),
-        "failures": (
-            "Gap: contribution of a sample to the metric of the better method minus that of the "
-            "worse one. Confidence quantile: share of samples with a lower confidence."
-        ),
-        "settings": ("Methods for which the metrics select different settings on validation data."),
-        "pairs": (
-            "Every pair by either test. Better: by the test as published, without adjustment, or "
-            "by the paired test. Adjusted: by Holm."
-        ),
-        "rankings": (
-            "One panel for each study, by the mean rank over the resamples. Blue and dashed: "
-            "better by the second metric; orange: worse."
-        ),
-        "maps-published": (
-            f"{_MAPS_CAPTION} This test treats resamples of one test set as independent."
-        ),
-        "maps-paired": _MAPS_CAPTION,
-        "significance": (
-            "Left: the test of the literature, which treats resamples of one test set as "
-            "independent. Right: the paired test of the same values. Blue: the row is "
-            "significantly better than the column."
-        ),
-        "curves": "The strongest violation: the most confident failures determine the AURC.",
-    },
     job_folders=("jobs",),
-    glossary={
-        "R2": (
-            "A metric improves if accuracy or the ranking of failures improves and neither gets "
-            "worse (Traub et al., section 2)."
-        ),
-        "Rank then aggregate": "Ranks on each resample, then the rank of their mean.",
-        "AURC": (
-            "Area under the selective risk-coverage curve. Failures with high confidence have the "
-            "largest weight."
-        ),
-        "AUGRC": (
-            "Area under the generalized risk-coverage curve. The weight of a failure is its rank."
-        ),
-        "AUROC": ("Probability that a success has a higher confidence than a failure."),
-        "Kendall's tau": "1 for two equal rankings, -1 if one is the reverse of the other.",
-    },
 )

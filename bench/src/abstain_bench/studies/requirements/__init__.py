@@ -15,8 +15,6 @@ from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 from abstain_bench.studies._tables import Row
 from abstain_bench.studies.requirements import closed_forms, toy
 from abstain_bench.studies.requirements.conclusions import (
-    CAPTIONS,
-    GLOSSARY,
     conclusions,
     scope_note,
 )
@@ -102,6 +100,47 @@ def study_requirements(
     ----------
     .. [1] Traub et al. (2024), section 2.3, eq. 7 and 11, figure 2,
        https://arxiv.org/abs/2407.01032
+
+    .. rubric:: Captions
+
+    results
+        Before and after: one letter for each sample, most confident first: o success, x failure,
+        capitals for the second class, ? failure of an unknown class. Both have the same test set.
+        For R3: two swaps and their improvements. n: number of samples of the smallest
+        counterexample, or else the largest number that was tested exhaustively.
+    summary
+        Each reading of each requirement, and the requirements that the metric violates according to
+        the paper, which states no verdict on the others.
+    against-the-paper
+        Verdicts of the paper with which no reading agrees, for variants of a metric too.
+    turning-point
+        Perfect rankings: the accuracy with the largest F1-AUC by number of samples. The last row is
+        eq. 11.
+    toy
+        Most confident sample first, o success, x failure. CSF-1 and CSF-2 have equal accuracy and
+        failure AUROC; CSF-3 is worse than CSF-1 in both. Found by search, because the paper shows
+        its orders as an image only.
+    toy-curves
+        A failure with high confidence increases the selective risk at all higher coverages. It
+        increases the generalized risk by the same amount as any other failure.
+    contributions
+        One failure among n samples. The formula of the paper for AUGRC, (N - k + 1)/N^2, is that of
+        SELE; the trapezoid has (N - k + 1/2)/N^2.
+    verdicts, other-verdicts
+        Filled marks: verdicts of this study. Hollow marks: verdicts of the paper. Empty: the paper
+        states no verdict.
+    surface
+        All panels have the same color scale. The ranking term converges to 0 at the right and at
+        the top.
+    f1-auc
+        Where a line decreases, a better classifier with a perfect ranking has a worse F1-AUC.
+
+    .. rubric:: Glossary
+
+    Failure AUROC
+        Share of pairs of a failure and a success that are in the right order.
+    Counterexample
+        Two systems on the same samples, for which the metric of the better one is not better.
 
     Examples
     --------
@@ -326,6 +365,5 @@ REQUIREMENTS_STUDY: Final = StudyEntry(
     run=study_requirements,
     job_folders=("jobs",),
     quick={"orders": 3},
-    captions=CAPTIONS,
-    glossary=GLOSSARY,
+    terms={reading.column: reading.meaning for reading in READINGS.values()},
 )

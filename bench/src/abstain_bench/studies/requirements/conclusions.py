@@ -1,4 +1,4 @@
-"""Conclusions, captions and glossary of the requirements study."""
+"""Conclusions of the requirements study."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -86,59 +86,3 @@ def scope_note(orders: int) -> str:
         f"{N_LARGE} samples with at most {MAX_FEW_FAILURES} failures. A counterexample is a proof. "
         "A requirement that holds here may be violated with more samples."
     )
-
-
-_MARKS_CAPTION: Final = (
-    "Filled marks: verdicts of this study. Hollow marks: verdicts of the paper. Empty: the paper "
-    "states no verdict."
-)
-
-CAPTIONS: Final = {
-    "results": (
-        "Before and after: one letter for each sample, most confident first: o success, x failure, "
-        "capitals for the second class, ? failure of an unknown class. Both have the same test "
-        "set. For R3: two swaps and their improvements. n: number of samples of the smallest "
-        "counterexample, or else the largest number that was tested exhaustively."
-    ),
-    "summary": (
-        "Each reading of each requirement, and the requirements that the metric violates according "
-        "to the paper, which states no verdict on the others."
-    ),
-    "against-the-paper": (
-        "Verdicts of the paper with which no reading agrees, for variants of a metric too."
-    ),
-    "turning-point": (
-        "Perfect rankings: the accuracy with the largest F1-AUC by number of samples. The last row "
-        "is eq. 11."
-    ),
-    "toy": (
-        "Most confident sample first, o success, x failure. CSF-1 and CSF-2 have equal accuracy "
-        "and failure AUROC; CSF-3 is worse than CSF-1 in both. Found by search, because the paper "
-        "shows its orders as an image only."
-    ),
-    "toy-curves": (
-        "A failure with high confidence increases the selective risk at all higher coverages. It "
-        "increases the generalized risk by the same amount as any other failure."
-    ),
-    "contributions": (
-        "One failure among n samples. The formula of the paper for AUGRC, (N - k + 1)/N^2, is that "
-        "of SELE; the trapezoid has (N - k + 1/2)/N^2."
-    ),
-    "verdicts": _MARKS_CAPTION,
-    "other-verdicts": _MARKS_CAPTION,
-    "surface": (
-        "All panels have the same color scale. The ranking term converges to 0 at the right and at "
-        "the top."
-    ),
-    "f1-auc": (
-        "Where a line decreases, a better classifier with a perfect ranking has a worse F1-AUC."
-    ),
-}
-
-GLOSSARY: Final = {
-    **{reading.column: reading.meaning for reading in READINGS.values()},
-    "Failure AUROC": "Share of pairs of a failure and a success that are in the right order.",
-    "Counterexample": (
-        "Two systems on the same samples, for which the metric of the better one is not better."
-    ),
-}

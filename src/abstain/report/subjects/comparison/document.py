@@ -1,6 +1,7 @@
 """The document of a comparison: sections, figures and glossary."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison
@@ -104,17 +105,39 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
     )
     blocks: list[doc.Block] = [doc.Prose(lead, "lead"), overview_table(comparison)]
     if len(data) < len(comparison.data):
-        share = f"{len(data)} of {len(comparison.data)}"
         note = (
             "This table and the results over all data sets are complete. The other figures and "
-            f"tables contain the first {share} data sets. `--figures svg` writes all figures."
+            f"tables contain the first {len(data)} of {len(comparison.data)} data sets. `--figures "
+            "svg` writes all figures."
         )
         blocks.append(doc.Prose(note, "notes"))
     yield doc.Section("glance", "Best methods", tuple(blocks))
     yield from _selection_controls(comparison, data)
-    yield _values_section(view)
-    yield _differences_section(view)
-    yield _ranks_section(view)
+    yield _detail_section(
+        "values",
+        "Values and intervals",
+        "Values",
+        _VALUES_LEAD,
+        view.boxes(lambda result: [*view.figures("forest", result), values_table(result)]),
+    )
+    yield _detail_section(
+        "differences",
+        "Significance of differences",
+        "Differences",
+        _DIFFERENCES_LEAD.format(p_name=comparison.p_value_label),
+        view.boxes(lambda r: [*view.figures("significance", r), *_pair_blocks(r)]),
+    )
+    no_ranks = doc.Prose("There are no ranks.")
+    yield _detail_section(
+        "ranks",
+        "Stability of the ranking",
+        "Ranks",
+        _RANKS_LEAD.format(ranks_note=ranks_note(is_adjusted=comparison.is_adjusted)),
+        [
+            *view.boxes(lambda result: rank_blocks(result, view) or [no_ranks]),
+            *stability_table(comparison),
+        ],
+    )
     yield from overall_section(view)
     yield from metric_comparison_section(view)
     yield from _curves_section(view)
@@ -126,13 +149,39 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
     yield doc.reproduce_section(command, citation_advice=citation_advice)
 
 
+def _detail_section(
+    anchor: str, title: str, nav_title: str, lead: str, blocks: Iterable[doc.Block]
+) -> doc.Section:
+    """Return a section whose lead explains the figures, which only pages contain."""
+    lead_block = doc.Prose(lead, "lead", role="interactive")
+    return doc.Section(anchor, title, (lead_block, *blocks), nav_title=nav_title)
+
+
+_VALUES_LEAD: Final = (
+    "The diamond and the dotted line mark the best value. Methods with filled dots are not "
+    "significantly different from the best method, and methods with hollow dots are significantly "
+    "worse. Use these paired tests to compare methods. Overlapping intervals do not imply that a "
+    "difference is not significant, because all methods were evaluated on the same samples."
+)
+_DIFFERENCES_LEAD: Final = (
+    "Paired tests of all pairs of methods on the same samples. In a blue cell, the method of the "
+    "row is significantly better than the method of the column. A gray cell contains the "
+    "{p_name}-value of a difference that is not significant. A difference that is not significant "
+    "can still exist: with more samples, it may become significant."
+)
+_RANKS_LEAD: Final = (
+    "The area of a circle is the probability that a method has this rank in a study of this size, "
+    f"{SIMULATION_ASSUMPTION}. The ranking is stable if each row has one large circle. The "
+    "probabilities are optimistic for the best method, because a difference that is due to chance "
+    "is treated as real. Ranks and probabilities are {ranks_note}."
+)
+
+
 def _selection_controls(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Controls]:
     """Yield the menus to select a metric and a data set."""
-    metrics = [r.title_with_arrow for r in metric_results(comparison, data=data[:1])]
-    first_metric = comparison.metrics[:1]
-    data_sets = [
-        r.data_name or "all samples" for r in metric_results(comparison, first_metric, data)
-    ]
+    results = list(metric_results(comparison, data=data))
+    metrics = [result.title_with_arrow for result in results[:: len(data)]]
+    data_sets = [result.data_name or "all samples" for result in results[: len(data)]]
     choices = [
         doc.Choice(name, label, tuple(doc.Option(str(i), text) for i, text in enumerate(texts)))
         for name, label, texts in (("metric", "Metric", metrics), ("data", "Data", data_sets))
@@ -140,35 +189,6 @@ def _selection_controls(comparison: Comparison, data: Sequence[Split]) -> Iterat
     ]
     if choices:
         yield doc.Controls(tuple(choices), "Selection for figures and tables", is_sticky=True)
-
-
-def _values_section(view: DetailView) -> doc.Section:
-    lead = (
-        "The diamond and the dotted line mark the best value. Methods with filled dots are not "
-        "significantly different from the best method, and methods with hollow dots are "
-        "significantly worse. Use these paired tests to compare methods. Overlapping intervals do "
-        "not imply that a difference is not significant, because all methods were evaluated on the "
-        "same samples."
-    )
-    boxes = view.boxes(lambda p: [*view.figures("forest", p), values_table(p)])
-    title = "Values and intervals"
-    return doc.Section(
-        "values", title, (doc.Prose(lead, "lead", role="interactive"), *boxes), nav_title="Values"
-    )
-
-
-def _differences_section(view: DetailView) -> doc.Section:
-    p_name = view.comparison.p_value_label
-    lead = (
-        "Paired tests of all pairs of methods on the same samples. In a blue cell, the method of "
-        "the row is significantly better than the method of the column. A gray cell contains the "
-        f"{p_name}-value of a difference that is not significant. A difference that is not "
-        "significant can still exist: with more samples, it may become significant."
-    )
-    boxes = view.boxes(lambda p: [*view.figures("significance", p), *_pair_blocks(p)])
-    title = "Significance of differences"
-    blocks = (doc.Prose(lead, "lead", role="interactive"), *boxes)
-    return doc.Section("differences", title, blocks, nav_title="Differences")
 
 
 def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
@@ -192,24 +212,6 @@ def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
             yield doc.Collapsible(title, (doc.Prose(warning, "caution"), table), style="caution")
 
 
-def _ranks_section(view: DetailView) -> doc.Section:
-    lead = (
-        "The area of a circle is the probability that a method has this rank in a study of this "
-        f"size, {SIMULATION_ASSUMPTION}. The ranking is stable if each row has one large circle. "
-        "The probabilities are optimistic for the best method, because a difference that is due to "
-        "chance is treated as real. Ranks and probabilities are "
-        f"{ranks_note(is_adjusted=view.comparison.is_adjusted)}."
-    )
-    no_ranks = doc.Prose("There are no ranks.")
-    boxes = view.boxes(lambda p: rank_blocks(p, view) or [no_ranks])
-    blocks = (
-        doc.Prose(lead, "lead", role="interactive"),
-        *boxes,
-        *stability_table(view.comparison),
-    )
-    return doc.Section("ranks", "Stability of the ranking", blocks, nav_title="Ranks")
-
-
 # -------------------------------------------------------------------------------------- curves
 #: Number of curves that are visible initially.
 _N_INITIAL_CURVES = 3
@@ -222,13 +224,11 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
     """Yield the section with the risk-coverage curves; nothing without curves."""
     comparison = view.comparison
     boxes = []
-    for j, split in enumerate(view.data):
+    for i, split in enumerate(view.data):
         result = MetricResult(comparison, "", split)
-        curve_boxes = [
-            box for kind in ("selective", "generalized") for box in _curve_boxes(result, kind, view)
-        ]
-        if curve_boxes:
-            boxes.append(doc.Box(tuple(curve_boxes), layout="pair", tags={"data": str(j)}))
+        kinds = ("selective", "generalized")
+        if curve_boxes := [box for kind in kinds for box in _curve_boxes(result, kind, view)]:
+            boxes.append(doc.Box(tuple(curve_boxes), layout="pair", tags={"data": str(i)}))
     if not boxes:
         return
     lead = (
@@ -242,9 +242,14 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
         lead += (
             f" The figures contain the {len(methods)} best of {len(comparison.methods)} methods."
         )
-    choice = doc.Choice(
-        "method", "Methods in the figures", tuple(_method_options(comparison)), is_multiple=True
-    )
+    standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
+    best_first = [standing.method for standing in standings] or comparison.methods
+    selected = best_first[:_N_INITIAL_CURVES]
+    options = [
+        doc.line_option(comparison.methods.index(name), name, is_selected=name in selected)
+        for name in methods
+    ]
+    choice = doc.Choice("method", "Methods in the figures", tuple(options), is_multiple=True)
     yield doc.Section(
         "curves",
         "Risk-coverage curves with confidence bands",
@@ -254,35 +259,24 @@ def _curves_section(view: DetailView) -> Iterator[doc.Section]:
     )
 
 
-def _method_options(comparison: Comparison) -> Iterator[doc.Option]:
-    standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
-    selected = [s.method for s in standings][:_N_INITIAL_CURVES] or list(
-        comparison.methods[:_N_INITIAL_CURVES]
-    )
-    for name in comparison.methods_with_curves:
-        yield doc.line_option(comparison.methods.index(name), name, is_selected=name in selected)
-
-
 def _curve_boxes(result: MetricResult, kind: str, view: DetailView) -> Iterator[doc.Box]:
     """Yield the figure of one kind of risk with a table of some points."""
-    methods = result.comparison.methods_with_curves
-    bands_of_data = [
-        b for b in result.comparison.bands if b.data == result.data and b.method in methods
-    ]
-    if not bands_of_data:
+    comparison = result.comparison
+    bands: dict[str, RiskCoverageBand] = {
+        b.method: getattr(b, kind)
+        for b in comparison.bands
+        if b.data == result.data and b.method in comparison.methods_with_curves
+    }
+    if not bands:
         return
-    bands = {band.method: getattr(band, kind) for band in bands_of_data}
-    (figure,) = view.figures(f"{kind}-bands", result, " ".join(_band_notes(list(bands.values()))))
+    (figure,) = view.figures(f"{kind}-bands", result, _band_notes(list(bands.values())))
     columns = (
-        doc.number_column("Coverage"),
-        doc.number_column("Risk"),
-        doc.interval_column("Pointwise"),
-        doc.interval_column("Simultaneous"),
+        doc.METHOD_COLUMN,
+        *map(doc.number_column, ("Coverage", "Risk")),
+        *map(doc.interval_column, ("Pointwise", "Simultaneous")),
     )
     rows = (row for method, band in bands.items() for row in _band_rows(method, band))
-    table = doc.Table(
-        (doc.METHOD_COLUMN, *columns), doc.single_group(rows), caption=figure.title, layout="points"
-    )
+    table = doc.Table(columns, doc.single_group(rows), caption=figure.title, layout="points")
     yield doc.Box((figure, doc.Collapsible("Table of some points", (table,))))
 
 
@@ -292,18 +286,17 @@ def _band_rows(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, 
     step = max(len(band.coverage) // _MAX_POINTS, 1)
     # From the right, so that full coverage is included.
     for i in reversed(range(len(band.coverage) - 1, -1, -step)):
+        simultaneous = doc.Range(float(band.low_all[i]), float(band.high_all[i]))
         yield (
             method,
             doc.Number(float(band.coverage[i])),
             doc.Number(float(band.risk[i])),
             doc.Range(float(band.low[i]), float(band.high[i])),
-            doc.Range(float(band.low_all[i]), float(band.high_all[i]))
-            if has_simultaneous[i]
-            else None,
+            simultaneous if has_simultaneous[i] else None,
         )
 
 
-def _band_notes(bands: Sequence[RiskCoverageBand]) -> list[str]:
+def _band_notes(bands: Sequence[RiskCoverageBand]) -> str:
     min_coverage = max(band.simultaneous_from for band in bands)
     notes = []
     if not any(has_simultaneous_band(band).any() for band in bands):
@@ -311,7 +304,7 @@ def _band_notes(bands: Sequence[RiskCoverageBand]) -> list[str]:
     elif min_coverage:
         notes.append(f"The simultaneous band starts at a coverage of {min_coverage:.2g}.")
     notes += [f"{capitalize_first(note)}." for note in unique(b.note for b in bands) if note]
-    return notes
+    return " ".join(notes)
 
 
 # ------------------------------------------------------------------------------------- glossary
@@ -373,30 +366,24 @@ _GLOSSARY = {
 
 def _glossary_section(comparison: Comparison) -> doc.Section:
     """Return the terms that the document uses, with the numbers of the comparison."""
-    level, alpha = format_percent(comparison.level), round(1 - comparison.level, 10)
-    blocks = comparison.block_kind
-    unused = set() if comparison.mean_ranks else {"CD", "Friedman test"}
-    unused |= set() if comparison.non_inferiority else {"Within the margin"}
-    unused |= set() if comparison.is_adjusted else {"Adjusted p"}
-    values = {
-        "level": level,
-        "alpha": alpha,
-        "blocks": blocks,
-        "p_name": comparison.p_value_label,
-        "ranks_note": ranks_note(is_adjusted=comparison.is_adjusted),
+    is_used = {
+        "CD": comparison.mean_ranks,
+        "Friedman test": comparison.mean_ranks,
+        "Within the margin": comparison.non_inferiority,
+        "Adjusted p": comparison.is_adjusted,
     }
-    entries = [
-        doc.GlossaryEntry(title, meaning.format(**values))
-        for title, meaning in _GLOSSARY.items()
-        if title not in unused
-    ]
+    terms = doc.define_terms(
+        {title: meaning for title, meaning in _GLOSSARY.items() if is_used.get(title, True)},
+        level=format_percent(comparison.level),
+        alpha=round(1 - comparison.level, 10),
+        blocks=comparison.block_kind,
+        p_name=comparison.p_value_label,
+        ranks_note=ranks_note(is_adjusted=comparison.is_adjusted),
+    )
     metrics = metric_entries(comparison.metrics)
     methods = score_entries(comparison.methods)
     title = f"Metrics ({len(metrics)}) and methods ({len(methods)}) with their sources"
-    sources = doc.Section(
-        "metrics",
-        "Metrics and methods",
-        (doc.Collapsible(title, (doc.Glossary((*metrics, *methods)),)),),
-        level=3,
+    sources = doc.Collapsible(title, (doc.Glossary((*metrics, *methods)),))
+    return doc.glossary_section(
+        terms, doc.Section("metrics", "Metrics and methods", (sources,), level=3)
     )
-    return doc.Section("glossary", "Glossary", (doc.Glossary(tuple(entries)), sources))

@@ -79,12 +79,11 @@ class DetailView:
             for j, result in enumerate(metric_results(self.comparison, [metric], self.data)):
                 yield Box(tuple(blocks(result)), tags={"metric": str(i), "data": str(j)})
 
-    def rank_changes(self) -> list[tuple[FigureEntry, Figure]]:
-        """Return the figures that compare two rankings."""
-        entries = self._entries.values()
-        return [
-            (entry, entry.to_block(key)) for key, entry in entries if entry.kind == "rank-change"
-        ]
+    def rank_changes(self) -> Iterator[tuple[FigureEntry, Figure]]:
+        """Yield the figures that compare two rankings."""
+        for key, entry in self._entries.values():
+            if entry.kind == "rank-change":
+                yield entry, entry.to_block(key)
 
 
 def comparison_figures(comparison: Comparison) -> Iterator[tuple[str, Drawable]]:
@@ -115,72 +114,53 @@ def first_curve_figure(comparison: Comparison) -> Iterator[Figure]:
 def figure_entries(comparison: Comparison, data: Sequence[Split]) -> Iterator[FigureEntry]:
     """Yield the figures of some data sets, and the figures over all data sets."""
     for metric in comparison.metrics:
-        for result in metric_results(comparison, [metric], data):
-            yield from _data_set_figures(result)
-        yield from _overall_figures(MetricResult(comparison, metric, None))
-    for split in [*data, *([None] if len(comparison.data) > 1 else [])]:
-        yield from _rank_change_figures(comparison, split)
+        yield from _metric_figures(comparison, metric, data)
+    data_or_all: list[Split | None] = [*data, *([None] if len(comparison.data) > 1 else [])]
+    metric_pairs = list(itertools.combinations(comparison.metrics, 2))[:_MAX_METRIC_PAIRS]
+    for split, (first, second) in itertools.product(data_or_all, metric_pairs):
+        changes = RankingChangeDisplay.from_comparison(comparison, first, second, data=split)
+        if changes.ranks:
+            yield _entry(comparison, "rank-change", f"{first}-{second}", split, changes)
+    for split, kind in itertools.product(data, ("selective", "generalized")):
+        curves = RiskCoverageBandDisplay.from_comparison(
+            comparison, data=split, kind=kind, methods=comparison.methods_with_curves
+        )
+        if curves.bands:
+            yield _entry(comparison, f"{kind}-bands", "", split, curves)
+
+
+def _metric_figures(
+    comparison: Comparison, metric: str, data: Sequence[Split]
+) -> Iterator[FigureEntry]:
     for split in data:
-        yield from _band_figures(comparison, split)
-
-
-def _data_set_figures(result: MetricResult) -> Iterator[FigureEntry]:
-    arguments = (result.comparison, result.metric)
-    yield _figure_entry(
-        "forest", result, ForestDisplay.from_comparison(*arguments, data=result.data)
-    )
-    significance_map = SignificanceMapDisplay.from_comparison(*arguments, data=result.data)
-    if significance_map.pairs:
-        yield _figure_entry("significance", result, significance_map)
-    rank_plot = RankBlobDisplay.from_comparison(*arguments, data=result.data)
-    if rank_plot.standings:
-        yield _figure_entry("ranks", result, rank_plot)
-
-
-def _overall_figures(result: MetricResult) -> Iterator[FigureEntry]:
-    comparison, metric = result.comparison, result.metric
+        forest = ForestDisplay.from_comparison(comparison, metric, data=split)
+        yield _entry(comparison, "forest", metric, split, forest)
+        differences = SignificanceMapDisplay.from_comparison(comparison, metric, data=split)
+        if differences.pairs:
+            yield _entry(comparison, "significance", metric, split, differences)
+        ranks = RankBlobDisplay.from_comparison(comparison, metric, data=split)
+        if ranks.standings:
+            yield _entry(comparison, "ranks", metric, split, ranks)
     if comparison.mean_ranks_of(metric) is not None:
         diagram = CriticalDifferenceDisplay.from_comparison(comparison, metric)
-        yield _figure_entry("critical-difference", result, diagram)
-    if any(p.metric == metric for p in comparison.profiles):
-        yield _figure_entry(
-            "profile", result, PerformanceProfileDisplay.from_comparison(comparison, metric)
-        )
-    if len(comparison.data) > 1 and result.standings:
-        yield _figure_entry("ranks", result, RankBlobDisplay.from_comparison(comparison, metric))
+        yield _entry(comparison, "critical-difference", metric, None, diagram)
+    if any(profile.metric == metric for profile in comparison.profiles):
+        profiles = PerformanceProfileDisplay.from_comparison(comparison, metric)
+        yield _entry(comparison, "profile", metric, None, profiles)
+    if len(comparison.data) > 1 and comparison.standings_of(metric, None):
+        ranks = RankBlobDisplay.from_comparison(comparison, metric)
+        yield _entry(comparison, "ranks", metric, None, ranks)
 
 
-def _rank_change_figures(comparison: Comparison, data: Split | None) -> Iterator[FigureEntry]:
-    pairs = itertools.combinations(comparison.metrics, 2)
-    for first, second in itertools.islice(pairs, _MAX_METRIC_PAIRS):
-        display = RankingChangeDisplay.from_comparison(comparison, first, second, data=data)
-        if display.ranks:
-            yield _figure_entry(
-                "rank-change", MetricResult(comparison, f"{first}-{second}", data), display
-            )
-
-
-def _band_figures(comparison: Comparison, data: Split) -> Iterator[FigureEntry]:
-    methods = comparison.methods_with_curves
-    for kind in ("selective", "generalized"):
-        display = RiskCoverageBandDisplay.from_comparison(
-            comparison, data=data, kind=kind, methods=methods
-        )
-        if display.bands:
-            yield _figure_entry(f"{kind}-bands", MetricResult(comparison, "", data), display)
-
-
-def _figure_entry(kind: str, result: MetricResult, display: Drawable) -> FigureEntry:
-    name_parts = [kind, result.metric]
-    if result.data is None:
+def _entry(
+    comparison: Comparison, kind: str, metric: str, data: Split | None, display: Drawable
+) -> FigureEntry:
+    name_parts = [kind, metric]
+    if data is None:
         name_parts.append("all-data")
-    elif result.data:
+    elif data:
         # The index makes names unique if they differ only in characters that are replaced.
-        number = result.comparison.data.index(result.data) + 1
-        name_parts.append(f"{number}-{'-'.join(value for _, value in result.data)}")
-    name = "_".join(_slug(part) for part in name_parts if part)
-    return FigureEntry(kind, result.metric, result.data, name, display)
-
-
-def _slug(text: str) -> str:
-    return _UNSAFE.sub("-", text).strip("-.")[:60] or "x"
+        number = comparison.data.index(data) + 1
+        name_parts.append(f"{number}-{'-'.join(value for _, value in data)}")
+    slugs = [_UNSAFE.sub("-", part).strip("-.")[:60] or "x" for part in name_parts if part]
+    return FigureEntry(kind, metric, data, "_".join(slugs), display)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 
 from abstain.evaluation.comparison import Comparison
-from abstain.plots import RankingChangeDisplay
 from abstain.plots.formatting import (
     SIMULATION_ASSUMPTION,
     capitalize_first,
@@ -86,12 +85,10 @@ def _metric_blocks(result: MetricResult, view: DetailView) -> list[doc.Block]:
         note = capitalize_first(across.note)
         is_in_tables = note in {shared_note(pairs) for pairs in pairs_of_tests}
         blocks += view.figures("critical-difference", result, "" if is_in_tables else note)
-        ranks = zip(across.methods, across.mean_ranks, strict=True)
+        ranks = [doc.Number(rank, number_format="two_decimals") for rank in across.mean_ranks]
         table = doc.Table(
             (doc.METHOD_COLUMN, doc.number_column("Mean rank")),
-            doc.single_group(
-                (method, doc.Number(rank, number_format="two_decimals")) for method, rank in ranks
-            ),
+            doc.single_group(zip(across.methods, ranks, strict=True)),
             caption=f"Mean ranks over all {result.comparison.block_kind}; {result.title}",
         )
         blocks.append(doc.Collapsible("Mean ranks", (table,)))
@@ -128,17 +125,21 @@ def _aggregate_tables(result: MetricResult) -> list[doc.Table]:
             "nominal coverage."
         )
     sentences += unique(f"{capitalize_first(a.note)}." for a in aggregates if a.note)
-    interval = doc.interval_column(f"{format_percent(result.comparison.level)} interval")
-    table = doc.Table(
-        (doc.METHOD_COLUMN, doc.number_column("Interquartile mean"), interval),
-        doc.single_group(
-            (a.method, doc.Number(a.interquartile_mean), doc.Range(a.low, a.high))
-            for a in aggregates
-        ),
-        caption=" ".join(sentences),
-        is_sortable=True,
-    )
-    return [table]
+    return [
+        doc.Table(
+            (
+                doc.METHOD_COLUMN,
+                doc.number_column("Interquartile mean"),
+                doc.interval_column(f"{format_percent(result.comparison.level)} interval"),
+            ),
+            doc.single_group(
+                (a.method, doc.Number(a.interquartile_mean), doc.Range(a.low, a.high))
+                for a in aggregates
+            ),
+            caption=" ".join(sentences),
+            is_sortable=True,
+        )
+    ]
 
 
 def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
@@ -148,13 +149,7 @@ def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
         return []
     unit = "runs" if len(result.comparison.runs) > 1 else "data sets"
     title = f"Probability of improvement over {unit}"
-    columns = (
-        doc.Column("First", "name"),
-        doc.Column("Second", "name"),
-        doc.number_column("First better, %"),
-        doc.interval_column(f"{format_percent(result.comparison.level)} interval"),
-    )
-    rows = (
+    rows = [
         (
             i.first,
             i.second,
@@ -162,9 +157,18 @@ def _improvement_tables(result: MetricResult) -> list[doc.Collapsible]:
             doc.Range(i.low, i.high, number_format="cases_of_100"),
         )
         for i in improvements
+    ]
+    table = doc.Table(
+        (
+            doc.Column("First", "name"),
+            doc.Column("Second", "name"),
+            doc.number_column("First better, %"),
+            doc.interval_column(f"{format_percent(result.comparison.level)} interval"),
+        ),
+        doc.single_group(rows),
+        caption=f"{title} in percent, ties counted half; {result.title}",
+        is_sortable=True,
     )
-    caption = f"{title} in percent, ties counted half; {result.title}"
-    table = doc.Table(columns, doc.single_group(rows), caption=caption, is_sortable=True)
     return [doc.Collapsible(title, (table,))]
 
 
@@ -183,59 +187,52 @@ def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
         (_tau_table(comparison),),
         is_open=len(comparison.agreements) <= _MAX_OPEN_ROWS,
     )
-    rank_changes = (
-        doc.Box(
-            (figure, _rank_change_table(entry.display, figure)),
-            layout="side",
-            tags={} if entry.data is None else {"data": str(comparison.data.index(entry.data))},
-        )
-        for entry, figure in view.rank_changes()
-    )
+    boxes = []
+    for entry, figure in view.rank_changes():
+        display = entry.display
+        titles = [f"Rank by {metric_title(name)}" for name in (display.first, display.second)]
+        rows: list[list[doc.Cell]] = [
+            [method, *(doc.Number(rank, number_format="rank") for rank in ranks)]
+            for method, ranks in display.ranks.items()
+        ]
+        columns = (doc.METHOD_COLUMN, *map(doc.number_column, titles))
+        table = doc.Table(columns, doc.single_group(rows), caption=figure.title)
+        tags = {} if entry.data is None else {"data": str(comparison.data.index(entry.data))}
+        boxes.append(doc.Box((figure, table), layout="side", tags=tags))
     yield doc.Section(
         "metrics-compared",
         "Does the ranking depend on the metric?",
-        (doc.Prose(lead, "lead", role="interactive"), *rank_changes, tau_table),
+        (doc.Prose(lead, "lead", role="interactive"), *boxes, tau_table),
         nav_title="Metrics compared",
     )
 
 
-def _rank_change_table(display: RankingChangeDisplay, figure: doc.Figure) -> doc.Table:
-    titles = map(metric_title, (display.first, display.second))
-    rows: Iterator[tuple[doc.Cell, ...]] = (
-        (method, *(doc.Number(rank, number_format="rank") for rank in ranks))
-        for method, ranks in display.ranks.items()
-    )
-    columns = (doc.METHOD_COLUMN, *(doc.number_column(f"Rank by {title}") for title in titles))
-    return doc.Table(columns, doc.single_group(rows), caption=figure.title)
-
-
 def _tau_table(comparison: Comparison) -> doc.Table:
+    level = format_percent(comparison.level)
     overall_name = f"all {comparison.block_kind}"
-    columns = (
-        doc.Column("Metric"),
-        doc.Column("Metric"),
-        doc.Column("Data", "name"),
-        doc.number_column("tau"),
-        doc.interval_column(f"{format_percent(comparison.level)} range"),
-    )
-    rows = (
+    rows = [
         (
             metric_title(a.first),
             metric_title(a.second),
             overall_name if a.data is None else split_name(a.data) or "all samples",
-            _tau_number(a.tau),
-            doc.Range(a.low, a.high, number_format="two_decimals"),
+            *_tau_cells(a.tau, a.low, a.high),
         )
         for a in comparison.agreements
-    )
+    ]
     return doc.Table(
-        columns,
+        (
+            doc.Column("Metric"),
+            doc.Column("Metric"),
+            doc.Column("Data", "name"),
+            doc.number_column("tau"),
+            doc.interval_column(f"{level} range"),
+        ),
         doc.single_group(rows),
         title="Kendall's tau",
         caption=(
             "Kendall's tau of two rankings: 1 for the same order, −1 for the reverse order. The "
-            f"range contains {format_percent(comparison.level)} of the values in simulated studies "
-            f"of this size, {SIMULATION_ASSUMPTION}."
+            f"range contains {level} of the values in simulated studies of this size, "
+            f"{SIMULATION_ASSUMPTION}."
         ),
         is_sortable=True,
     )
@@ -243,28 +240,30 @@ def _tau_table(comparison: Comparison) -> doc.Table:
 
 def stability_table(comparison: Comparison) -> Iterator[doc.Collapsible]:
     """Yield the table of the similarity of the rankings of resamples; nothing without resamples."""
+    if not comparison.stability:
+        return
     rows = [
         (
             metric_title(s.metric),
             split_name(s.data) if s.data else "all samples",
-            _tau_number(s.mean_tau),
-            doc.Range(s.low, s.high, number_format="two_decimals"),
+            *_tau_cells(s.mean_tau, s.low, s.high),
         )
         for s in comparison.stability
     ]
-    if not rows:
-        return
-    caption = "Kendall's tau between the rankings of pairs of resamples; 1 if all resamples agree"
     columns = (
         doc.Column("Metric"),
         doc.Column("Data", "name"),
         doc.number_column("Mean tau"),
         doc.interval_column("Range"),
     )
+    caption = "Kendall's tau between the rankings of pairs of resamples; 1 if all resamples agree"
     table = doc.Table(columns, doc.single_group(rows), caption=caption)
     yield doc.Collapsible("Similarity of the rankings of resamples", (table,))
 
 
-def _tau_number(value: float) -> doc.Number:
-    """Return a tau as a number, without rounding errors."""
-    return doc.Number(round(value, 12), number_format="two_decimals")
+def _tau_cells(value: float, low: float, high: float) -> tuple[doc.Number, doc.Range]:
+    """Return a tau, without rounding errors, and its range."""
+    return (
+        doc.Number(round(value, 12), number_format="two_decimals"),
+        doc.Range(low, high, number_format="two_decimals"),
+    )

@@ -17,8 +17,7 @@ from abstain.report.document import (
     number_column,
     single_group,
 )
-from abstain.report.formatting import join_first
-from abstain.report.render.lines import format_narrow_number
+from abstain.report.formatting import format_narrow_number, join_first
 from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
 from abstain.report.subjects.comparison.overall import independence_caution
 from abstain.report.subjects.comparison.verdict import comparison_verdict, non_inferiority_lines

@@ -56,6 +56,19 @@ _MAX_RANK_COLUMNS = 25
 
 def overview_table(comparison: Comparison) -> Table:
     """Return the best method for each metric and data set, and how the others compare with it."""
+    rows: list[tuple[Cell, ...]] = []
+    for result in metric_results(comparison):
+        best = result.ranked[0] if result.ranked else None
+        best_names = ", ".join(result.methods_with("best"))
+        cells = (
+            result.label_with_direction,
+            result.data_name or "all samples",
+            Span(best_names, "best") if best_names else Span("none", "undefined"),
+            Number(best.value, best.low, best.high) if best else Number(NAN),
+            ", ".join(result.methods_with("not told apart")) or None,
+            ", ".join(result.methods_with("worse")) or None,
+        )
+        rows.append(cells)
     return Table(
         (
             Column("Metric"),
@@ -65,23 +78,10 @@ def overview_table(comparison: Comparison) -> Table:
             Column("Not significantly different", "name", is_sortable=False),
             Column("Significantly worse", "name", is_sortable=False),
         ),
-        single_group(map(_overview_row, metric_results(comparison))),
+        single_group(rows),
         caption="One row for each metric and data set",
         layout="leads",
         is_sortable=True,
-    )
-
-
-def _overview_row(result: MetricResult) -> tuple[Cell, ...]:
-    best = result.ranked[0] if result.ranked else None
-    best_names = ", ".join(result.methods_with("best"))
-    return (
-        result.label_with_direction,
-        result.data_name or "all samples",
-        Span(best_names, "best") if best_names else Span("none", "undefined"),
-        Number(best.value, best.low, best.high) if best else Number(NAN),
-        ", ".join(result.methods_with("not told apart")) or None,
-        ", ".join(result.methods_with("worse")) or None,
     )
 
 

@@ -1,6 +1,6 @@
 """The document of a decision rule and its checks on other data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -11,16 +11,13 @@ from abstain.plots.formatting import format_percent
 from abstain.plots.verdicts import check_rule_checks
 from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count
-from abstain.report.subjects.rule.groups import (
-    disparity_section,
-    disparity_table,
-    parts_section,
-    parts_summary,
-)
 from abstain.report.subjects.rule.sentences import (
     checks_sentences,
+    estimate,
     facts,
+    format_threshold,
     glossary_entries,
+    group_name,
     interval_scope,
     keep_worst_groups,
     row_estimate,
@@ -28,13 +25,20 @@ from abstain.report.subjects.rule.sentences import (
     rule_title,
     verdict_span,
 )
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import DecisionRule, RulePart
 
 DEFAULT_TITLE = "Decision rule and its checks"
 #: Maximum width of a column of names, in characters.
 _MAX_NAME_WIDTH = 26
 #: Maximum number of groups per data set in a terminal.
 _MAX_GROUPS = 20
+#: Maximum number of groups or limits that are printed in a terminal.
+_MAX_PARTS: Final = 20
+_DISPARITY_CAPTION: Final = (
+    "The groups with the largest difference in the rejection rate and in the risk. Small print: "
+    "{level} confidence intervals of the largest difference and ratio of any two groups, from "
+    "simultaneous intervals of all groups."
+)
 _USAGE_CODE: Final = """\
 import abstain as ab
 
@@ -75,62 +79,55 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
     )
 
 
-def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
-    figures = tuple(
-        doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
-        for key, display in rule_figures(checks)
+def _sections(checks: RuleChecks, command: str) -> Iterator[doc.Block]:
+    rule = checks.rule
+    if rule.parts:
+        title = "Thresholds" if rule.per else "Limits"
+        yield doc.Section("parts", title, (_parts_table(rule, rule.parts),))
+    yield doc.Section(
+        "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
     )
-    return [
-        *parts_section(checks.rule),
-        doc.Section(
-            "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
-        ),
-        *disparity_section(checks),
-        *([doc.Section("figures", "Figures", (doc.Box(figures, "figures"),))] * bool(figures)),
-        doc.Section("rule", "Use the rule", tuple(_usage_blocks(checks.rule))),
-        doc.Section("glossary", "Glossary", (doc.Glossary(glossary_entries(checks)),)),
-        doc.reproduce_section(command),
-    ]
+    if disparities := _disparity_table(checks):
+        title = "Disparity between groups"
+        yield doc.Section("disparity", title, (disparities,), nav_title="Disparity")
+    yield from doc.figures_section("Figures", _figure_blocks(checks))
+    yield doc.Section("rule", "Use the rule", tuple(_usage_blocks(rule)))
+    yield doc.glossary_section(glossary_entries(checks))
+    yield doc.reproduce_section(command)
 
 
 def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
+    lead = "Results of the threshold on each data set, compared with its target."
     if checks.rule.guarantee != "none":
         population = checks.rule.population or "data like the calibration data"
-        yield doc.Prose(
+        lead = (
             f"The guarantee applies to {population}. The table shows whether it also holds on "
-            "other data, which may be shifted.",
-            "lead",
+            "other data, which may be shifted."
         )
+    yield doc.Prose(lead, "lead")
+    if rows := checks.rows():
+        yield _results_table(checks, rows)
     else:
-        yield doc.Prose(
-            "Results of the threshold on each data set, compared with its target.", "lead"
-        )
-    rows = checks.rows()
-    if not rows:
         yield doc.Prose("The rule was not checked on other data.")
-        return
-    yield _results_table(checks, rows)
 
 
 def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
     """Return a row for each data set and group; a risk without a target is a detail."""
-    generalized = checks.rule.quantity == "generalized risk"
-    is_detail_by_risk = {"Selective risk": not generalized, "Generalized risk": generalized}
-    columns = (
-        doc.Column("Data", "name"),
-        doc.Column(doc.Label("Samples", short_text="n"), "number"),
-        doc.Column("Accepted", "number", detail_level="column"),
-        doc.Column("Coverage", "number"),
-        *(
-            doc.Column(n, "number", detail_level="" if s else "column")
-            for n, s in is_detail_by_risk.items()
-        ),
-        doc.Column("Excess", "number", detail_level="intervals"),
-        doc.Column("Result"),
-    )
+    is_generalized = checks.rule.quantity == "generalized risk"
     level = format_percent(checks.level)
     return doc.Table(
-        columns,
+        (
+            doc.Column("Data", "name"),
+            doc.number_column(doc.Label("Samples", short_text="n")),
+            doc.Column("Accepted", "number", detail_level="column"),
+            doc.number_column("Coverage"),
+            doc.Column("Selective risk", "number", detail_level="column" if is_generalized else ""),
+            doc.Column(
+                "Generalized risk", "number", detail_level="" if is_generalized else "column"
+            ),
+            doc.Column("Excess", "number", detail_level="intervals"),
+            doc.Column("Result"),
+        ),
         doc.single_group(map(_row, rows)),
         title="Results on other data",
         caption=(
@@ -168,18 +165,24 @@ def rule_figures(
     return figures
 
 
+def _figure_blocks(checks: RuleChecks) -> list[doc.Figure]:
+    return [
+        doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
+        for key, display in rule_figures(checks)
+    ]
+
+
 def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
     if rule.attainable:
-        score = f"\u201c{rule.score}\u201d" if rule.score else "the same score"
-        grouped = bool(rule.per)
-        group_suffix = " of its group" if grouped else ""
+        score = f"“{rule.score}”" if rule.score else "the same score"
+        group_suffix = " of its group" if rule.per else ""
         yield doc.Prose(
             f"The rule answers if the confidence is at least the threshold{group_suffix}, and "
             f"abstains otherwise. The confidence must be {score}, computed in the same way as for "
             "the calibration data.",
             "lead",
         )
-        yield doc.Code(_USAGE_CODE.format(group_argument=", with group=..." if grouped else ""))
+        yield doc.Code(_USAGE_CODE.format(group_argument=", with group=..." if rule.per else ""))
     else:
         yield doc.Prose("This rule has no threshold, so it rejects all samples.", "lead")
     yield doc.Collapsible("The rule as JSON", (doc.Code(rule.to_json()),))
@@ -189,8 +192,11 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     sentences = (*rule_sentences(checks), " ".join(checks_sentences(checks)))
     yield from doc.summary_paragraphs(sentences, is_alarm=not checks.rule.attainable)
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
-    if checks.rule.parts:
-        yield from parts_summary(checks.rule)
+    if parts := checks.rule.parts:
+        yield replace(_parts_table(checks.rule, parts[:_MAX_PARTS]), title="")
+        if len(parts) > _MAX_PARTS:
+            text = f"{len(parts) - _MAX_PARTS} more rows are "
+            yield doc.SeeAlso(text, "in the report (--out).", "in .parts of the rule.")
     rows, n_omitted = keep_worst_groups(checks.rows(), _MAX_GROUPS)
     if rows:
         yield replace(_results_table(checks, rows), title="")
@@ -198,7 +204,7 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             groups = f"{format_count(n_omitted)} groups"
             text = f"{groups} with a lower excess are omitted. All rows are in "
             yield doc.SeeAlso(text, "the files of --out.", ".frame().")
-    if (disparities := disparity_table(checks)) is not None:
+    if disparities := _disparity_table(checks):
         yield replace(disparities, title="")
     if checks.checks:
         level = format_percent(checks.level)
@@ -211,5 +217,80 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             f"{excess_meaning}; values above 0 are worse. Values are fractions.",
             "notes",
         )
-    for key, display in rule_figures(checks)[:1]:
-        yield doc.Figure(key, display.title, display, _DESCRIPTION_BY_FIGURE[key])
+    yield from _figure_blocks(checks)[:1]
+
+
+# ------------------------------------------------------------------------ groups and limits
+def _parts_table(rule: DecisionRule, parts: Sequence[RulePart]) -> doc.Table:
+    """Return a row for each group or limit: threshold, and numbers on the calibration data."""
+    columns = [
+        doc.Column(group_name(rule).capitalize() if rule.per else "Risk of", "name"),
+        doc.number_column("Threshold" if rule.per else "Limit"),
+        doc.number_column(doc.Label("Calibration samples", short_text="n")),
+        *map(doc.number_column, ("Coverage", "Selective risk")),
+        doc.Column("Delta", "number", detail_level="column"),
+    ]
+    has_reasons = any(part.rule.reason for part in parts)
+    if has_reasons:
+        columns.append(doc.Column("Reason", detail_level="column"))
+    rows = []
+    for part in parts:
+        part_rule = part.rule
+        target: doc.Cell = "-" if part_rule.target is None else f"{part_rule.target:g}"
+        if rule.per:
+            target = doc.Span("none", "open", tooltip=part_rule.reason)
+            if part_rule.attainable:
+                target = format_threshold(part_rule)
+        cells = [
+            part.name,
+            target,
+            doc.Number(part_rule.n, number_format="count"),
+            _optional_number(part_rule.coverage),
+            _optional_number(part_rule.risk),
+            None if part_rule.delta is None else f"{part_rule.delta:.3g}",
+        ]
+        rows.append([*cells, part_rule.reason] if has_reasons else cells)
+    return doc.Table(
+        tuple(columns),
+        doc.single_group(rows),
+        title="Thresholds of the groups" if rule.per else "Limits",
+        caption="Measured on the calibration data, so optimistic.",
+    )
+
+
+def _optional_number(value: float | None) -> doc.Number | None:
+    return None if value is None else doc.Number(value, number_format="four_decimals")
+
+
+def _disparity_table(checks: RuleChecks) -> doc.Table | None:
+    """Return the disparity between the groups of each data set; None without groups."""
+    disparities = checks.disparities()
+    if not (disparities and checks.rule.attainable):
+        return None
+    rows = [
+        [
+            disparity.name,
+            disparity.quantity.capitalize(),
+            disparity.highest or "-",
+            disparity.lowest or "-",
+            estimate(disparity.difference, disparity.difference_interval),
+            estimate(disparity.ratio, disparity.ratio_interval),
+        ]
+        for disparity in disparities
+    ]
+    columns = [
+        doc.Column("Data", "name"),
+        doc.Column("Quantity", "name"),
+        doc.Column("Highest group"),
+        doc.Column("Lowest group"),
+        doc.number_column("Difference"),
+        doc.number_column("Ratio"),
+    ]
+    if len({disparity.name for disparity in disparities}) == 1:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    return doc.Table(
+        tuple(columns),
+        doc.single_group(rows),
+        title="Disparity between groups",
+        caption=_DISPARITY_CAPTION.format(level=format_percent(checks.level)),
+    )

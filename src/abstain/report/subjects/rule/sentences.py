@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
-from abstain.plots.formatting import format_percent
-from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span
+from abstain.plots.formatting import capitalize_first, format_percent
+from abstain.report.document import NAN, GlossaryEntry, Number, NumberFormat, Span, define_terms
 from abstain.report.formatting import (
     format_count,
     format_number,
@@ -17,6 +17,7 @@ from abstain.report.formatting import (
 )
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
 from abstain.thresholds.limits import CERTIFIABLE_ALONE
+from abstain.typing import Scale
 
 _LABEL_BY_VERDICT: Final = {
     "holds": "holds",
@@ -69,11 +70,9 @@ def row_estimate(
 
 def estimate(value: float, interval: Interval) -> Number | None:
     """Return an estimate with its interval; None if it is NaN."""
-    return (
-        None
-        if math.isnan(value)
-        else Number(value, interval.low, interval.high, number_format="four_decimals")
-    )
+    if math.isnan(value):
+        return None
+    return Number(value, interval.low, interval.high, number_format="four_decimals")
 
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
@@ -82,20 +81,20 @@ def rule_sentences(checks: RuleChecks) -> list[str]:
     if not rule.attainable:
         if rule.parts:
             return _unattainable_parts(rule)
-        return unattainable_sentences(rule, binary=binary)
-    describe_guarantee = parts_guarantee_sentence if rule.parts else guarantee_sentence
+        return _unattainable_sentences(rule, binary=binary)
+    describe_guarantee = _parts_guarantee_sentence if rule.parts else _guarantee_sentence
     sentences = [
         _acceptance_sentence(checks),
         _rejected_groups_sentence(rule),
         describe_guarantee(rule, binary=binary),
-        expected_coverage_sentence(rule, binary=binary),
+        _expected_coverage_sentence(rule, binary=binary),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
 def _acceptance_sentence(checks: RuleChecks) -> str:
     rule, probability = checks.rule, checks.threshold_probability
-    score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
+    score = f"“{rule.score}”" if rule.score else "the confidence"
     if rule.per:
         return (
             f"Answer if {score} is at least the threshold of the {group_name(rule)}. Otherwise, or "
@@ -122,7 +121,7 @@ def _rejected_groups_sentence(rule: DecisionRule) -> str:
     return f"{n_groups} have no threshold and are rejected: {first_names}."
 
 
-def parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
+def _parts_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     """Return the guarantee for each group, or the limits with a guarantee."""
     if rule.guarantee == "none":
         return "There is no guarantee for any group on new data."
@@ -174,7 +173,7 @@ def format_threshold(rule: DecisionRule) -> str:
     return "none" if rule.threshold is None else f"{rule.threshold:.9g}"
 
 
-def guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
+def _guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     """Return the guarantee with its population and its probability, or that there is none."""
     if rule.guarantee == "none":
         return _no_guarantee_sentence(rule, binary=binary)
@@ -216,7 +215,7 @@ def _no_guarantee_sentence(rule: DecisionRule, *, binary: bool) -> str:
     return f"There is no guarantee for new data. On the calibration data, {clause}."
 
 
-def expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
+def _expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
     """Return the expected coverage, estimated from the calibration data."""
     if rule.coverage is None:
         return ""
@@ -234,13 +233,20 @@ def expected_coverage_sentence(rule: DecisionRule, *, binary: bool) -> str:
     )
 
 
-def unattainable_sentences(rule: DecisionRule, *, binary: bool) -> list[str]:
+def _unattainable_sentences(rule: DecisionRule, *, binary: bool) -> list[str]:
     """Return that no threshold was found, with the reason and possible remedies."""
-    reason = rule.reason[:1].upper() + rule.reason[1:].rstrip(".")
+    reason = capitalize_first(rule.reason).rstrip(".")
     sentences = [f"Unattainable: {_unmet_target_clause(rule, binary=binary)}.", f"{reason}."]
-    if rule.guarantee != "none":
-        sentences.append(f"Possible remedies: {_remedies(rule)}.")
-    return sentences
+    if rule.guarantee == "none":
+        return sentences
+    is_risk = rule.guarantee != "coverage"
+    remedies = ["more calibration data", "a larger maximum risk" if is_risk else "a lower coverage"]
+    if rule.delta is not None:
+        remedies.append("a larger delta")
+    if is_risk:
+        remedies.append("a confidence score that ranks failures lower")
+    remedy_list = f"{', '.join(remedies[:-1])}, or {remedies[-1]}"
+    return [*sentences, f"Possible remedies: {remedy_list}."]
 
 
 def _unmet_target_clause(rule: DecisionRule, *, binary: bool) -> str:
@@ -253,38 +259,27 @@ def _unmet_target_clause(rule: DecisionRule, *, binary: bool) -> str:
     return f"no threshold could be certified to guarantee that {clause}{delta}"
 
 
-def _remedies(rule: DecisionRule) -> str:
-    is_risk = rule.guarantee != "coverage"
-    remedies = ["more calibration data", "a larger maximum risk" if is_risk else "a lower coverage"]
-    if rule.delta is not None:
-        remedies.append("a larger delta")
-    if is_risk:
-        remedies.append("a confidence score that ranks failures lower")
-    return f"{', '.join(remedies[:-1])}, or {remedies[-1]}"
-
-
 def checks_sentences(checks: RuleChecks) -> list[str]:
     """Return the data sets on which the guarantee or the target holds or is violated."""
     if not checks.rule.attainable:
         return []
     if checks.rule.quantity == "cost":
-        return verdict_sentences(checks.checks, _COST_BEGINNINGS)
+        return verdict_sentences(checks.checks, beginnings=_COST_BEGINNINGS)
     noun = "guarantee" if checks.rule.guarantee != "none" else "target"
-    return verdict_sentences(checks.checks, _beginnings_for(noun))
+    return verdict_sentences(checks.checks, noun)
 
 
 def verdict_sentences(
-    checks: Sequence[RuleCheck], beginnings: Mapping[str, str] | None = None
+    checks: Sequence[RuleCheck],
+    noun: str = "guarantee",
+    beginnings: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each verdict, with the names of the data sets.
+    """Return a sentence for each verdict on a guarantee or a target, with the data sets.
 
-    `beginnings` maps the key of a verdict to the text before the names; the default is that of a
-    guarantee.
+    `beginnings` maps the key of a verdict to the text before the names of the data sets.
     """
-    if beginnings is None:
-        beginnings = _beginnings_for("guarantee")
     sentences = []
-    for key, beginning in beginnings.items():
+    for key, beginning in (beginnings or _BEGINNINGS).items():
         names = [check.name for check in checks if _sentence_key(check) == key]
         if not names:
             continue
@@ -293,12 +288,8 @@ def verdict_sentences(
             data_sets = f"all {len(checks)} data sets"
         elif len(checks) > 1:
             data_sets = f"{len(names)} of {len(checks)} data sets ({data_sets})"
-        sentences.append(f"{beginning}{data_sets}.")
+        sentences.append(f"{beginning.format(noun=noun)}{data_sets}.")
     return sentences
-
-
-def _beginnings_for(noun: str) -> dict[str, str]:
-    return {key: text.format(noun=noun) for key, text in _BEGINNINGS.items()}
 
 
 def _sentence_key(check: RuleCheck) -> str:
@@ -361,18 +352,16 @@ def keep_worst_groups(
     for row in rows:
         if row["subgroup"]:
             groups.setdefault(row["name"], []).append(row)
-    omitted_ids = [
-        id(row)
-        for group_rows in groups.values()
-        for row in sorted(
-            group_rows, key=lambda row: (-_nan_to_minus_infinity(row["excess_low"]), -row["n"])
-        )[max_groups:]
-    ]
-    return [row for row in rows if id(row) not in set(omitted_ids)], len(omitted_ids)
 
+    def severity(row: dict[str, Any]) -> tuple[float, int]:
+        excess = row["excess_low"]
+        return -math.inf if math.isnan(excess) else excess, row["n"]
 
-def _nan_to_minus_infinity(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
+    omitted_ids: set[int] = set()
+    for group_rows in groups.values():
+        worst_first = sorted(group_rows, key=severity, reverse=True)
+        omitted_ids.update(map(id, worst_first[max_groups:]))
+    return [row for row in rows if id(row) not in omitted_ids], len(omitted_ids)
 
 
 def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
@@ -383,7 +372,12 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
         n_attainable = sum(part.rule.attainable for part in rule.parts)
         threshold = f"one per {group_name(rule)} ({n_attainable} of {len(rule.parts)} have one)"
     yield "Threshold", threshold
-    yield from _scale_facts(rule)
+    scales = {"score": "unit of the score", "unknown": "not recorded"}
+    yield "Scale", scales.get(rule.scale, rule.scale)
+    other_scale: Scale = "log-odds" if rule.scale == "probability" else "probability"
+    value = rule.threshold_on(other_scale)
+    if value is not None and rule.scale in {"log-odds", "probability"}:
+        yield f"Threshold as {other_scale}", use_minus_sign(f"{value:.9g}")
     yield "Rule", rule_title(rule)
     quantity = f"{rule.quantity}: " if rule.quantity else ""
     target = "none" if rule.target is None else f"{quantity}{rule.target:g}"
@@ -403,15 +397,6 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
         yield "Coverage on calibration data", format_number(rule.coverage)
     if rule.risk is not None:
         yield "Selective risk on calibration data", format_number(rule.risk)
-
-
-def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
-    scales = {"score": "unit of the score", "unknown": "not recorded"}
-    yield "Scale", scales.get(rule.scale, rule.scale)
-    value = rule.threshold_on("log-odds" if rule.scale == "probability" else "probability")
-    if value is not None and rule.scale in {"log-odds", "probability"}:
-        other_scale = "log-odds" if rule.scale == "probability" else "probability"
-        yield f"Threshold as {other_scale}", use_minus_sign(f"{value:.9g}")
 
 
 def _guarantee_text(rule: DecisionRule) -> str:
@@ -481,11 +466,10 @@ def glossary_entries(checks: RuleChecks) -> tuple[GlossaryEntry, ...]:
         meanings["Certified bound"] = _BOUND_MEANING
     if checks.disparities():
         meanings["Disparity"] = _DISPARITY_MEANING
-    level = format_percent(checks.level)
-    entries = [GlossaryEntry(title, text.format(level=level)) for title, text in meanings.items()]
-    if catalogue_entry is not None:
-        rule_entry = GlossaryEntry(
-            catalogue_entry.title, catalogue_entry.meaning, source=catalogue_entry.source
-        )
-        entries.insert(0, rule_entry)
-    return tuple(entries)
+    entries = define_terms(meanings, level=format_percent(checks.level))
+    if catalogue_entry is None:
+        return entries
+    method = GlossaryEntry(
+        catalogue_entry.title, catalogue_entry.meaning, source=catalogue_entry.source
+    )
+    return (method, *entries)

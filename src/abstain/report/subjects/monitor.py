@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from abstain.errors import InputError
 from abstain.monitoring import Monitor
 from abstain.plots import Series, SeriesDisplay
-from abstain.plots.formatting import format_percent
+from abstain.plots.formatting import check_result_type, format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count
 
@@ -39,7 +38,7 @@ _DESCRIPTION_BY_FIGURE: Final = {
 
 def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a monitor."""
-    monitor = _check_monitor(monitor)
+    check_result_type(monitor, Monitor, "result", "monitoring.start")
     first_sentence, *further_sentences = _alarm_sentences(monitor)
     return doc.Document(
         options.title or DEFAULT_TITLE,
@@ -50,12 +49,6 @@ def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Docume
         findings=tuple(doc.Remark("note", text) for text in (*_notes(monitor), *options.notes)),
         is_alarm=bool(monitor.active_alarms),
     )
-
-
-def _check_monitor(monitor: object) -> Monitor:
-    if not isinstance(monitor, Monitor):
-        raise InputError(f"`result` must be a Monitor; got {type(monitor).__name__}")
-    return monitor
 
 
 def _alarm_sentences(monitor: Monitor) -> Iterator[str]:
@@ -120,18 +113,29 @@ def _notes(monitor: Monitor) -> Iterator[str]:
 
 # ---------------------------------------------------------------------------------- the tables
 def _tests_table(monitor: Monitor) -> doc.Table:
-    columns = (
-        doc.Column("Test", "name"),
-        doc.Column(doc.Label("Samples", short_text="n"), "number"),
-        doc.Column("Overall", "number"),
-        doc.Column("Recent", "number"),
-        doc.Column("Limit", "number"),
-        doc.Column("Evidence", "number"),
-        doc.Column("State"),
-    )
+    rows = []
+    for row in monitor.rows():
+        evidence = math.nan
+        if row["capital"] > 0:
+            evidence = math.log(row["capital"]) / math.log(row["alarm_capital"])
+        cells = (
+            _TITLE_BY_TEST[row["watch"]],
+            doc.Number(row["n"], number_format="count"),
+            _optional_number(row["value"], row["low"], row["high"]),
+            _optional_number(row["recent"]),
+            _limits_text(row["allowed_low"], row["allowed_high"]),
+            None if math.isnan(evidence) else doc.Number(evidence, number_format="two_decimals"),
+            doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]]),
+        )
+        rows.append(cells)
     return doc.Table(
-        columns,
-        doc.single_group(map(_row, monitor.rows())),
+        (
+            doc.Column("Test", "name"),
+            doc.number_column(doc.Label("Samples", short_text="n")),
+            *map(doc.number_column, ("Overall", "Recent", "Limit", "Evidence")),
+            doc.Column("State"),
+        ),
+        doc.single_group(rows),
         title="Tests",
         caption=(
             "Small print: confidence intervals that are valid at all times simultaneously. Recent: "
@@ -144,26 +148,7 @@ def _tests_table(monitor: Monitor) -> doc.Table:
     )
 
 
-def _row(row: dict[str, Any]) -> doc.Row:
-    evidence = (
-        math.log(row["capital"]) / math.log(row["alarm_capital"])
-        if row["capital"] > 0
-        else math.nan
-    )
-    cells = (
-        _TITLE_BY_TEST[row["watch"]],
-        doc.Number(row["n"], number_format="count"),
-        _optional_number(row["value"], row["low"], row["high"]),
-        _optional_number(row["recent"]),
-        _limits_text(row),
-        None if math.isnan(evidence) else doc.Number(evidence, number_format="two_decimals"),
-        doc.Span(row["state"], _SPAN_KIND_BY_STATE[row["state"]]),
-    )
-    return doc.Row(cells)
-
-
-def _limits_text(row: dict[str, Any]) -> str:
-    lower, upper = row["allowed_low"], row["allowed_high"]
+def _limits_text(lower: float, upper: float) -> str:
     if math.isnan(upper):
         return ""
     if math.isnan(lower):
@@ -174,9 +159,9 @@ def _limits_text(row: dict[str, Any]) -> str:
 def _optional_number(
     value: float, low: float = doc.NAN, high: float = doc.NAN
 ) -> doc.Number | None:
-    return (
-        None if math.isnan(value) else doc.Number(value, low, high, number_format="four_decimals")
-    )
+    if math.isnan(value):
+        return None
+    return doc.Number(value, low, high, number_format="four_decimals")
 
 
 def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
@@ -188,10 +173,8 @@ def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
         ("labels only", estimates.labels_only, estimates.labels_only_interval),
     )
     yield doc.Table(
-        (doc.Column("Estimated from", "name"), doc.Column("Estimate", "number")),
-        doc.single_group(
-            doc.Row((name, _optional_number(v, i.low, i.high))) for name, v, i in rows
-        ),
+        (doc.Column("Estimated from", "name"), doc.number_column("Estimate")),
+        doc.single_group((name, _optional_number(x, i.low, i.high)) for name, x, i in rows),
         title="Risk estimated from requested labels",
         caption=(
             f"{format_count(estimates.n_labeled)} labels of {format_count(estimates.n_samples)} "
@@ -203,134 +186,96 @@ def _risk_estimates_table(monitor: Monitor) -> Iterator[doc.Block]:
     )
 
 
-def _alarm_blocks(monitor: Monitor) -> Iterator[doc.Block]:
+def _alarms_block(monitor: Monitor) -> doc.Block:
     if not monitor.alarms:
-        yield doc.Prose("There was no alarm.")
-        return
-    rows = (
+        return doc.Prose("There was no alarm.")
+    rows = [
         (
-            doc.Number(a.n_predictions, number_format="count"),
-            _TITLE_BY_TEST[a.watch],
-            doc.Span("reset", "muted") if a.acknowledged else doc.Span("active", "bad"),
-            a.reason,
+            doc.Number(alarm.n_predictions, number_format="count"),
+            _TITLE_BY_TEST[alarm.watch],
+            doc.Span("reset", "muted") if alarm.acknowledged else doc.Span("active", "bad"),
+            alarm.reason,
         )
-        for a in monitor.alarms
-    )
-    yield doc.Table(
-        (
-            doc.Column("Predictions", "number"),
-            doc.Column("Test"),
-            doc.Column("State"),
-            doc.Column("Reason", "text"),
-        ),
-        doc.single_group(map(doc.Row, rows)),
-        title="Alarms",
-        layout="leads",
-    )
+        for alarm in monitor.alarms
+    ]
+    columns = (doc.number_column("Predictions"), *map(doc.Column, ("Test", "State", "Reason")))
+    return doc.Table(columns, doc.single_group(rows), title="Alarms", layout="leads")
 
 
 # ---------------------------------------------------------------------------------- the figures
 def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
     """Return the names and displays of the figures for which there are data."""
-    monitor = _check_monitor(monitor)
-    rows, plan = monitor.points(), monitor.plan
-    if len(rows) < 2:
+    check_result_type(monitor, Monitor, "result", "monitoring.start")
+    points, plan = monitor.points(), monitor.plan
+    if len(points) < 2:
         return []
-    limits = (
-        ()
-        if plan.coverage is None
-        else tuple(
-            Series("limits", (rows[0]["events"], rows[-1]["events"]), (at, at))
-            for at in plan.coverage
-        )
-    )
-    figures = [
-        (
-            "coverage",
-            _display(
-                (_series_with_band(rows, "coverage"), *limits), "Coverage over time", "Coverage"
-            ),
-        )
-    ]
+    times = tuple(point["events"] for point in points)
+
+    def values(name: str) -> tuple[float, ...]:
+        return tuple(point[name] for point in points)
+
+    def series_with_band(name: str) -> Series:
+        return Series("overall", times, values(name), values(f"{name}_low"), values(f"{name}_high"))
+
+    display = partial(SeriesDisplay, x_title="Predictions and labels", log_x=False)
+    limits = [Series("limits", (times[0], times[-1]), (x, x)) for x in plan.coverage or ()]
+    coverage_series = (series_with_band("coverage"), *limits)
+    figures = [("coverage", display(coverage_series, "Coverage over time", y_title="Coverage"))]
     if monitor.watches[2].tally.n:
-        level = {} if plan.max_risk is None else {"": plan.max_risk}
-        risk_display = _display(
-            (_series_with_band(rows, "risk"),), "Risk over time", "Risk", level, "guaranteed"
+        risk_display = display(
+            (series_with_band("risk"),),
+            "Risk over time",
+            y_title="Risk",
+            level={} if plan.max_risk is None else {"": plan.max_risk},
+            level_name="guaranteed",
         )
         figures.append(("risk", risk_display))
-    lines = tuple(
-        Series(_TITLE_BY_TEST[name].lower(), *_points(rows, f"{name}_evidence"))
-        for name in plan.watched
+    evidence_display = display(
+        tuple(
+            Series(_TITLE_BY_TEST[name].lower(), times, values(f"{name}_evidence"))
+            for name in plan.watched
+        ),
+        "Evidence of each test",
+        y_title="Evidence",
+        level={"": 1.0},
+        level_name="alarm",
     )
-    title = "Evidence of each test"
-    return [*figures, ("evidence", _display(lines, title, "Evidence", {"": 1.0}, "alarm"))]
-
-
-def _display(
-    series: tuple[Series, ...],
-    title: str,
-    y_title: str,
-    level: dict[str, float] | None = None,
-    level_name: str = "",
-) -> SeriesDisplay:
-    return SeriesDisplay(
-        series,
-        title,
-        "Predictions and labels",
-        y_title,
-        log_x=False,
-        level=level or {},
-        level_name=level_name,
-    )
-
-
-def _points(rows: list[dict[str, float]], name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return tuple(row["events"] for row in rows), tuple(row[name] for row in rows)
-
-
-def _series_with_band(rows: list[dict[str, float]], name: str) -> Series:
-    low, high = (tuple(row[f"{name}_{end}"] for row in rows) for end in ("low", "high"))
-    return Series("overall", *_points(rows, name), low, high)
+    return [*figures, ("evidence", evidence_display)]
 
 
 # ---------------------------------------------------------------------------------- the page
 def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
-    figures = tuple(
+    figures = [
         doc.Figure(
             key, display.title, display, _DESCRIPTION_BY_FIGURE[key], role="" if i else "key"
         )
         for i, (key, display) in enumerate(monitor_figures(monitor))
-    )
-    figures_section = doc.Section(
-        "figures", "Over time", (doc.Box(figures, "figures"),), nav_title="Figures"
-    )
+    ]
+    risk = "the mean loss of the answers"
+    if monitor.plan.risk_kind == "generalized risk":
+        risk = "the total loss of the answers, divided by the number of all predictions"
+    terms = doc.define_terms(_GLOSSARY, risk=f"{monitor.plan.risk_kind}: {risk}")
     return [
         *doc.summary_paragraphs(_alarm_sentences(monitor), is_alarm=bool(monitor.active_alarms)),
         doc.Section("tests", "Tests", (_tests_table(monitor), *_risk_estimates_table(monitor))),
-        doc.Section("alarms", "Alarms", tuple(_alarm_blocks(monitor))),
-        *([figures_section] if figures else []),
+        doc.Section("alarms", "Alarms", (_alarms_block(monitor),)),
+        *doc.figures_section("Over time", figures, nav_title="Figures"),
         doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
-        doc.Section("glossary", "Glossary", (doc.Glossary(_glossary_entries(monitor)),)),
+        doc.glossary_section(terms),
         doc.reproduce_section(command),
     ]
 
 
-def _glossary_entries(monitor: Monitor) -> tuple[doc.GlossaryEntry, ...]:
-    risk = "the mean loss of the answers"
-    if monitor.plan.risk_kind == "generalized risk":
-        risk = "the total loss of the answers, divided by the number of all predictions"
-    return (
-        doc.GlossaryEntry("Coverage", "The share of the predictions that the rule accepts."),
-        doc.GlossaryEntry("Risk", f"The {monitor.plan.risk_kind}: {risk}."),
-        doc.GlossaryEntry(
-            "Evidence",
-            "The logarithm of the wealth of a betting process against the guarantee, scaled so "
-            "that an alarm is at 1. If nothing has changed, the probability that it ever reaches "
-            "1 is at most the probability of a false alarm, however often the monitor is checked.",
-        ),
-        doc.GlossaryEntry(
-            "Prediction-powered",
-            "An estimate from the confidences of all answers, corrected with the answers whose "
-            "labels were requested with known probabilities.",
-        ),
-    )
+_GLOSSARY: Final = {
+    "Coverage": "The share of the predictions that the rule accepts.",
+    "Risk": "The {risk}.",
+    "Evidence": (
+        "The logarithm of the wealth of a betting process against the guarantee, scaled so "
+        "that an alarm is at 1. If nothing has changed, the probability that it ever reaches "
+        "1 is at most the probability of a false alarm, however often the monitor is checked."
+    ),
+    "Prediction-powered": (
+        "An estimate from the confidences of all answers, corrected with the answers whose "
+        "labels were requested with known probabilities."
+    ),
+}

@@ -1,12 +1,16 @@
-"""Metrics of binary tasks with review or rejection: OC-AUC, OC-AP and AUROC of accepted samples.
+"""Metrics of binary tasks with review or rejection: ROC AUC and average precision.
 
 The confidence selects the reviewed or rejected samples. The positive score ranks the classes.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.array_functions import sum_by_index
 from abstain._foundation.arrays import (
     as_double,
     is_on_device,
@@ -17,15 +21,17 @@ from abstain._foundation.arrays import (
 from abstain._foundation.checks import drop_zero_weights
 from abstain._foundation.device import as_numpy_float, is_valid, validate_weight_like
 from abstain._foundation.scored import ClassView, MetricValue, Scored, undefined
-from abstain._foundation.tie_groups import group_ties
 from abstain.metrics.classes import get_class_view, get_probabilities
 from abstain.metrics.entry import Identity, Measurement, Metric, Need, value_with_warning
-from abstain.metrics.roc import area_under_roc, average_precision, clip_negative, has_nonzero
+from abstain.metrics.roc import area_under_roc, average_precision, has_nonzero
 from abstain.typing import AnyArray, Array, FloatArray
 
 #: Reviewed share and coverage of the entries in the catalogue.
 REVIEW, COVERAGE = 0.1, 0.8
 
+
+#: Number of coverages in the mean of the retention metrics: 1%, 2%, ..., 100%.
+COVERAGES = 100
 
 #: Tolerance for a share of a tie group, which has rounding errors.
 _ROUNDING = 1e-12
@@ -42,49 +48,33 @@ class BinaryTask:
     #: Higher means more likely positive, shape (n,).
     score: Array
 
+    @cached_property
+    def score_groups(self) -> Scored:
+        """The samples, grouped by positive score instead of confidence."""
+        return Scored(self.score, self.positive, self.scored.weight)
 
-@dataclass(frozen=True, eq=False)
-class SplitWeights:
-    """Weights of both classes: accepted at each positive score (highest first), and removed."""
+    def weights_at_coverage(self, coverage: float) -> tuple[FloatArray, FloatArray]:
+        """Return the accepted weights of positives and negatives at each score, highest first.
 
-    positive: FloatArray
-    negative: FloatArray
-    positive_removed: float
-    negative_removed: float
-
-
-def split_at_coverage(task: BinaryTask, coverage: float) -> SplitWeights:
-    """Split the samples at a coverage; the tie group at the boundary is split proportionally."""
-    xp, accepted_share = task.scored.xp, _accepted_share(task.scored, coverage)
-    weight = xp.ones_like(accepted_share) if task.scored.weight is None else task.scored.weight
-    positive = task.positive * weight
-    negative = weight - positive
-    removed = (
-        float(xp.sum(positive * (1.0 - accepted_share))),
-        float(xp.sum(negative * (1.0 - accepted_share))),
-    )
-    if not has_nonzero(accepted_share):
-        nothing = xp.zeros_like(accepted_share[:1])
-        return SplitWeights(nothing, nothing, *removed)
-    groups = group_ties(task.score, task.positive, weight * accepted_share)
-    return SplitWeights(groups.loss, clip_negative(groups.weight - groups.loss), *removed)
-
-
-def _accepted_share(s: Scored, coverage: float) -> AnyArray:
-    """Return the accepted share of each sample at a coverage, shape (n,)."""
-    groups = s.groups
-    xp, share_of_groups = (
-        s.xp,
-        (coverage * groups.total_weight - groups.weight_above) / groups.weight,
-    )
-    share_of_groups = xp.where(
-        share_of_groups < _ROUNDING, xp.zeros_like(share_of_groups), share_of_groups
-    )
-    share_of_groups = xp.where(
-        share_of_groups > 1.0 - _ROUNDING, xp.ones_like(share_of_groups), share_of_groups
-    )
-    share_of_samples = xp.take(share_of_groups, xp.clip(s.group_index, 0, None))
-    return xp.where(s.group_index >= 0, share_of_samples, xp.zeros_like(share_of_samples))
+        The same share of each sample of the tie group at the coverage is accepted.
+        """
+        s, xp = self.scored, self.scored.xp
+        weight_in_group = coverage * s.groups.total_weight - s.groups.weight_above
+        share = xp.clip(weight_in_group / s.groups.weight, 0.0, 1.0)
+        # Replace rounding errors by 0 and 1.
+        share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
+        share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
+        # Samples of weight 0 have the index -1; their weight removes them from the sums.
+        accepted = xp.take(share, xp.clip(s.group_index, 0, None))
+        if s.weight is not None:
+            accepted = accepted * s.weight
+        positive = accepted * self.positive
+        n_scores = self.score_groups.groups.weight.shape[0]
+        score_index = xp.clip(self.score_groups.group_index, 0, None)
+        return (
+            sum_by_index(score_index, positive, n_scores),
+            sum_by_index(score_index, accepted - positive, n_scores),
+        )
 
 
 def binary_task(
@@ -221,15 +211,19 @@ def compute_oc_auc(task: BinaryTask, review: float) -> MetricValue:
 
 
 def _weights_with_oracle(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
-    split = split_at_coverage(task, 1.0 - review)
-    xp, zero = task.scored.xp, task.scored.xp.zeros_like(split.positive[:1])
-    reviewed_positive, reviewed_negative = (
-        zero + split.positive_removed,
-        zero + split.negative_removed,
+    """Return the weights of both classes at each rank: first the reviewed positives, then scores.
+
+    The reviewed negatives are last.
+    """
+    positive, negative = task.weights_at_coverage(1.0 - review)
+    groups, xp = task.score_groups.groups, task.scored.xp
+    zero = xp.zeros_like(positive[:1])
+    reviewed_positive = zero + xp.sum(groups.loss - positive)
+    reviewed_negative = zero + xp.sum(groups.weight - groups.loss - negative)
+    return (
+        xp.concat((reviewed_positive, positive, zero)),
+        xp.concat((zero, negative, reviewed_negative)),
     )
-    positive = xp.concat((reviewed_positive, split.positive, zero))
-    negative = xp.concat((zero, split.negative, reviewed_negative))
-    return positive, negative
 
 
 def oc_ap(
@@ -354,14 +348,146 @@ def accepted_auroc(
 
 
 def _compute_accepted_auroc(task: BinaryTask, coverage: float) -> MetricValue:
-    split = split_at_coverage(task, coverage)
-    if not has_nonzero(split.positive) or not has_nonzero(split.negative):
+    positive, negative = task.weights_at_coverage(coverage)
+    if not has_nonzero(positive) or not has_nonzero(negative):
         return undefined("the accepted samples do not contain both classes")
-    reached = task.scored.groups.weight_above < coverage * task.scored.groups.total_weight * (
-        1 - _ROUNDING
-    )
-    count = int(task.scored.xp.sum(task.scored.groups.count[reached]))
-    return MetricValue(area_under_roc(split.positive, split.negative), count)
+    groups = task.scored.groups
+    reached = groups.weight_above < coverage * groups.total_weight * (1 - _ROUNDING)
+    count = int(groups.xp.sum(groups.count[reached]))
+    return MetricValue(area_under_roc(positive, negative), count)
+
+
+def auroc_retention(
+    confidence: AnyArray,
+    labels: AnyArray,
+    positive_score: AnyArray,
+    *,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the area under the AUROC-coverage curve (AUROC-AURC).
+
+    Answers: averaged over coverages, how well does the score rank positives above negatives among
+    the accepted samples?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; only the order matters. Samples of high confidence are accepted.
+    labels : array of shape (n,)
+        1 for the positive class, 0 for the other.
+    positive_score : array of shape (n,)
+        Higher means more likely positive; only the order matters.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if only one class
+        occurs.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a label is not 0 or 1, or a weight is negative.
+
+    Notes
+    -----
+    The mean of `accepted_auroc` over the coverages 1%, 2%, ..., 100%, without those at which all
+    accepted samples have the same class. With the same coverages, uncertainty-baselines counts
+    these as 1 up to the first error and as 0 afterwards, and adds a 1 for coverage 0. Traub et al.
+    (2024) call this metric AUROC-AURC. In the tie group at a coverage, the same share of each
+    sample is accepted. Cost: two sorts, and 100 sums over the samples.
+
+    References
+    ----------
+    .. [1] Pugnana and Ruggieri (2023), AUC-based selective classification,
+       https://arxiv.org/abs/2210.10703
+    .. [2] Band et al. (2021), Benchmarking Bayesian deep learning on diabetic retinopathy detection
+       tasks, https://arxiv.org/abs/2211.12717
+
+    Examples
+    --------
+    >>> from abstain.metrics import auroc_retention
+    >>> auroc_retention([0.9, 0.8, 0.7, 0.6], [1, 0, 1, 0], [0.9, 0.2, 0.7, 0.1])
+    1.0
+    """
+    task = binary_task(confidence, labels, positive_score, weight)
+    return value_with_warning(_auroc_and_ap_retention(task)[0], "auroc_retention")
+
+
+def auprc_retention(
+    confidence: AnyArray,
+    labels: AnyArray,
+    positive_score: AnyArray,
+    *,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the area under the retention curve of the precision-recall area (R-AUPRC).
+
+    Answers: averaged over coverages, how precisely does the score detect positives among the
+    accepted samples?
+
+    Parameters
+    ----------
+    confidence, labels, positive_score, weight : array of shape (n,)
+        As in `auroc_retention`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, if there are no
+        positives.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `auroc_retention`.
+
+    Notes
+    -----
+    The mean of the average precision among the accepted samples over the coverages 1%, 2%, ...,
+    100%, without those at which no positive is accepted. The average precision is a step function,
+    as in scikit-learn; uncertainty-baselines uses the trapezoid area under the precision-recall
+    curve. A confidence that accepts few positives has a low value for any ranking. Cost: as
+    `auroc_retention`.
+
+    References
+    ----------
+    .. [1] Band et al. (2021), Benchmarking Bayesian deep learning on diabetic retinopathy detection
+       tasks, https://arxiv.org/abs/2211.12717
+
+    Examples
+    --------
+    >>> from abstain.metrics import auprc_retention
+    >>> auprc_retention([0.9, 0.8, 0.7, 0.6], [1, 0, 1, 0], [0.9, 0.2, 0.7, 0.1])
+    1.0
+    """
+    task = binary_task(confidence, labels, positive_score, weight)
+    return value_with_warning(_auroc_and_ap_retention(task)[1], "auprc_retention")
+
+
+def _auroc_and_ap_retention(task: BinaryTask) -> tuple[MetricValue, MetricValue]:
+    """Compute the means of ROC AUC and average precision over the coverages with a value."""
+    aurocs, precisions = [], []
+    for k in range(1, COVERAGES + 1):
+        positive, negative = task.weights_at_coverage(k / COVERAGES)
+        if has_nonzero(positive):
+            precisions.append(average_precision(positive, negative))
+            if has_nonzero(negative):
+                aurocs.append(area_under_roc(positive, negative))
+    means = []
+    for values, kinds in ((aurocs, "both classes"), (precisions, "a positive")):
+        missing = undefined(f"the accepted samples contain {kinds} at no coverage")
+        means.append(MetricValue(float(np.mean(values))) if values else missing)
+    return means[0], means[1]
+
+
+def _auroc_and_ap_retention_of_samples(s: Scored) -> tuple[MetricValue, MetricValue]:
+    task = binary_task_of_samples(s)
+    return (task, task) if isinstance(task, MetricValue) else _auroc_and_ap_retention(task)
 
 
 def _compute_on_samples(
@@ -421,5 +547,44 @@ ENTRIES = (
             function="accepted_auroc(confidence, labels, probabilities[:, 1])",
         ),
         replace(_MEASUREMENT, compute=_compute_on_samples(_compute_accepted_auroc, COVERAGE)),
+    ),
+    Metric(
+        Identity(
+            name="auroc_retention",
+            title="AUROC-AURC",
+            family="area",
+            lower_is_better=False,
+            meaning="Averaged over the coverages at which both classes are accepted, an accepted "
+            "positive ranks above an accepted negative with probability {value}.",
+            source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
+            convention=f"mean over those of {COVERAGES} coverages that accept both classes",
+            function="auroc_retention(confidence, labels, probabilities[:, 1])",
+            violated_requirements=("R2", "R3", "R5"),
+        ),
+        replace(
+            _MEASUREMENT,
+            # Both metrics are computed in one pass and cached.
+            compute=lambda s: s.cached(_auroc_and_ap_retention_of_samples)[0],
+            no_influence_reason="the compared pairs change at each coverage of the mean",
+        ),
+    ),
+    Metric(
+        Identity(
+            name="auprc_retention",
+            title="AUPRC retention",
+            family="area",
+            lower_is_better=False,
+            meaning="Averaged over the coverages at which a positive is accepted, the average "
+            "precision of the positive class is {value}.",
+            source="Band et al. (2021), https://arxiv.org/abs/2211.12717",
+            convention=f"mean over those of {COVERAGES} coverages that accept a positive",
+            function="auprc_retention(confidence, labels, probabilities[:, 1])",
+        ),
+        replace(
+            _MEASUREMENT,
+            # Both metrics are computed in one pass and cached.
+            compute=lambda s: s.cached(_auroc_and_ap_retention_of_samples)[1],
+            no_influence_reason="the compared pairs change at each coverage of the mean",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""The command of a study, created from its entry."""
+"""`abstain study NAME`, a command for each study of the catalogue, and `abstain study --all`."""
 
 import json
 import sys
@@ -8,12 +8,21 @@ from functools import partial
 from inspect import Parameter as Argument
 from inspect import Signature, cleandoc
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any, Final, Literal, get_origin
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
+import abstain as ab
+from abstain._foundation.files import MANIFEST, published_hashes
 from abstain._foundation.notes import Note
-from abstain.cli.console import exit_on_interrupt, progress_bar, show_status
+from abstain.cli.console import (
+    console,
+    exit_on_interrupt,
+    print_written_files,
+    progress_bar,
+    show_status,
+)
 from abstain.cli.options import DEFAULT_COLUMNS, Columns, Files, PrintConfig, repeatable
 from abstain.cli.output_folder import (
     REPORT,
@@ -24,9 +33,9 @@ from abstain.cli.output_folder import (
     write_and_print,
 )
 from abstain.cli.predictions import read_by_name
-from abstain.errors import InputError
+from abstain.errors import AbstainError, InputError
 from abstain_bench.commands.job_lines import JobLines
-from abstain_bench.studies import StudyEntry, StudyOption, StudyResult
+from abstain_bench.studies import STUDIES, StudyEntry, StudyOption, StudyResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,3 +209,115 @@ def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]
     record["seconds"] = result.seconds
     text = json.dumps(record, indent=1, default=str, ensure_ascii=False) + "\n"
     return {**make_files(tables, page, result, formats), STUDY_RECORD: text.encode()}
+
+
+#: Name of the overview, in place of the name of a study.
+_ALL: Final = "all"
+
+
+def rerun(output: StudyOutput, *, quick: bool) -> None:
+    """Run all studies, print the first sentence of each conclusion, and write all files."""
+    from abstain_bench.pages import study_terminal
+
+    start = perf_counter()
+    target = check_folder(output.out, [*RESULTS, REPORT], [])
+    rows = []
+    for entry in STUDIES.values():
+        rows.append(_row(entry, output, quick=quick))
+        overview = _overview(rows, perf_counter() - start, quick=quick)
+        if target is not None:
+            # After each study, so that an interrupted command leaves an overview.
+            written = target.write(study_files(overview, output.figures))
+    console().print(study_terminal(overview))
+    if target is not None:
+        print_written_files(
+            [*written, *(target.folder / row["study"] for row in rows if row["status"] == "done")]
+        )
+    if any(row["status"] != "done" for row in rows):
+        raise SystemExit(1)
+
+
+def _row(entry: StudyEntry, output: StudyOutput, *, quick: bool) -> dict[str, Any]:
+    """Run a study unless it is complete; return its row of the overview."""
+    out = None if output.out is None else output.out / entry.name
+    completed = _completed_record(out)
+    seconds: float | None = None
+    try:
+        if completed is not None:
+            status, seconds, verdict = "done", completed["seconds"], completed["verdict"]
+        else:
+            target = check_folder(out, [*RESULTS, REPORT], [])
+            result = run_study(entry, out, entry.quick if quick else {})
+            if target is not None:
+                target.write(study_files(result, output.figures))
+            status = "incomplete" if has_missing_jobs(result) else "done"
+            seconds, verdict = result.seconds, result.verdict
+    except (AbstainError, OSError) as error:
+        status, verdict = "failed", [str(error)]
+    first_sentence = next(iter(verdict), "")
+    return {"study": entry.name, "status": status, "seconds": seconds, "found": first_sentence}
+
+
+def _completed_record(out: Path | None) -> dict[str, Any] | None:
+    """Return the record of a study that the same command completed earlier, or None."""
+    if out is None or not {MANIFEST, STUDY_RECORD} <= published_hashes(out).keys():
+        return None
+    try:
+        manifest, record = (
+            json.loads((out / name).read_bytes()) for name in (MANIFEST, STUDY_RECORD)
+        )
+    except (OSError, ValueError):
+        return None
+    is_current = (
+        manifest.get("command") == current_command() and manifest.get("abstain") == ab.__version__
+    )
+    return record if is_current else None
+
+
+def _overview(rows: list[dict[str, Any]], seconds: float, *, quick: bool) -> StudyResult:
+    done = sum(row["status"] == "done" for row in rows)
+    verdict = [f"{done} of {len(STUDIES)} studies are complete."]
+    verdict += [f"{row['study']}: {row['found']}" for row in rows if row["status"] != "done"]
+    return StudyResult(
+        _ALL,
+        "All studies",
+        "What are the conclusions of all studies?",
+        parameters={"quick": quick},
+        tables={"results": rows},
+        captions={"results": "The page of a study is report.html in its folder."},
+        verdict=tuple(verdict),
+        seconds=seconds,
+    )
+
+
+study = App(
+    name="study",
+    help="Reproduce studies from the literature.",
+    usage="Usage: abstain study COMMAND",
+)
+for _entry in STUDIES.values():
+    study.command(command_of(_entry), name=_entry.name)
+
+
+@study.default
+def studies(
+    name: Annotated[str, Parameter(show=False)] = "",
+    /,
+    *,
+    run_all: Annotated[bool, Parameter("--all", help="Run all studies", negative=())] = False,
+    quick: Quick = False,
+    output: Annotated[StudyOutput, Parameter(name="*")] = NO_OUTPUT,
+) -> None:
+    """Reproduce studies from the literature.
+
+    With --all, all studies run one after the other, and each writes a folder with its name to
+    --out. If one fails, the others still run. After an interruption, the same command continues.
+    The exit status is 1 if a study failed.
+    """
+    if name:
+        # Subcommands handle existing names; other names raise an error with a suggestion.
+        STUDIES[name]
+    elif run_all:
+        rerun(output, quick=quick)
+    else:
+        study.help_print([])

@@ -1,0 +1,463 @@
+"""Exact bias and mean squared error of the rank weights of a finite sample."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.random import as_seed, named_generator
+from abstain.metrics import (
+    mean_weight_error_scale,
+    population_weight,
+    rank_weights,
+    weight_bias,
+    weight_error_scale,
+    weight_mse,
+    weight_mse_given_rank,
+)
+from abstain.plots.series import SeriesDisplay
+from abstain.plots.surface import SurfaceDisplay
+from abstain.typing import FloatArray, Rng
+from abstain_bench.studies._area_estimators import (
+    COLOR_ORDER,
+    ESTIMATOR_TITLES,
+    GLOSSARY,
+    PAPER_URL,
+)
+from abstain_bench.studies._figures import column_series, estimator_series
+from abstain_bench.studies._inputs import check_sizes
+from abstain_bench.studies._sentences import signed, value_range
+from abstain_bench.studies._study import StudyEntry, StudyResult, timed
+from abstain_bench.studies._tables import Row, group_rows
+
+#: Estimators of the AURC whose weights depend on the rank alone.
+ESTIMATORS: Final = ("plugin", "log", "sele", "2sele")
+
+#: Quantiles and sample sizes for the test of consistency.
+_QUANTILES: Final = (0.1, 0.5, 0.9, 0.99)
+_CONSISTENCY_SIZES: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
+
+#: Numbers of draws of the population ranks, of repetitions, and the largest sample size.
+_DRAWS: Final = (1, 10, 100, 1000)
+_REPEATS: Final = 100
+_MAX_SAMPLED_SIZE: Final = 128
+
+_SCALE_TITLE: Final = "u/(n(1 - u) + 1)"
+
+
+@timed
+def study_weights(
+    *, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 199, rng: Rng = 0
+) -> StudyResult:
+    """Compute the exact bias and mean squared error of the rank weights.
+
+    The study answers the question: how much does the weight from the rank of a sample among n
+    differ from the weight of its rank u in the population?
+
+    Parameters
+    ----------
+    sizes : sequence of int, default=(8, 32, 128, 1024)
+        Sample sizes, at least 2.
+    points : int, default=199
+        Number of population ranks u, evenly spaced strictly between 0 and 1.
+    rng : int, numpy.random.Generator or None, default=0
+        Seed or generator of the sampled weights of the table "derivation".
+
+    Returns
+    -------
+    StudyResult
+        Tables "results" (n, rank, estimator, weight, bias, mse, scale), "summary", "given-rank"
+        (error given the rank among n, eq. 23 and 29), "mean-error" (its mean, and eq. 31),
+        "consistency" (prop. A.1) and "derivation" (sampled weights, eq. 15-17, up to n = 128);
+        figures "bias" (figures 1 and S8 of the paper), "mse" and "ratio" (divided by the scale of
+        figure 2), "given-rank", "consistency" and "derivation".
+
+    Raises
+    ------
+    InputError
+        If a size is below 2 or there are no points.
+
+    Notes
+    -----
+    The rank of a sample, counting itself, is 1 + Binomial(n - 1, u), so expectations are finite
+    sums. Given this rank r, u has the distribution Beta(r, n + 1 - r), and expectations have closed
+    forms. Cost: some seconds.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), eq. 15-17, 21, 22 and 28 (bias), 23, 24 and 29-31
+       (error), 27 (consistency), https://arxiv.org/abs/2410.15361
+
+    .. rubric:: Captions
+
+    summary
+        MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.
+    bias
+        Above the dotted line, the weight of a sample of this rank is too large on average; below
+        it, too small. The axis is linear up to 0.01 and logarithmic beyond.
+    mse
+        All panels have the same color scale. The last panel is u/(n(1 - u) + 1).
+    ratio
+        At 1, the mean squared error equals the scale.
+    results
+        Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).
+    given-rank
+        Given the rank r among n, the population rank has the distribution Beta(r, n + 1 - r): eq.
+        23 for the plug-in, eq. 29 for the log weight. The scale is computed at the mean population
+        rank.
+    mean-error
+        Mean squared error given the rank among n, averaged over the n ranks. Eq. 31 is (n + 1) ln(n
+        + 1)/n² - 1/n.
+    consistency
+        Weight of the sample of rank u n among n, and its limit -ln(1 - u).
+    derivation
+        Average of -ln(1 - u) at each rank over sampled population ranks of n samples: root mean
+        squared distance from the plug-in weights in 100 repetitions, and its expected value
+        sqrt(H_n/(n draws)).
+
+    Examples
+    --------
+    >>> result = study_weights(sizes=[8], points=5)
+    >>> result.frame().filter(estimator="sele")["bias"].round(3).to_list()
+    [0.089, 0.011, -0.131, -0.39, -0.938]
+    """
+    distinct_sizes, seed = check_sizes(sizes, minimum=2), as_seed(rng)
+    ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
+    rows = [row for n in distinct_sizes for row in _rows(n, ranks)]
+    given_rank = _errors_given_rank(distinct_sizes)
+    tables = {
+        "results": rows,
+        "summary": [_summarize(n, name, rows) for n in distinct_sizes for name in ESTIMATORS],
+        "given-rank": given_rank,
+        "mean-error": _mean_errors(given_rank),
+        "consistency": _weights_at_fixed_quantiles(),
+        "derivation": _distances_of_sampled_weights(distinct_sizes, seed),
+    }
+    return WEIGHTS.result(
+        parameters={"sizes": distinct_sizes, "points": points, "seed": seed},
+        tables=tables,
+        main_tables=("summary", "mean-error"),
+        figures=_figures(tables),
+        notes=(_EXACTNESS_NOTE,),
+        verdict=tuple(_conclusions(tables, ranks)),
+    )
+
+
+def _rows(n: int, ranks: FloatArray) -> list[Row]:
+    rows: list[Row] = []
+    for estimator in ESTIMATORS:
+        rows += _columns_to_rows({
+            "n": n,
+            "rank": ranks,
+            "estimator": estimator,
+            "weight": population_weight(ranks),
+            "bias": weight_bias(ranks, n, estimator),
+            "mse": weight_mse(ranks, n, estimator),
+            "scale": weight_error_scale(ranks, n),
+        })  # fmt: skip
+    return rows
+
+
+def _columns_to_rows(columns: Mapping[str, Any]) -> list[Row]:
+    """Return a row for each entry of the arrays. Scalars are the same in every row."""
+    lists = [values.tolist() for values in np.broadcast_arrays(*columns.values())]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
+
+
+def _summarize(n: int, estimator: Any, rows: Sequence[Row]) -> Row:
+    """Summarize the weights of one estimator at one size, at the ranks nearest to 0.5 and 0.9."""
+    group = [row for row in rows if row["n"] == n and row["estimator"] == estimator]
+    in_range = [row for row in group if 1 / n <= row["rank"] <= 1 - 1 / n]
+    ratios = [row["mse"] / row["scale"] for row in in_range] or [float("nan")]
+    middle, high = (min(group, key=lambda row: abs(row["rank"] - u)) for u in (0.5, 0.9))
+    return {
+        "n": n,
+        "estimator": estimator,
+        "mean_weight": float(rank_weights(n, estimator).mean()),
+        "bias_at_half": middle["bias"],
+        "bias_at_90": high["bias"],
+        "MSE_at_half": middle["mse"],
+        "MSE_at_90": high["mse"],
+        "min_MSE/scale": min(ratios),
+        "max_MSE/scale": max(ratios),
+    }
+
+
+def _errors_given_rank(sizes: Sequence[int]) -> list[Row]:
+    """Return the mean squared error of each weight, given each rank among n."""
+    rows: list[Row] = []
+    for n in sizes:
+        sample_ranks = np.arange(1, n + 1)
+        # The mean of Beta(r, n + 1 - r).
+        mean_ranks = sample_ranks / (n + 1)
+        for estimator in ESTIMATORS:
+            rows += _columns_to_rows({
+                "n": n,
+                "estimator": estimator,
+                "sample_rank": sample_ranks,
+                "mean_rank": mean_ranks,
+                "weight": rank_weights(n, estimator),
+                "mean_target": rank_weights(n, "plugin"),
+                "mse": weight_mse_given_rank(sample_ranks, n, estimator),
+                "scale": weight_error_scale(mean_ranks, n),
+            })  # fmt: skip
+    return rows
+
+
+def _mean_errors(rows: Sequence[Row]) -> list[Row]:
+    """Return the mean over the ranks of the error, and the approximation of the paper (eq. 31)."""
+    averages: list[Row] = []
+    for (n, estimator), group in group_rows(rows, "n", "estimator").items():
+        mean_mse, eq_31 = float(np.mean([row["mse"] for row in group])), mean_weight_error_scale(n)
+        errors = {"mean_MSE": mean_mse, "eq_31": eq_31, "over_eq_31": mean_mse / eq_31}
+        averages.append({"n": n, "estimator": estimator, **errors})
+    return averages
+
+
+def _weights_at_fixed_quantiles() -> list[Row]:
+    """Return the weight of the sample at fixed quantiles as n grows, and its limit."""
+    quantiles = np.array(_QUANTILES)
+    limits = population_weight(quantiles)
+    rows: list[Row] = []
+    for estimator in ESTIMATORS:
+        for n in _CONSISTENCY_SIZES:
+            weights = rank_weights(n, estimator)[np.rint(quantiles * n).astype(int) - 1]
+            rows += _columns_to_rows({
+                "rank": quantiles,
+                "estimator": estimator,
+                "n": n,
+                "weight": weights,
+                "limit": limits,
+                "error": weights - limits,
+            })  # fmt: skip
+    return sorted(rows, key=lambda row: row["rank"])
+
+
+def _distances_of_sampled_weights(sizes: Sequence[int], seed: int) -> list[Row]:
+    """Compare averages of -ln(1 - u) over sampled population ranks with the plug-in weights.
+
+    The variance of a draw at rank r is psi'(n + 1 - r) - psi'(n + 1). Its mean over the ranks is
+    H_n/n.
+    """
+    rows: list[Row] = []
+    for n in (n for n in sizes if n <= _MAX_SAMPLED_SIZE):
+        plugin_weights = rank_weights(n)
+        variance = float(weight_mse_given_rank(np.arange(1, n + 1), n).mean())
+        for n_draws in _DRAWS:
+            rng = named_generator(seed, f"derivation {n} {n_draws}")
+            squares = []
+            for _ in range(_REPEATS):
+                sampled = rank_weights(n, "monte-carlo", draws=n_draws, rng=rng)
+                squares.append(np.mean((sampled - plugin_weights) ** 2))
+            distance, expected = float(np.mean(squares)) ** 0.5, (variance / n_draws) ** 0.5
+            rows.append({
+                "n": n, "draws": n_draws, "RMS_to_plugin": distance, "expected_RMS": expected
+            })  # fmt: skip
+    return rows
+
+
+# ------------------------------------------------------------------------------- figures
+def _figures(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """Return the figures of bias and error by rank, of consistency and of the derivation."""
+    rows = [{**row, "ratio": row["mse"] / row["scale"]} for row in tables["results"]]
+    distances = [{**row, "distance": abs(row["error"])} for row in tables["consistency"]]
+    panels = list(dict.fromkeys(map(_size_panel, rows)))
+    by_rank: dict[str, Any] = {"log_x": False, "share_y": True, "order": COLOR_ORDER}
+    figures = {
+        "bias": SeriesDisplay(
+            estimator_series(rows, "bias", _size_panel, x="rank"),
+            "Bias of the weight of a sample by its population rank",
+            "Population rank u",
+            "Bias of the weight",
+            linear_to=0.01,
+            level=dict.fromkeys(panels, 0.0),
+            level_name="no bias",
+            **by_rank,
+        ),
+        "mse": _surface(),
+        "ratio": SeriesDisplay(
+            estimator_series(rows, "ratio", _size_panel, x="rank"),
+            "Mean squared error of the weight divided by u/(n(1 - u) + 1)",
+            "Population rank u",
+            "MSE / scale",
+            log_y=True,
+            level=dict.fromkeys(panels, 1.0),
+            level_name="equal to the scale",
+            **by_rank,
+        ),
+        "given-rank": _errors_given_rank_display(tables["given-rank"]),
+        "consistency": SeriesDisplay(
+            estimator_series(distances, "distance", lambda row: f"u = {row['rank']:g}"),
+            "Distance of the weight of rank u n among n from -ln(1 - u)",
+            "Sample size n",
+            "|weight + ln(1 - u)|",
+            log_y=True,
+            share_y=True,
+            order=COLOR_ORDER,
+        ),
+    }
+    if tables["derivation"]:
+        lines = [
+            column_series(title, group, "draws", column, panel=f"n = {n}")
+            for n, group in group_rows(tables["derivation"], "n").items()
+            for title, column in (
+                ("sampled", "RMS_to_plugin"),
+                ("sqrt(H_n/(n draws))", "expected_RMS"),
+            )
+        ]
+        figures["derivation"] = SeriesDisplay(
+            tuple(lines),
+            "Distance of the Monte-Carlo weights from the plug-in weights",
+            "Draws",
+            "Root mean squared distance",
+            log_y=True,
+            share_y=True,
+        )
+    return figures
+
+
+def _size_panel(row: Row) -> str:
+    return f"n = {row['n']}"
+
+
+def _surface() -> SurfaceDisplay:
+    sizes = np.unique(np.geomspace(8, 1024, 22).round())
+    ranks = np.linspace(0.01, 0.99, 60)
+    surfaces = {
+        ESTIMATOR_TITLES[name]: np.stack([weight_mse(ranks, int(n), name) for n in sizes])
+        for name in ("plugin", "log", "2sele")
+    }
+    scale = np.stack([weight_error_scale(ranks, int(n)) for n in sizes])
+    return SurfaceDisplay(
+        ranks,
+        sizes,
+        {**surfaces, _SCALE_TITLE: scale},
+        "Mean squared error of the weight by population rank and sample size",
+        "Population rank u",
+        "Sample size n",
+        "Mean squared error",
+    )
+
+
+def _errors_given_rank_display(rows: Sequence[Row]) -> SeriesDisplay:
+    lines = list(estimator_series(rows, "mse", _size_panel, x="mean_rank"))
+    plugin_rows = [row for row in rows if row["estimator"] == "plugin"]
+    for n, group in group_rows(plugin_rows, "n").items():
+        lines.append(column_series(_SCALE_TITLE, group, "mean_rank", "scale", panel=f"n = {n}"))
+    return SeriesDisplay(
+        tuple(lines),
+        "Mean squared error of the weight of the r-th of n samples",
+        "Mean population rank r/(n + 1)",
+        "Mean squared error",
+        log_x=False,
+        log_y=True,
+        share_y=True,
+        order=(*COLOR_ORDER, _SCALE_TITLE),
+    )
+
+
+# ------------------------------------------------------------------------------- conclusions
+def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iterator[str]:
+    """Yield conclusions about bias and error by rank, consistency and the derivation."""
+    rows_by_estimator = group_rows(tables["summary"], "estimator")
+    log_rows = rows_by_estimator["log"]
+    log_means = [
+        f"{row['mean_weight']:.4f} at n = {row['n']}" for row in (log_rows[0], log_rows[-1])
+    ]
+    yield (
+        "The mean of the plug-in weights is 1 at every n, like the population mean of -ln(1 - u): "
+        "a negative bias at the most confident ranks is balanced by a positive bias elsewhere. The "
+        f"mean of the log weights is {' and '.join(dict.fromkeys(log_means))}."
+    )
+    bounds = [
+        row[column]
+        for row in rows_by_estimator["plugin"]
+        for column in ("min_MSE/scale", "max_MSE/scale")
+        if np.isfinite(row[column])
+    ]
+    if bounds:
+        yield (
+            "At the ranks of the table between u = 1/n and 1 - 1/n, the mean squared error of a "
+            f"plug-in weight is {value_range(bounds, '{:.2g}')} times u/(n(1 - u) + 1). The scale "
+            "is thus the order of the error, not a bound. As u approaches 1, -ln(1 - u) and hence "
+            "every error is unbounded; as u approaches 0, the squared bias 1/n² remains."
+        )
+    sele = rows_by_estimator["2sele"][-1]
+    nearest_rank = float(ranks[np.argmin(np.abs(ranks - 0.9))])
+    yield (
+        f"The bias of 2 x SELE does not decrease with n: at n = {sele['n']}, u = "
+        f"{nearest_rank:.3g} it is {signed(sele['bias_at_90'], '{:.3f}')}."
+    )
+    yield from _conclude_mean_error(tables["mean-error"])
+    largest = max(_CONSISTENCY_SIZES)
+    at_largest = [row for row in tables["consistency"] if row["n"] == largest]
+    errors = [
+        f"{ESTIMATOR_TITLES[estimator]} {max(abs(row['error']) for row in group):.2g}"
+        for estimator, group in group_rows(at_largest, "estimator").items()
+    ]
+    yield (
+        f"At n = {largest:,}, the largest distance of the weight at a fixed quantile from "
+        f"-ln(1 - u) is {', '.join(errors)}. An estimator is consistent if this distance converges "
+        "to 0."
+    )
+    if rows := tables["derivation"]:
+        ratios = [row["RMS_to_plugin"] / row["expected_RMS"] for row in rows]
+        yield (
+            "Weights sampled from the distribution of the ranks (eq. 15-17) converge to the "
+            f"plug-in weights: their distance is {value_range(ratios, '{:.2f}')} times its "
+            f"expected value for 1 to {max(_DRAWS)} draws."
+        )
+
+
+def _conclude_mean_error(rows: Sequence[Row]) -> Iterator[str]:
+    rows_by_size = group_rows(rows, "n")
+    plugin_errors = {
+        n: f"{row['mean_MSE']:.3g} at n = {n} ({row['over_eq_31']:.2f} times eq. 31)"
+        for n, group in rows_by_size.items()
+        for row in group
+        if row["estimator"] == "plugin"
+    }
+    smallest, largest = min(rows_by_size), max(rows_by_size)
+    texts = [plugin_errors[n] for n in dict.fromkeys((smallest, largest))]
+    best = {min(g, key=lambda row: row["mean_MSE"])["estimator"] for g in rows_by_size.values()}
+    verb = "is" if best == {"plugin"} else "is not"
+    yield (
+        "The mean squared error of a plug-in weight, given the rank among n and averaged over the "
+        f"ranks, is H_n/n: {' and '.join(texts)}. It {verb} the smallest of the four at every n."
+    )
+    remaining = [
+        f"{row['mean_MSE']:.3g} for {ESTIMATOR_TITLES[row['estimator']]}"
+        for row in rows_by_size[largest]
+        if row["mean_MSE"] > 0.1
+    ]
+    if remaining and smallest < largest:
+        yield (
+            f"At n = {largest} it is still {', '.join(remaining)}: these weights do not converge "
+            "to -ln(1 - u)."
+        )
+
+
+_EXACTNESS_NOTE: Final = (
+    "All numbers are exact, except the sampled weights of the derivation: sums over the binomial "
+    "distribution of the rank of a sample, and closed forms for the Beta distribution of its "
+    "population rank."
+)
+
+#: The study in the catalogue.
+WEIGHTS: Final = StudyEntry(
+    name="weights",
+    title="Bias and error of the rank weights",
+    question=(
+        "The weight of a sample depends on its rank among n and should be the weight -ln(1 - u) of "
+        "its rank u in the population. How large are the bias and the mean squared error?"
+    ),
+    source=f"Zhou et al. (2025), fig. 1, 2 and S8, prop. 3.3-3.5 and A.1-A.4, {PAPER_URL}",
+    run=study_weights,
+    quick={"sizes": (8, 128), "points": 99},
+    terms={
+        term: GLOSSARY[term]
+        for term in ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
+    },
+    labels=ESTIMATOR_TITLES,
+)

@@ -1,0 +1,343 @@
+"""The document of a cascade and its checks on other data."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from abstain.evaluation.cascade import CascadeChecks
+from abstain.plots import CascadeDisplay
+from abstain.plots.formatting import capitalize_first, check_result_type, format_percent
+from abstain.report import document as doc
+from abstain.report.formatting import (
+    build_remarks,
+    format_count,
+    format_number,
+    format_share,
+    join_quoted,
+)
+from abstain.report.subjects.rule.sentences import (
+    estimate,
+    row_estimate,
+    verdict_sentences,
+    verdict_span,
+)
+from abstain.thresholds.cascade import PERSON, Cascade, CascadePlan, CascadeStage
+
+DEFAULT_TITLE = "Cascade and its checks"
+_MAX_NAME_WIDTH = 26
+_FIGURE_DESCRIPTION: Final = (
+    "Blue dots are certified cascades, and the diamond is the cheapest of them. Thin lines are the "
+    "best thresholds of each model alone; a circle is a model that answers all samples. Squares "
+    "are other data."
+)
+
+
+def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.Document:
+    """Return the document of a cascade and its checks."""
+    checks = check_result_type(checks, CascadeChecks, "checks", "check_cascade")
+    first_sentence, *further_sentences = (*_cascade_sentences(checks), *_check_sentences(checks))
+    return doc.Document(
+        options.title or DEFAULT_TITLE,
+        "Cascade",
+        partial(_blocks, checks, options.command),
+        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        facts=(("Calibration data", options.source), *_facts(checks.cascade)),
+        findings=build_remarks(checks.notes, options.notes, lambda _: ""),
+        is_alarm=not checks.cascade.attainable,
+        name_width=min(
+            max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
+        ),
+    )
+
+
+def _check_sentences(checks: CascadeChecks) -> list[str]:
+    return verdict_sentences(checks.checks) if checks.cascade.attainable else []
+
+
+def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
+    """Return the name and the display of the figure, if calibration data are available."""
+    display = CascadeDisplay.from_checks(checks)
+    return [("cascade", display)] if checks.frontier is not None else []
+
+
+def _blocks(checks: CascadeChecks, command: str) -> list[doc.Block]:
+    figures = [
+        doc.Figure(key, display.title, display, _FIGURE_DESCRIPTION, role="key")
+        for key, display in cascade_figures(checks)
+    ]
+    sentences = (*_cascade_sentences(checks), " ".join(_check_sentences(checks)))
+    terms = doc.define_terms(_GLOSSARY, level=format_percent(checks.level))
+    return [
+        *doc.summary_paragraphs(sentences, is_alarm=not checks.cascade.attainable),
+        doc.Section("stages", "Stages", (_stages_table(checks),)),
+        doc.Section(
+            "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
+        ),
+        *doc.figures_section("Figure", figures),
+        doc.Section("use", "Use the cascade", tuple(_usage_blocks(checks.cascade))),
+        doc.glossary_section(
+            replace(term, source=_SOURCE if term.title == "Certified" else "") for term in terms
+        ),
+        doc.reproduce_section(command),
+    ]
+
+
+def _stages_table(checks: CascadeChecks) -> doc.Table:
+    """Return a row for each stage: threshold, cost, and share of answers on each data set."""
+    cascade = checks.cascade
+    costs = [*(stage.cost for stage in cascade.stages), cascade.plan.person_cost]
+    thresholds = [*map(_format_threshold, cascade.stages), "all others"]
+    rows = []
+    for i, name in enumerate(cascade.names):
+        stage_checks = [check.stages[i] for check in checks.checks]
+        cells = (
+            name,
+            thresholds[i],
+            doc.Number(costs[i], number_format="six_digits"),
+            doc.Number(cascade.answered[i], number_format="four_decimals"),
+            *(estimate(check.share, check.share_interval) for check in stage_checks),
+        )
+        rows.append(cells)
+    data_names = [check.name or "data" for check in checks.checks]
+    headers = ("Threshold", "Cost", "Calibration", *data_names)
+    return doc.Table(
+        (doc.Column("Stage", "name"), *map(doc.number_column, headers)),
+        doc.single_group(rows),
+        title="Share of the samples that each stage answers",
+        caption="Threshold and cost per sample of each stage, and the share of the samples that it "
+        "answers, with confidence intervals.",
+        layout="leads",
+        role="key",
+    )
+
+
+def _results_blocks(checks: CascadeChecks) -> Iterator[doc.Block]:
+    yield doc.Prose(
+        "The guarantee applies to data like the calibration data. The table shows whether it also "
+        "holds on other data, which may be shifted.",
+        "lead",
+    )
+    yield _results_table(checks)
+    if checks.checks:
+        level = format_percent(checks.level)
+        note = f"In brackets: {level} confidence intervals. Risk and load are fractions."
+        yield doc.Prose(note, "notes", role="summary")
+    if all(math.isnan(check.risk) for check in checks.checks):
+        return
+    rows = []
+    for i, name in enumerate(checks.cascade.names):
+        stage_checks = [check.stages[i] for check in checks.checks]
+        rows.append((name, *(estimate(check.risk, check.risk_interval) for check in stage_checks)))
+    data_columns = [doc.number_column(check.name) for check in checks.checks]
+    quantity = "Share of wrong answers" if checks.is_binary else "Mean loss of the answers"
+    yield doc.Table(
+        (doc.Column("Stage", "name"), *data_columns),
+        doc.single_group(rows),
+        title="Risk of each stage",
+        caption=f"{quantity} of each stage, with confidence intervals.",
+        layout="leads",
+    )
+
+
+def _results_table(checks: CascadeChecks) -> doc.Table:
+    plan = checks.cascade.plan
+    has_daily_limit = plan.reviews is not None
+    columns = [
+        doc.Column("Data", "name"),
+        doc.number_column(doc.Label("Samples", short_text="n")),
+        doc.number_column("Risk"),
+        doc.number_column(f"To the {PERSON}"),
+        doc.Column("Cost", "number", detail_level="intervals"),
+    ]
+    if has_daily_limit:
+        columns.append(doc.Column("Days over capacity", "number", detail_level="column"))
+    joint_note = "Risk and load are checked jointly. " if plan.has_capacity_limit else ""
+    return doc.Table(
+        (*columns, doc.Column("Result")),
+        doc.single_group(
+            _results_row(row, has_daily_limit=has_daily_limit) for row in checks.rows()
+        ),
+        title="Results on other data",
+        caption=(
+            f"Small print: {format_percent(checks.level)} confidence intervals. {joint_note}Risk "
+            "and load are fractions; the cost has the unit of the given costs."
+        ),
+        layout="leads",
+        role="key",
+    )
+
+
+def _results_row(row: dict[str, Any], *, has_daily_limit: bool) -> doc.Row:
+    cells = [
+        row["name"],
+        doc.Number(row["n"], number_format="count"),
+        row_estimate(row, "risk"),
+        row_estimate(row, "reviews"),
+        row_estimate(row, "cost", "number"),
+    ]
+    if has_daily_limit:
+        cells.append(row_estimate(row, "days_over"))
+    is_calibration = row["verdict"] == "chosen here"
+    return doc.Row((*cells, verdict_span(row)), "marked" if is_calibration else "")
+
+
+def _usage_blocks(cascade: Cascade) -> Iterator[doc.Block]:
+    if cascade.attainable:
+        names = [re.sub(r"[\W_]", "_", stage.name) for stage in cascade.stages]
+        arguments = ", ".join(f"confidence_of_{name}" for name in names)
+        yield doc.Prose(
+            "Run the first model on all samples, and each following model on the remaining "
+            "samples. Confidences of samples that an earlier stage answers are not used and can "
+            "be NaN.",
+            "lead",
+        )
+        yield doc.Code(
+            "import abstain as ab\n\n"
+            'cascade = ab.load("cascade.json")\n'
+            "# Index in cascade.names of the stage that answers each sample.\n"
+            f"stage = cascade.decide({arguments})"
+        )
+    else:
+        yield doc.Prose(
+            f"There are no thresholds, so all samples are forwarded to the {PERSON}.", "lead"
+        )
+    yield doc.Collapsible("The cascade as JSON", (doc.Code(cascade.to_json()),))
+
+
+# ----------------------------------------------------------------------------------- sentences
+_REMEDIES: Final = (
+    "Possible remedies: more calibration data, a larger maximum risk, a larger capacity of the "
+    "person, a larger delta, or a confidence score that ranks failures lower."
+)
+
+
+def _cascade_sentences(checks: CascadeChecks) -> list[str]:
+    """Describe the stages, the guarantee and the expected shares of the samples."""
+    cascade, plan = checks.cascade, checks.cascade.plan
+    target = _target_clause(plan, binary=checks.is_binary)
+    if not cascade.attainable:
+        reason = capitalize_first(cascade.reason).rstrip(".")
+        unmet = f"no thresholds could be certified to guarantee that {target}"
+        return [f"Unattainable: {unmet} (delta {plan.delta:g}).", f"{reason}.", _REMEDIES]
+    probability = format_percent(round(1 - plan.delta, 10))
+    guarantee = (
+        f"Guarantee: {target}, for new data like the calibration data. It holds with a probability "
+        f"of at least {probability} over calibration sets."
+    )
+    shares = ", ".join(
+        f"{format_share(share)} by {f'the {name}' if name == PERSON else f'“{name}”'}"
+        for name, share in zip(cascade.names, cascade.answered, strict=True)
+        if share > 0 or name == PERSON
+    )
+    expectation = (
+        f"Answers on the {format_count(cascade.n)} calibration samples: {shares}. The risk of "
+        f"these answers is {format_number(cascade.risk)}, and the mean cost per sample is "
+        f"{format_number(cascade.cost)}."
+    )
+    return [_stages_sentence(cascade), guarantee, expectation]
+
+
+def _stages_sentence(cascade: Cascade) -> str:
+    clauses: list[str] = []
+    for stage in cascade.stages:
+        if stage.answers == "none":
+            continue
+        if stage.answers == "all":
+            clauses.append(f"“{stage.name}” answers all {'others' if clauses else 'samples'}")
+            continue
+        units = f" ({stage.scale_description})" if stage.scale_description else ""
+        threshold = f"{_format_threshold(stage)}{units}"
+        clause = f"“{stage.name}” answers if its confidence is at least {threshold}"
+        clauses.append(f"otherwise, {clause}" if clauses else clause)
+    if not any(stage.answers == "all" for stage in cascade.stages):
+        clauses.append(f"the {PERSON} answers all others")
+    sentence = capitalize_first(f"{'; '.join(clauses)}.")
+    unused_names = [stage.name for stage in cascade.stages if stage.answers == "none"]
+    if unused_names:
+        verb = "is" if len(unused_names) == 1 else "are"
+        sentence += f" {join_quoted(unused_names)} {verb} not used, because this costs less."
+    return sentence
+
+
+def _format_threshold(stage: CascadeStage) -> str:
+    """Format a threshold with nine digits, to distinguish neighboring thresholds."""
+    if stage.threshold is None:
+        return "answers all" if stage.answers == "all" else "not run"
+    return f"{stage.threshold:.9g}"
+
+
+def _target_clause(plan: CascadePlan, *, binary: bool) -> str:
+    """Return the target as a clause."""
+    risk = (
+        f"at most {format_percent(plan.max_risk)} of all answers are wrong"
+        if binary
+        else f"the mean loss of all answers is at most {format_number(plan.max_risk)}"
+    )
+    if not plan.has_capacity_limit:
+        return risk
+    if plan.capacity == 0:
+        return f"{risk}, and no sample is forwarded to the {PERSON}"
+    # Rounded up, so that the sentence does not exceed the guarantee.
+    capacity = format_percent(math.ceil(1e4 * plan.capacity - 1e-6) / 1e4)
+    load = f"at most {capacity} of the samples are forwarded to the {PERSON}"
+    if plan.reviews is not None and plan.arrivals is not None and plan.overflow is not None:
+        load += (
+            f" (with {format_count(plan.arrivals)} samples per day, more than "
+            f"{format_count(plan.reviews)} on at most {format_percent(plan.overflow)} of the days)"
+        )
+    return f"{risk}, and {load}"
+
+
+def _facts(cascade: Cascade) -> Iterator[tuple[str, str]]:
+    """Yield the properties of a cascade as pairs of label and value."""
+    plan = cascade.plan
+    yield "Maximum risk", f"{plan.max_risk:g}, delta {plan.delta:g}"
+    yield (
+        f"Capacity of the {PERSON}",
+        f"{plan.capacity:.4g}" if plan.has_capacity_limit else "no limit",
+    )
+    if plan.reviews is not None:
+        yield "Per day", f"{plan.reviews} of {plan.arrivals}, more on {plan.overflow:g} of the days"
+    rate = "measured" if plan.person_error is None else f"{plan.person_error:g}, assumed"
+    yield f"Error rate of the {PERSON}", rate
+    costs = [f"{stage.name} {stage.cost:g}" for stage in cascade.stages]
+    costs += [f"{PERSON} {plan.person_cost:g}", f"error {plan.error_cost:g}"]
+    yield "Costs", ", ".join(costs)
+    yield (
+        "Calibration samples",
+        f"{format_count(cascade.n)}, {format_count(cascade.tested)} of them for testing",
+    )
+
+
+_GLOSSARY: Final = {
+    "Cascade": (
+        "A sequence of models. The first model whose confidence reaches its threshold answers; a "
+        "person answers the remaining samples."
+    ),
+    "Risk": (
+        "The share of wrong answers, including those of the person; for other losses than 0/1, the "
+        "mean loss."
+    ),
+    "Load": "The share of the samples that are forwarded to the person.",
+    "Cost": (
+        "The mean cost per sample: the cost of each model that is run, of the review by the "
+        "person, and of errors if they have a cost."
+    ),
+    "Delta": (
+        "The maximum probability that the guarantee fails. If the cascade is computed repeatedly "
+        "from new calibration sets, at most this share of the cascades violates the guarantee."
+    ),
+    "Certified": (
+        "The calibration data are split into two parts. The first part orders candidate thresholds "
+        "from the safest to the cheapest. The second part tests them in this order, up to the "
+        "first failure. Thresholds that pass the test are certified."
+    ),
+    "Holds, violated, inconclusive": (
+        "All {level} confidence intervals are at or below the target, one is above it, or neither. "
+        "Risk and load are checked jointly."
+    ),
+}
+_SOURCE: Final = "Angelopoulos et al. (2021), https://arxiv.org/abs/2110.01052"

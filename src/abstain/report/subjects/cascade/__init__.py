@@ -1,1 +1,0 @@
-"""Report of a cascade: its guarantee and its checks on other data."""

@@ -1,1 +1,0 @@
-"""A monitor: how a rule in use stands, in a document."""
