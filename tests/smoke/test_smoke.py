@@ -44,7 +44,7 @@ def test_every_module_that_needs_no_extra_is_imported():
     for name in names:
         if not name.startswith(extras):
             importlib.import_module(f"abstain.{name}")
-    assert len(names) > 400
+    assert len(names) > 350
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "feather", "jsonl", "npz", "frame"])

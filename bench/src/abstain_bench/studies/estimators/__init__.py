@@ -173,9 +173,9 @@ def study_estimators(
         Relative to the true value; means over the scores of a data set.
     over-models
         Mean and standard deviation (with n - 1) over the files, each with the predictions of one
-        model. The code of the paper calls the |bias| of a model MAE.
+        model. The code of the paper calls the absolute bias of a model MAE.
     models
-        |Bias| is the distance between the mean estimate of a model and its true value. The code of
+        Absolute bias is the distance between the mean estimate of a model and its true value. The code of
         the paper calls it MAE.
 
     Examples
