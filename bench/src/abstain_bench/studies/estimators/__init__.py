@@ -175,8 +175,8 @@ def study_estimators(
         Mean and standard deviation (with n - 1) over the files, each with the predictions of one
         model. The code of the paper calls the absolute bias of a model MAE.
     models
-        Absolute bias is the distance between the mean estimate of a model and its true value. The code of
-        the paper calls it MAE.
+        Absolute bias is the distance between the mean estimate of a model and its true value. The
+        code of the paper calls it MAE.
 
     Examples
     --------
