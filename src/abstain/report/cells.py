@@ -212,12 +212,16 @@ class TableRows:
 # ------------------------------------------------------------------- contents of other blocks
 @dataclass(frozen=True)
 class Remark:
-    """A warning or a note, the data that it is about, and similar remarks."""
+    """A warning or a note, the data that it is about, and similar remarks.
+
+    A remark with `is_about_reading` explains how a file was read.
+    """
 
     level: Literal["warning", "note"]
     text: Text
     location: str = ""
     similar: "tuple[Remark, ...]" = ()
+    is_about_reading: bool = False
 
 
 @dataclass(frozen=True)

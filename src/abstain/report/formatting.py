@@ -335,9 +335,15 @@ def build_remarks(
     """
     groups: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
-        remark = Remark(finding.level, finding.message, locate(finding))
+        is_about_reading = finding.kind in READING_KINDS
+        remark = Remark(
+            finding.level,
+            finding.message,
+            locate(finding),
+            is_about_reading=is_about_reading,
+        )
         # Notes on the reading of a file differ although their kind is the same.
-        message = finding.message if finding.kind in READING_KINDS else ""
+        message = finding.message if is_about_reading else ""
         groups.setdefault((finding.level, finding.kind, message), []).append(remark)
     grouped = [replace(first, similar=tuple(similar)) for first, *similar in groups.values()]
     warnings = [remark for remark in grouped if remark.level == "warning"]

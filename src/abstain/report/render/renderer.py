@@ -109,6 +109,18 @@ class TextRenderer(Renderer, ABC):
         """Yield the warnings and notes as a list."""
         yield self.items(map(self._remark, block.remarks))
 
+    def warnings(self, block: doc.Warnings) -> Iterator[str]:
+        """Yield the warnings as a list."""
+        yield self.items(map(self._remark, block.remarks))
+
+    def keynumbers(self, block: doc.KeyNumbers) -> Iterator[str]:
+        """Yield the key numbers as a list."""
+        yield self.items(
+            f"{self.escape(number.label)}: {self.inline(number.value)}"
+            + (f" ({self.inline(number.detail)})" if number.detail else "")
+            for number in block.numbers
+        )
+
     def _remark(self, remark: doc.Remark) -> str:
         level = self.span(doc.Span(remark.level.capitalize(), "strong"))
         location = f"{self.escape(remark.location)}: " if remark.location else ""

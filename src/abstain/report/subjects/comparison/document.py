@@ -52,17 +52,19 @@ def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> d
     data = comparison.data[: _max_data_sets(comparison)]
     return doc.Document(
         options.title or _TITLE,
-        "Comparison",
+        ("Comparison",),
         lambda: (
             doc.DeferredBlocks(
                 lambda: summary_blocks(comparison, is_complete=options.full), role="summary"
             ),
             doc.DeferredBlocks(lambda: first_curve_figure(comparison), role="summary"),
-            doc.DeferredBlocks(lambda: _sections(comparison, data, options.command), role="detail"),
+            doc.DeferredBlocks(lambda: _sections(comparison, data), role="detail"),
         ),
-        verdict=tuple(comparison_verdict(comparison)),
+        answer=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, options.source)),
         findings=build_remarks(comparison.notes, options.notes),
+        command=options.command,
+        citation_advice=_CITATION_ADVICE,
         is_complete=options.full,
         name_width=min(max(map(len, comparison.methods)), _MAX_NAME_WIDTH),
     )
@@ -94,7 +96,7 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 
 
 # ------------------------------------------------------------------------------------ sections
-def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[doc.Block]:
+def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Block]:
     view = DetailView(comparison, data)
     adjustment = ", adjusted for multiple comparisons" if comparison.is_adjusted else ""
     alpha = format_percent(round(1 - comparison.level, 10))
@@ -142,11 +144,6 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
     yield from metric_comparison_section(view)
     yield from _curves_section(view)
     yield _glossary_section(comparison)
-    citation_advice = (
-        "If you publish these results, cite the sources of the metrics listed above, and state "
-        "this version and the test."
-    )
-    yield doc.reproduce_section(command, citation_advice=citation_advice)
 
 
 def _detail_section(
@@ -157,6 +154,10 @@ def _detail_section(
     return doc.Section(anchor, title, (lead_block, *blocks), nav_title=nav_title)
 
 
+_CITATION_ADVICE: Final = (
+    "If you publish these results, cite the sources of the metrics listed above, and state this "
+    "version and the test."
+)
 _VALUES_LEAD: Final = (
     "The diamond and the dotted line mark the best value. Methods with filled dots are not "
     "significantly different from the best method, and methods with hollow dots are significantly "

@@ -20,7 +20,7 @@ from abstain.report.document import (
 from abstain.report.formatting import format_narrow_number, join_first
 from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
 from abstain.report.subjects.comparison.overall import independence_caution
-from abstain.report.subjects.comparison.verdict import comparison_verdict, non_inferiority_lines
+from abstain.report.subjects.comparison.verdict import non_inferiority_lines
 
 #: With more tables, each is replaced by a line.
 _MAX_TABLES = 6
@@ -33,7 +33,6 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
     """Yield the main results, and a table or a line for each metric and data set."""
     results = list(metric_results(comparison))
     has_tables = is_complete or len(results) <= _MAX_TABLES
-    yield from map(Prose, comparison_verdict(comparison))
     if caution := independence_caution(comparison):
         yield Prose(caution, "about")
     if has_tables:
