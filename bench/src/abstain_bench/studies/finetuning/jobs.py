@@ -31,12 +31,12 @@ from abstain.training import Network, make
 from abstain_bench.data import DATASETS, Images, Splits
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, run_jobs
-from abstain_bench.runs.jobs.devices import check_devices_available
+from abstain_bench.runs.jobs.engine import check_devices_available
 from abstain_bench.runs.loaded_task import hash_images
 from abstain_bench.runs.store import JOBS
 from abstain_bench.runs.training import Preprocessing, Recipe, compute_logits
+from abstain_bench.runs.training.inputs import make_variation
 from abstain_bench.runs.training.loop import save_state
-from abstain_bench.runs.training.variations import make_variation
 from abstain_bench.runs.work import Trainer, load_classifier, make_network
 from abstain_bench.studies.finetuning.conclusions import summarize_experiment
 from abstain_bench.studies.finetuning.experiment import (
