@@ -1,4 +1,4 @@
-"""Write an evaluation, a decision rule and a comparison as pages: `python tools/example_pages.py FOLDER`.
+"""Write three reports as pages: `python tools/example_pages.py FOLDER`.
 
 `make pages` opens them in Chromium (`tools/pages.mjs`).
 """
