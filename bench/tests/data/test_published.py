@@ -9,8 +9,8 @@ import pytest
 from bench.tests.data import published_files as write
 
 from abstain.errors import FileFormatError, InputError, MissingInputError
-from abstain_bench.data import Images, published
-from abstain_bench.data.published import HELD_OUT_FINE, NEW_CLASS, ImageFiles
+from abstain_bench.data import DATASETS, Images, published
+from abstain_bench.data.published import HELD_OUT_FINE, ImageFiles
 
 pytest.importorskip("PIL")
 
@@ -490,15 +490,12 @@ def test_wilds_that_is_not_whole(tmp_path):
 
 
 # ---------------------------------------------------------------------------------- new classes
-def test_pairs_of_new_classes_are_no_pairs_with_themselves():
-    for inliers, others in NEW_CLASS.items():
-        assert inliers not in others
-        for outliers in others:
-            assert published.new_class_kind(inliers, outliers).endswith("new-class")
-    assert published.new_class_kind("cifar100", "cifar10") == "new-class"
-    assert published.new_class_kind("svhn", "cifar10") == "far-new-class"
-    with pytest.raises(InputError, match="outliers"):
-        published.new_class_kind("svhn", "svhn")
+def test_no_data_set_has_new_classes_of_its_own():
+    for name, entry in DATASETS.items():
+        assert name not in entry.new
+        assert set(entry.new.values()) <= {"new-class", "far-new-class"}
+    assert DATASETS["cifar100"].new["cifar10"] == "new-class"
+    assert DATASETS["svhn"].new["cifar10"] == "far-new-class"
 
 
 def labeled(n=60, classes=5):

@@ -6,8 +6,6 @@ they are read. Nothing is ever unpickled, and every error names the file and wha
 
 from abstain_bench.data.images import held_out as held_out
 from abstain_bench.data.images import held_out_classes as held_out_classes
-from abstain_bench.data.published.catalogue import NEW_CLASS as NEW_CLASS
-from abstain_bench.data.published.catalogue import new_class_kind as new_class_kind
 from abstain_bench.data.published.cifar import CORRUPTIONS as CORRUPTIONS
 from abstain_bench.data.published.cifar import EXTRA_CORRUPTIONS as EXTRA_CORRUPTIONS
 from abstain_bench.data.published.cifar import read_cifar10_c as read_cifar10_c
@@ -32,14 +30,12 @@ from abstain_bench.data.published.wilds import find_iwildcam as find_iwildcam
 
 __all__ = [
     "CORRUPTIONS",
-    "NEW_CLASS",
     "ImageFiles",
     "find_camelyon17",
     "find_entity13",
     "find_image_folder",
     "find_iwildcam",
     "held_out",
-    "new_class_kind",
     "read_cifar10_c",
     "read_cifar100_c",
     "read_cifar100_super",
