@@ -118,7 +118,9 @@ def test_super_classes_need_true_names_and_labels(tmp_path):
         published.read_cifar100_super(place, records=200)
     found[7, 0] = 20
     (place / "test.bin").write_bytes(found.tobytes())
-    with pytest.raises(FileFormatError, match="image 7 has the super-class 20"):
+    with pytest.raises(
+        FileFormatError, match="image 7 has the label 20, and the last super-class is 19"
+    ):
         published.read_cifar100_super(place, records=200)
     (place / "coarse_label_names.txt").unlink()
     with pytest.raises(FileFormatError):  # the super-class is looked at first

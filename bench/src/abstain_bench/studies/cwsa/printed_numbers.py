@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from abstain.report.formatting import join_first
 from abstain.simulate import Population
 from abstain.typing import FloatArray
 from abstain_bench.published import table
-from abstain_bench.studies._display import Row, group_rows, listed
+from abstain_bench.studies._display import Row, group_rows
 from abstain_bench.studies.cwsa.claims import OPEN, Claim, to_verdict
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
@@ -158,7 +159,7 @@ def _check_model_numbers(name: str, section: str, location: str, rows: Sequence[
     evidence = f"{n_close} of {len(compared)} within {_MAX_DISTANCE:g} standard deviations"
     if distant:
         details = [_printed_and_expected(row) for row in distant]
-        evidence += f"; {listed(details, 3)}"
+        evidence += f"; {join_first(details, 3)}"
     return Claim(
         section,
         f"The numbers of the {location} are those of the {name} model",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.input_files import input_sha256
-from abstain.errors import AbstainError, InputError
+from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
 from abstain.evaluation.comparison import (
     ComparisonTables,
@@ -26,6 +26,7 @@ from abstain_bench.data.images import quoted_class, to_gray_levels
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
+    check_tested,
     select_comparable_runs,
     select_methods,
     select_settings,
@@ -61,11 +62,7 @@ class RankedFolder:
     study_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if not self.store.tested_runs:
-            raise InputError(
-                f"no run of {str(self.store.folder)!r} was tested; continue it with "
-                "`abstain benchmark run`"
-            )
+        check_tested(self.store)
 
     @cached_property
     def studies(self) -> dict[str, Study]:
@@ -230,14 +227,8 @@ class _StudyRuns:
         samples, runs = self._load(settings)
         if samples is None:
             return []
-        studies = {study.name: study for study in studies_of(self.store.exposures)}
         any_method = next(iter(runs.values()))
-        any_run = next(iter(any_method.values()))
-        parts, start = [], 0
-        for part in (studies[name] for name in self.study.parts):
-            stop = start + sum(scores.n for scores in self._scores.parts(part, any_run))
-            parts.append(samples.part(part, slice(start, stop)))
-            start = stop
+        parts = samples.averaged_parts(self._scores, next(iter(any_method.values())))
         return [
             [part.unit(seed, methods, named=self.study) for part in parts]
             for seed, methods in _group_by_seed(runs).items()
