@@ -314,7 +314,7 @@ def test_tiny_imagenet_half_extracted(tmp_path):
 def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
     write.write_image_folder(tmp_path, ["cat", "dog"], records=3)
     wide = write.write_picture(tmp_path / "cat" / "wide.png", size=(120, 40), seed=1)
-    found = published.read_image_folder(tmp_path, side=40)
+    found = published.find_image_folder(tmp_path).read(side=40)
     assert (found.classes, found.n) == (("cat", "dog"), 7)
     from PIL import Image
 
@@ -322,7 +322,7 @@ def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
         center = np.asarray(image)[:, 40:80].transpose(2, 0, 1)
     assert (found.pixels[3] == center).all()
     few, again, other = (
-        published.read_image_folder(tmp_path, side=8, limit=4, rng=seed).rows.tolist()
+        published.find_image_folder(tmp_path).sample(4, rng=seed).read(side=8).rows.tolist()
         for seed in (1, 1, 2)
     )
     assert few == again != other
@@ -333,7 +333,7 @@ def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
 def test_all_kinds_of_pictures_become_color(tmp_path, mode):
     path = tmp_path / "a" / ("x.jpg" if mode in {"L", "CMYK"} else "x.png")
     write.write_picture(path, mode=mode, color=(90, 90, 90))
-    found = published.read_image_folder(tmp_path, side=8)
+    found = published.find_image_folder(tmp_path).read(side=8)
     assert abs(found.pixels.astype(int) - 90).max() <= 6
 
 
@@ -343,20 +343,20 @@ def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path):
     ramp = np.add.outer(np.arange(512), np.arange(512)) / 4.2
     (tmp_path / "a").mkdir()
     Image.fromarray(np.repeat(ramp.astype(np.uint8)[..., None], 3, 2)).save(tmp_path / "a/x.jpg")
-    small = published.read_image_folder(tmp_path, side=32).pixels[0, 0]
+    small = published.find_image_folder(tmp_path).read(side=32).pixels[0, 0]
     expected = ramp.reshape(32, 16, 32, 16).mean((1, 3))
     assert abs(small - expected)[1:-1, 1:-1].max() < 3
 
 
 def test_image_folders_say_what_is_wrong(tmp_path):
     with pytest.raises(InputError, match="has no class folders"):
-        published.read_image_folder(tmp_path)
+        published.find_image_folder(tmp_path).read()
     write.write_image_folder(tmp_path, ["cat", "dog"])
     (tmp_path / "cat" / "notes.txt").write_text("no image")
     bad = tmp_path / "dog" / "dog_1.JPEG"
     bad.write_bytes(b"<html>404</html>")
     with pytest.raises(FileFormatError, match=r"dog/dog_1.JPEG' \(16 bytes\) is no readable"):
-        published.read_image_folder(tmp_path)
+        published.find_image_folder(tmp_path).read()
     (tmp_path / "emu").mkdir()
     with pytest.raises(FileFormatError, match=r"emu' has no image"):
         published.find_image_folder(tmp_path)

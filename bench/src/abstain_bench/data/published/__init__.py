@@ -13,7 +13,6 @@ from abstain_bench.data.published.cifar import read_cifar100_c as read_cifar100_
 from abstain_bench.data.published.image_files import ImageFiles as ImageFiles
 from abstain_bench.data.published.image_files import ImageFileSplits as ImageFileSplits
 from abstain_bench.data.published.image_files import find_image_folder as find_image_folder
-from abstain_bench.data.published.image_files import read_image_folder as read_image_folder
 from abstain_bench.data.published.mnist import read_emnist as read_emnist
 from abstain_bench.data.published.mnist import read_fashion_mnist as read_fashion_mnist
 from abstain_bench.data.published.mnist import read_idx as read_idx
@@ -41,7 +40,6 @@ __all__ = [
     "read_cifar100_super",
     "read_emnist",
     "read_fashion_mnist",
-    "read_image_folder",
     "read_mnist",
     "read_svhn",
     "read_tiny_imagenet",
