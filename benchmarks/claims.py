@@ -67,7 +67,9 @@ def logits_section(results: BenchmarkResults) -> Iterator[str]:
 def float16_section(store: Store, results: BenchmarkResults) -> Iterator[str]:
     """Compare the softmax response from float32 and float16 logits, as softmax and log-odds."""
     setting = next(item.setting for item in results.chosen if item.method == "msr")
-    runs = [run for run in store.tested_runs if (run.arm, run.setting) == ("cross-entropy", setting)]
+    runs = [
+        run for run in store.tested_runs if (run.arm, run.setting) == ("cross-entropy", setting)
+    ]
     exposure_keys = {exposure.key for exposure in store.exposures}
     rows = []
     for exposure in FLOAT16_EXPOSURES:

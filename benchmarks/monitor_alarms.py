@@ -177,9 +177,7 @@ LABELINGS = (
     Labeling("half, at random", 0.5),
     Labeling("5%, at random", 0.05),
     Labeling("5%, requested, equal probabilities", 0.05, is_requested=True),
-    Labeling(
-        "5%, requested where failures are likely", 0.05, is_requested=True, is_uneven=True
-    ),
+    Labeling("5%, requested where failures are likely", 0.05, is_requested=True, is_uneven=True),
 )
 
 

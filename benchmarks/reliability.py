@@ -318,7 +318,9 @@ def simulate_rank_tests(n_blocks: int, n_draws: int, seed: int) -> Outcomes:
                 rejected = is_rejected(test.p_value)
                 add_outcome(outcomes, f"Friedman, {n_methods} methods {has_ties}", rejected)
                 any_differs = float(np.ptp(test.mean_ranks) >= critical)
-                add_outcome(outcomes, f"Nemenyi, any of {n_methods} methods {has_ties}", any_differs)
+                add_outcome(
+                    outcomes, f"Nemenyi, any of {n_methods} methods {has_ties}", any_differs
+                )
                 if n_methods == 2:
                     for side in ("two-sided", "less"):
                         p = wilcoxon(values[:, 0], values[:, 1], alternative=side).p_value
@@ -413,8 +415,8 @@ def report(outcomes_by_design: dict, n_draws: int) -> Iterator[str]:
     yield f"""\
 Percentages for nominal 95% and 5%; {n_draws:,} studies a cell (Monte Carlo error {error:.1f}),
 half as many for non-inferiority and for tests over data sets,
-{n_resampling} for the bootstrap and the permutation test (error {resampling_error:.1f}), {n_slow} for metrics
-that take milliseconds: {slow} (error {slow_error:.1f}).
+{n_resampling} for the bootstrap and the permutation test (error {resampling_error:.1f}),
+{n_slow} for metrics that take milliseconds: {slow} (error {slow_error:.1f}).
 Each column: number of samples, error rate, scores. *Smooth*: failure AUROC 0.87. *Tied*: the
 same on ten levels. *Sharp*: failure AUROC 0.99. In brackets: the percentage of studies with an
 interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are samples of
