@@ -131,7 +131,7 @@ from abstain.tables.scan import chunks, scan
 from abstain.cli.main import run
 import abstain as ab
 chunks._MAX_ROWS = chunks._MIN_ROWS = 100
-evaluation._WRITTEN = 1
+evaluation._MAX_PENDING_ROWS = 1
 read = scan.PredictionScan.read
 def slowly(self, piece):
     time.sleep({pause})

@@ -106,9 +106,9 @@ def test_what_is_kept_is_of_these_files_and_options_alone(files, tmp_path):
     changed = evaluate_stream(_scan(files), _plan(folder, again.append))
     assert len(again) == 24
     # Whoever waits for the rest is told why it was all.
-    anew = [finding for finding in changed.notes if "counted anew" in finding.message]
+    anew = [finding for finding in changed.notes if "counted again" in finding.message]
     assert [finding.level for finding in anew] == ["note"]
-    assert not [finding for finding in first.notes if "counted anew" in finding.message]
+    assert not [finding for finding in first.notes if "counted again" in finding.message]
 
 
 def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_path):
@@ -145,7 +145,7 @@ def test_a_damaged_state_is_refused(files, tmp_path):
 
 def test_samples_that_wait_are_counted_before_they_are_too_many(files, monkeypatch):
     whole = ab.evaluate(_scan(files))
-    monkeypatch.setattr(engine, "_WAITING", 150)
+    monkeypatch.setattr(engine, "_MAX_PENDING_COUNTS", 150)
     assert _said(ab.evaluate(_scan(files))) == _said(whole)
 
 
@@ -192,7 +192,7 @@ def graded(tmp_path, monkeypatch) -> str:
     """Files of which the first has losses of 0 and 1 alone."""
     monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
     monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
-    monkeypatch.setattr(engine, "_WRITTEN", 1)
+    monkeypatch.setattr(engine, "_MAX_PENDING_ROWS", 1)
     rng = np.random.default_rng(4)
     for part in range(3):
         loss = rng.random(300)

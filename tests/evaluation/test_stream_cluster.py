@@ -49,7 +49,7 @@ def test_without_dask_one_line_says_what_to_install(tmp_path, monkeypatch):
         ab.evaluate(ab.scan_predictions(_files(tmp_path)), stream=DASK)
 
 
-def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatch):
+def test_counts_merged_in_pairs_equal_those_of_one_process(tmp_path, monkeypatch):
     """What the workers do, without a cluster."""
     from abstain.evaluation.intervals import IntervalOptions
     from abstain.evaluation.stream import cluster

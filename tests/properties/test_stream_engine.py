@@ -124,7 +124,7 @@ def test_parts_are_what_they_are_together(tmp_path):
 def test_graded_losses_and_weights_are_the_same(tmp_path, monkeypatch, n, given):
     monkeypatch.setattr(chunks, "_MAX_ROWS", 1000)
     monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
-    monkeypatch.setattr(engine, "_WRITTEN", 500)
+    monkeypatch.setattr(engine, "_MAX_PENDING_ROWS", 500)
     rng = np.random.default_rng(5)
     frame = _frame(n, 3).with_columns(pl.col("confidence").clip(0.002))
     frame = frame.with_columns(w=rng.integers(1, 5, n) / 2)
