@@ -15,8 +15,8 @@ def test_effective_size_is_kishs():
     assert shift.density_ratios(np.ones(7)).effective_size == pytest.approx(7)
     assert found.expected_draws == pytest.approx(2)
     assert (found.largest, found.bounded, found.heaviest) == (3.0, False, 2)
-    assert "worth 3 by the density ratios given" in str(found)
-    assert "heaviest, sample 2, counts 1.5 times the mean" in str(found)
+    assert "effective size of 3 by the density ratios given" in str(found)
+    assert "largest ratio, of sample 2, is 1.5 times the mean" in str(found)
 
 
 def test_what_is_drawn_has_the_other_law():
@@ -41,8 +41,8 @@ def test_clipping_says_what_it_cut():
     assert found.largest == found.values.max() == 10.0
     assert found.bounded
     assert found.cut == pytest.approx(91 / 200)
-    assert "45 % of the weight was cut off" in str(found)
-    assert "as far as these were not cut off" in found.target
+    assert "clipping removed 45% of the weight" in str(found)
+    assert "except for clipped ratios" in found.target
 
 
 def test_clipping_what_is_below_changes_nothing():

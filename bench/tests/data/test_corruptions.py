@@ -246,9 +246,9 @@ def test_the_same_seed_hits_the_same_pixels_at_every_severity():
 
 
 def test_the_sheet_of_crystals_goes_round_and_cannot_be_written_to():
-    from abstain_bench.data.corruptions.catalogue import SIDE, sheet
+    from abstain_bench.data.corruptions.catalogue import SIDE, frost_texture
 
-    ice = sheet()
+    ice = frost_texture()
     assert ice.shape == (SIDE, SIDE)
     assert 0 <= ice.min() < 0.1
     assert 0.7 < ice.max() <= 1

@@ -24,15 +24,15 @@ from abstain.training._weights import WeightFunction, check_weighting
 _LARGEST_QUEUE = 10_000_000
 
 
-def _uncompiled(function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function outside of what `torch.compile` traces.
+def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function that `torch.compile` must not trace.
 
-    Ranks are looked up in tables of the host, where a compiler has to stop anyway. The means to
-    say so takes a second to import, so it is fetched only where something is being compiled.
+    Ranks are looked up in tables in host memory, which cannot be compiled. The import behind
+    `torch.compiler.disable` takes a second, so it is used only during compilation.
     """
     if torch.compiler.is_compiling():
-        return torch.compiler.disable(function)(*given)  # type: ignore[no-untyped-call]
-    return function(*given)
+        return torch.compiler.disable(function)(*args)  # type: ignore[no-untyped-call]
+    return function(*args)
 
 
 def rank_weighted_loss(
@@ -131,8 +131,10 @@ def rank_weighted_loss(
     batch, precision = build_batch(
         confidence, loss, weight, gather=gather and has_several_processes()
     )
-    others = recent.detach().to(batch.confidence) if recent is not None and len(recent) else None
-    out: Tensor = _uncompiled(area.value, batch, others, precision)
+    earlier = None
+    if recent is not None and len(recent):
+        earlier = recent.detach().to(batch.confidence)
+    out: Tensor = _uncompiled(area.value, batch, earlier, precision)
     return with_gradient_error(out, confidence)
 
 
@@ -226,9 +228,10 @@ class RankWeightedLoss(torch.nn.Module):
         if gather not in ("auto", False):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
-        asked = {"weights": weights, "score": score, "base": base}
-        options = {"between": between, "soft": soft} | ({} if self._gather else {"gather": False})
-        self._asked = asked | {name: x for name, x in options.items() if x is not None}
+        # Options for `extra_repr`; optional ones only if they differ from the default.
+        self._options = {"weights": weights, "score": score, "base": base}
+        optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
+        self._options |= {name: value for name, value in optional.items() if value is not None}
 
     def forward(
         self,
@@ -272,14 +275,14 @@ class RankWeightedLoss(torch.nn.Module):
         return with_gradient_error(value, logits)
 
     def extra_repr(self) -> str:
-        """Return what was asked for, as a text.
+        """Return the options as text.
 
         Returns
         -------
         str
             The options.
         """
-        return ", ".join(f"{name}={x!r}" for name, x in self._asked.items())
+        return ", ".join(f"{name}={x!r}" for name, x in self._options.items())
 
 
 def _queue_size(queue: Any) -> int:
@@ -290,9 +293,9 @@ def _queue_size(queue: Any) -> int:
 
 def _check_recent(recent: Any) -> None:
     if not isinstance(recent, Tensor) or recent.ndim != 1:
-        found = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
+        actual = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
         raise InputError(
-            f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
+            f"`recent` must be a tensor of earlier confidences, shape (m,); got {actual}"
         )
 
 

@@ -124,12 +124,12 @@ class VGG(Backbone):
         super().__init__(hidden or last)
         layers: list[Any] = []
         inputs = channels
-        for place, (outputs, following) in enumerate(pairwise((*maps, 0))):
+        for i, (outputs, next_outputs) in enumerate(pairwise((*maps, 0))):
             if outputs == 0:
                 layers.append(MaxPool2x2())
                 continue
             layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
-            rate = dropout * (_LATER if place else _FIRST) if following else 0.0
+            rate = dropout * (_LATER if i else _FIRST) if next_outputs else 0.0
             layers += [nn.BatchNorm2d(outputs), _active(rate)]
             inputs = outputs
         self.layers = nn.Sequential(*layers)
@@ -319,8 +319,8 @@ class ResNet(Backbone):
             rate = dropout if number > 1 else 0.0
             self.stages.append(f"layer{number}")
             first = kind(inputs, maps, 2 if number > 1 else 1, rate)
-            others = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
-            self.add_module(f"layer{number}", nn.Sequential(first, *others))
+            later = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
+            self.add_module(f"layer{number}", nn.Sequential(first, *later))
             inputs = wider * maps
         initialize_weights(self)
 

@@ -190,8 +190,8 @@ def published_notes(
     if model and networks == model:
         networks_text = f"The network is {model} in both"
     else:
-        here = f"{model} here" if model else "another may be here"
-        networks_text = f"Networks are {networks} there and {here}"
+        model_text = f"{model} here" if model else "another may be here"
+        networks_text = f"Networks are {networks} there and {model_text}"
     yield Note(
         "published",
         f"{networks_text}, trained otherwise, on other splits and other corruptions than those of "

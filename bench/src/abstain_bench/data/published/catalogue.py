@@ -16,15 +16,15 @@ for _module in (embedded, cifar, svhn, tiny_imagenet, mnist):
     for _entry in _module.ENTRIES:
         DATASETS.add(_entry)
 
-#: For each data set the others whose images are of new classes to it, in the order of the
-#: tables of FD-Shifts; those of TinyImageNet, MNIST and Fashion-MNIST are ours.
+#: Data set -> data sets with images of new classes, in the order of the tables of FD-Shifts.
+#: FD-Shifts has no such data sets for TinyImageNet, MNIST and Fashion-MNIST.
 NEW_CLASS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {name: tuple(one.new) for name, one in DATASETS.items() if one.new}
+    {name: tuple(entry.new) for name, entry in DATASETS.items() if entry.new}
 )
 
 
 def new_class_kind(inliers: str, outliers: str) -> NewClass:
-    """Tell whether the images of another data set are near or far new classes.
+    """Return whether the images of another data set are near or far new classes.
 
     Parameters
     ----------
