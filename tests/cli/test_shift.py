@@ -38,7 +38,7 @@ def test_a_threshold_for_a_file_without_labels(elsewhere, plain, capsys):
     assert run([*asked, "--out", "left"]) == 0
     said = words(capsys.readouterr().out)
     assert "Rule: Learn then test" in said
-    assert "reweighted by density ratios that a classifier estimated (1200 samples worth" in said
+    assert "reweighted by density ratios that a classifier estimated (1200 samples, effective size" in said
     assert "new.csv: the data have no labels, so the risk is only estimated" in said
     assert "by density ratios." in said
     rule = DecisionRule.from_json(Path("left/rule.json").read_text())

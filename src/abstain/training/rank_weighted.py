@@ -229,7 +229,7 @@ class RankWeightedLoss(torch.nn.Module):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
         # Options for `extra_repr`; optional ones only if they differ from the default.
-        self._options = {"weights": weights, "score": score, "base": base}
+        self._options: dict[str, Any] = {"weights": weights, "score": score, "base": base}
         optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
         self._options |= {name: value for name, value in optional.items() if value is not None}
 
