@@ -113,10 +113,12 @@ def told(results):
 
 def test_what_differs_is_said(results):
     (said,) = told(results)
-    assert "The network is vgg13 in both, trained otherwise, on other splits" in said
+    assert "The network is vgg13 in both, trained with other settings, splits" in said
     (said,) = told(of(results, model={"name": "small-conv"}))
-    assert said.startswith("Networks are vgg13 there and small-conv here, trained otherwise")
-    assert "compare orders and magnitudes, not digits" in said
+    assert said.startswith(
+        "Networks are vgg13 there and small-conv here, trained with other settings"
+    )
+    assert "compare orders and magnitudes, not exact values" in said
 
 
 def test_where_nothing_is_published_that_is_said(results):

@@ -95,7 +95,7 @@ class FollowedFile:
         return file.read(len(self._tail)) == self._tail
 
     def _matches_hash(self, file: BinaryIO) -> bool:
-        """Compare with a position of an earlier run, and take up its hash if they agree."""
+        """Compare the file with the saved position; restore its hash if they agree."""
         copy = FollowedFile(FilePosition(self.name, 0, 0))
         while copy._size < self._size and (block := file.read(min(BLOCK, self._size - copy._size))):
             copy._advance(block, 0)

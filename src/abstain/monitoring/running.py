@@ -127,7 +127,7 @@ class RunningMonitor:
         self._take(arrivals, lambda i, error: on_bad_line(i, _at_line(lines[i], error)))
 
     def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
-        """Take each line as a batch of its own, to find the bad ones."""
+        """Process each line as a separate batch, to find the invalid lines."""
         errors: list[FileFormatError] = []
 
         def record(_: int, error: FileFormatError) -> bool:
@@ -178,7 +178,7 @@ class RunningMonitor:
             return
         early = self.early.get(key)
         label = arrival.label if early is None else ArrivedLabel(arrival.name, key, *early)
-        # Before anything changes, since a class may be refused.
+        # Before the state changes, because a class may be invalid.
         loss = None if label is None else self._loss(label, arrival.answer)
         number = self.n_predictions
         flags = ANSWERED * arrival.is_answered + LABELED * (loss is not None)

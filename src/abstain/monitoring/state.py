@@ -100,7 +100,7 @@ class SortedKeys:
 
 
 class LedgerWriter:
-    """A ledger that grows in place, so that a row costs the same however many there are.
+    """A ledger that grows in place, with a constant cost per row.
 
     Rows in the sorted index are found by binary search, rows added later by a dictionary. The index
     is rebuilt if a sixteenth of the rows are newer, so that its cost per row is constant.

@@ -222,7 +222,7 @@ _WIDER = 4
 
 
 class _Block(nn.Module):
-    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 beside an identity or a projection.
+    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 in parallel with an identity or a projection.
 
     Layers have the names that published weights give them.
     """
@@ -250,7 +250,7 @@ class _Block(nn.Module):
 
 
 class _Basic(nn.Module):
-    """Two convolutions of 3 x 3 beside an identity or a projection, with the same names."""
+    """Two 3 x 3 convolutions in parallel with an identity or a projection, with the same names."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
@@ -339,7 +339,7 @@ _WIDTHS = (16, 32, 64)
 
 
 class _PreActivated(nn.Module):
-    """Two or three convolutions beside an identity, or a projection where the shape changes."""
+    """Two or three convolutions in parallel with an identity, or a projection to a new shape."""
 
     def __init__(self, inputs: int, maps: int, stride: int, *, bottleneck: bool) -> None:
         super().__init__()
@@ -413,7 +413,7 @@ def _stages(blocks: int, *, bottleneck: bool) -> list[Any]:
 
 
 class _WideBlock(nn.Module):
-    """Two pre-activated 3 x 3 convolutions beside an identity or a projection."""
+    """Two pre-activated 3 x 3 convolutions in parallel with an identity or a projection."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()

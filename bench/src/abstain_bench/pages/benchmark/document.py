@@ -297,7 +297,7 @@ _STUDY_TERMS: Final = {
 _PROBABILITY_METRICS: Final = ""
 
 _TABLE_TERMS: Final = {
-    "× 1000": "AURC and AUGRC are multiplied by 1000 if the header says so, as in the literature.",
+    "× 1000": "AURC and AUGRC are multiplied by 1,000 if the header states it, as in papers.",
     _PROBABILITY_METRICS: (
         "computed after Platt scaling on validation data, because most confidences are not "
         "probabilities."
