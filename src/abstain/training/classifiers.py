@@ -186,8 +186,8 @@ class Joint(RankWeighted):
 
     Notes
     -----
-    This objective is not published elsewhere. In the fine-tuning experiment of the documentation, it
-    was better than the same number of steps with cross-entropy on one data set and worse on the
+    This objective is not published elsewhere. In the fine-tuning experiment of the documentation,
+    it was better than the same number of steps with cross-entropy on one data set and worse on the
     other. Evaluate it on validation data before you use it.
 
     Examples
