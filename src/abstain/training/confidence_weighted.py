@@ -42,9 +42,9 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
 
     Notes
     -----
-    Appendix A.3 of [1]_ derives the gradient of a loss based on CWSA with respect to the logits, but
-    does not define the loss; 1 - CWSA is the simplest one. For an accepted sample, the gradient in
-    the logit of class k is ``-s (1[k is predicted] - p_k) c/(n (1 - tau))``, with s = +1 for a
+    Appendix A.3 of [1]_ derives the gradient of a loss based on CWSA with respect to the logits,
+    but does not define the loss; 1 - CWSA is the simplest one. For an accepted sample, the gradient
+    in the logit of class k is ``-s (1[k is predicted] - p_k) c/(n (1 - tau))``, with s = +1 for a
     correct and s = -1 for a wrong prediction. For rejected samples it is 0. The weight is 0 at the
     threshold, so CWSA over all samples is continuous there; it is discontinuous only where the
     predicted class changes. CWSA+ and the equation of the paper, which divide by the number of
