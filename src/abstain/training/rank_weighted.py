@@ -142,8 +142,8 @@ class RankWeightedLoss(torch.nn.Module):
     r"""Train a classifier for an area under its risk-coverage curve.
 
     The loss is the mean over the batch of the sample losses, weighted by the rank of the
-    confidence: a failure with a higher confidence has a larger weight. In training and in evaluation, and for
-    any batch size, the value equals that of the metric.
+    confidence: a failure with a higher confidence has a larger weight. In training and in
+    evaluation, and for any batch size, the value equals that of the metric.
 
     Parameters
     ----------
@@ -183,9 +183,9 @@ class RankWeightedLoss(torch.nn.Module):
     Notes
     -----
     Scores are computed in float64 on a scale that does not saturate (log-odds for "msr"), and
-    losses at least in float32, for any precision of the logits. The result is float32 or float64. With NaN
-    or infinite logits, the result is NaN, as for cross-entropy, so `torch.amp.GradScaler` skips the
-    step; such values are not added to the queue.
+    losses at least in float32, for any precision of the logits. The result is float32 or float64.
+    With NaN or infinite logits, the result is NaN, as for cross-entropy, so
+    `torch.amp.GradScaler` skips the step; such values are not added to the queue.
 
     The confidences in the queue come from earlier models: with batch size b, up to queue/b steps
     earlier. Cost: see the page on training.
