@@ -118,11 +118,11 @@ def test_sizes_are_told_as_they_are_said():
 
 def test_the_picture_of_growth(tmp_path):
     results = Results(tmp_path / "cases.json", dict(RESULTS))
-    found = panels(results, CASES)
-    assert list(found) == ["rows"]
-    assert found["rows"]["evaluate"].sizes == [10, 100, 1000]
-    assert found["rows"]["evaluate"].microseconds_per_unit == pytest.approx([1000, 1000, 1000])
-    draw(found, tmp_path / "picture.svg")
+    result = panels(results, CASES)
+    assert list(result) == ["rows"]
+    assert result["rows"]["evaluate"].sizes == [10, 100, 1000]
+    assert result["rows"]["evaluate"].microseconds_per_unit == pytest.approx([1000, 1000, 1000])
+    draw(result, tmp_path / "picture.svg")
     assert (tmp_path / "picture.svg").read_text("utf-8").count('id="line2d_') > 3
     assert "](_static/picture.svg)" in page(results, CASES, figure="_static/picture.svg")
 

@@ -183,10 +183,10 @@ def test_graded_losses():
 def test_evaluate_takes_it_as_a_score(method):
     fit, test = halves(predictions())
     calibrated = calibrate("msr", fit, method=method)
-    found = ab.evaluate(test, scores=[calibrated], metrics=["ece", "augrc"], interval="none")
+    evaluation = ab.evaluate(test, scores=[calibrated], metrics=["ece", "augrc"], interval="none")
     check = calibration_check(calibrated, test)
-    assert [r.score for r in found.results] == [calibrated.name] * 2
-    for result in found.results:
+    assert [r.score for r in evaluation.results] == [calibrated.name] * 2
+    for result in evaluation.results:
         assert result.value == pytest.approx(check.change(result.metric.name).after, abs=1e-15)
 
 
@@ -340,10 +340,10 @@ def test_the_floor_is_the_mean_error_of_perfect_calibration():
     data = ab.Predictions(confidence=p, loss=rng.random(1500) > p)
     check = calibration_check(calibrate("confidence", data), data)
     q = calibrate("confidence", data).score(data).probability
-    found = [ece(q, rng.random(1500) > q) for _ in range(200)]
-    error = np.std(found) / np.sqrt(200)
+    results = [ece(q, rng.random(1500) > q) for _ in range(200)]
+    error = np.std(results) / np.sqrt(200)
     assert check.expected_ece == pytest.approx(
-        np.mean(found), abs=0.03 * np.mean(found) + 4 * error
+        np.mean(results), abs=0.03 * np.mean(results) + 4 * error
     )
 
 
@@ -421,8 +421,8 @@ def test_the_frame_is_what_is_drawn(name):
     np.testing.assert_array_equal(
         after["consistent_low"].fill_null(np.nan).to_numpy(), check.consistent_low
     )
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert len(shown) == len(curves) + 1
+    displayed = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert len(displayed) == len(curves) + 1
 
 
 def test_it_is_saved_and_drawn_on_given_axes(tmp_path):

@@ -268,8 +268,8 @@ def test_arrays_in_files_of_their_own(tmp_path, capsys):
     np.save(tmp_path / "test_probs.npy", PROBABILITIES)
     files = [str(tmp_path / name) for name in ("y_test.npy", "test_probs.npy")]
     assert run([*files, "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out.splitlines()
-    command = next(line for line in said if line.startswith("abstain evaluate"))
+    lines = capsys.readouterr().out.splitlines()
+    command = next(line for line in lines if line.startswith("abstain evaluate"))
     options = ["--label", "y_test", "--probabilities", "test_probs"]
     out = ["--out", str(tmp_path / "out")]
     assert shlex.split(command) == ["abstain", "evaluate", *options, *out, *files]

@@ -26,10 +26,10 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 
 def test_every_metric_that_was_asked_for_is_printed(table, capsys):
-    asked = ["cwsa@0.5", "cwsa@0.7", "cwsa_plus@0.5", "augrc", "coverage@2risk"]
-    flags = [word for name in asked for word in ("--metric", name)]
+    metric_names = ["cwsa@0.5", "cwsa@0.7", "cwsa_plus@0.5", "augrc", "coverage@2risk"]
+    flags = [word for name in metric_names for word in ("--metric", name)]
     out = " ".join(printed(capsys, "evaluate", table, *flags).split())
-    evaluation = ab.evaluate(ab.read_predictions(table), metrics=asked)
+    evaluation = ab.evaluate(ab.read_predictions(table), metrics=metric_names)
     for result in evaluation:
         assert ab.report.formatting.format_number(result.value)[:5] in out, result.metric.name
     assert "AUGRC" in out

@@ -158,11 +158,11 @@ def test_one_sample_has_no_band():
 def test_rows_of_no_weight_are_no_rows():
     confidence, loss, weight, cluster = small()
     weight[::3] = 0
-    kept = weight > 0
+    mask = weight > 0
     for group in (None, cluster):
-        sub = None if group is None else group[kept]
+        sub = None if group is None else group[mask]
         a = risk_coverage_band(confidence, loss, weight=weight, group=group)
-        b = risk_coverage_band(confidence[kept], loss[kept], weight=weight[kept], group=sub)
+        b = risk_coverage_band(confidence[mask], loss[mask], weight=weight[mask], group=sub)
         np.testing.assert_allclose(a.high_all, b.high_all, rtol=1e-9)
         np.testing.assert_allclose(a.low, b.low, rtol=1e-9)
 

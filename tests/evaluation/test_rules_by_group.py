@@ -63,7 +63,7 @@ def test_groups_that_name_the_predicted_class_are_fine():
 
 
 def test_limits_are_those_of_arrays():
-    found = set_threshold(
+    rule = set_threshold(
         CAL, max_risk=0.08, limits={"label": 0.3, "label:cat": 0.2, "group:north": 0.1}, delta=0.05
     )
     limits = [
@@ -74,17 +74,17 @@ def test_limits_are_those_of_arrays():
         Limit("group:north", 0.1, CAL.group == "north"),
     ]
     arrays = several_risks(MSR, WRONG, limits, delta=0.05)
-    assert found == arrays.for_score("msr", scale="log-odds")
-    checked = check_rule(found, {"later": TEST}, calibration=CAL)
+    assert rule == arrays.for_score("msr", scale="log-odds")
+    checked = check_rule(rule, {"later": TEST}, calibration=CAL)
     own = {c.group: c for c in checked.all_checks()}
-    answered = np.asarray(found.apply(TEST))
+    answered = np.asarray(rule.apply(TEST))
     for name, inside in (
         ("label:dog", TEST.labels == "dog"),
         ("group:north", TEST.group == "north"),
     ):
         assert own[name].n == inside.sum()
         assert own[name].selective_risk == (~TEST.correct)[inside & answered].mean()
-        assert own[name].rule.target == found.part(name).target
+        assert own[name].rule.target == rule.part(name).target
     assert checked.rows()[2]["target"] == 0.2
 
 
@@ -148,8 +148,8 @@ def test_rows_say_how_far_apart_groups_are():
 def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     rule = set_threshold(CAL, per="group", **OPTIONS)
     bare = ab.Predictions(logits=TEST.logits, classes=CLASSES, group=TEST.group, unlabeled=True)
-    checked, known = check_rule(rule, {"later": bare}), check_rule(rule, {"later": TEST})
-    assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in known.all_checks()]
+    checked, check = check_rule(rule, {"later": bare}), check_rule(rule, {"later": TEST})
+    assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in check.all_checks()]
     for c in checked.all_checks():
         assert c.verdict in {"cannot tell", "unattainable"}
         assert c.excess_verdict in {"", "cannot tell"}
@@ -158,7 +158,7 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
         ).all()
     rejection, risk = checked.disparities()
     # As text: what is undefined is not equal to itself.
-    assert repr(rejection) == repr(known.disparities()[0])
+    assert repr(rejection) == repr(check.disparities()[0])
     assert np.isnan(risk.difference)
     one = check_rule(set_threshold(CAL, **OPTIONS), {"later": bare})
     assert [c.verdict for c in one.all_checks()] == ["cannot tell"] * 4

@@ -127,8 +127,8 @@ def test_a_score_that_means_a_probability_has_cwsa_and_ece():
     ece = added(tm.SelectiveMetric("ece", **options), logits, target)
     assert ece.compute().item() == pytest.approx(ab.ece(top.values, wrong), abs=1e-12)
     bounded = added(tm.CWSA(0.5, bins=65536, **options), logits, target)
-    found = bounded.compute_bounds()
-    assert found.low <= cwsa.compute().item() <= found.high
+    result = bounded.compute_bounds()
+    assert result.low <= cwsa.compute().item() <= result.high
     assert bounded.scale == "log-odds"
     with pytest.raises(DomainError, match="needs a confidence in"):
         added(tm.CWSA(0.5, inputs="logits", score="energy"), logits, target).compute()

@@ -35,11 +35,11 @@ def module(monkeypatch, name, **content):
 
 
 def test_values_are_those_of_the_functions():
-    found = metric_values(GIVEN, ["augrc", "selective_risk@80cov"], prefix="val/")
+    result = metric_values(GIVEN, ["augrc", "selective_risk@80cov"], prefix="val/")
     confidence = np.exp(LOGITS).max(axis=1) / np.exp(LOGITS).sum(axis=1)
     wrong = LOGITS.argmax(axis=1) != LABELS
-    assert found["val/augrc"] == pytest.approx(ab.augrc(confidence, wrong))
-    assert found["val/selective_risk_at_80cov"] == ab.selective_risk(
+    assert result["val/augrc"] == pytest.approx(ab.augrc(confidence, wrong))
+    assert result["val/selective_risk_at_80cov"] == ab.selective_risk(
         confidence, wrong, coverage=0.8
     )
     assert tuple(metric_values(GIVEN)) == tuple(
@@ -51,8 +51,8 @@ def test_values_are_those_of_the_functions():
 
 def test_the_score_that_is_asked_for():
     wrong = LOGITS.argmax(axis=1) != LABELS
-    found = metric_values(GIVEN, ["augrc"], score="mls")
-    assert found["augrc"] == ab.augrc(LOGITS.max(axis=1), wrong)
+    result = metric_values(GIVEN, ["augrc"], score="mls")
+    assert result["augrc"] == ab.augrc(LOGITS.max(axis=1), wrong)
     p = ab.Predictions(confidence={"a": [0.9, 0.8], "b": [0.1, 0.2]}, loss=[0, 1])
     assert metric_values(p, ["augrc"])["augrc"] == ab.augrc([0.9, 0.8], [0, 1])
     assert metric_values(p, ["augrc"], score="b")["augrc"] == ab.augrc([0.1, 0.2], [0, 1])
@@ -112,5 +112,5 @@ def test_a_module_of_evaluate(monkeypatch):
     module(monkeypatch, "datasets", **plain)
     made = evaluate_module(["augrc"], inputs="logits")
     assert made._info().features == {"predictions": ["float64"], "references": "int64"}
-    found = made._compute(LOGITS.tolist(), LABELS.tolist())
-    assert found == metric_values(GIVEN, ["augrc"])
+    result = made._compute(LOGITS.tolist(), LABELS.tolist())
+    assert result == metric_values(GIVEN, ["augrc"])

@@ -34,11 +34,11 @@ def test_the_table_has_what_is_drawn(checks):
     assert certified["risk"].to_list() == f.risk[f.certified].tolist()
     assert selected["cost"][0] == certified["cost"].min()
     # What one model reaches without the other: nothing of it is beaten by more of the same.
-    for place, name in enumerate(("small", "large")):
+    for index, name in enumerate(("small", "large")):
         alone = rows.filter((rows["kind"] == "alone") & (rows["name"] == name))
         assert np.all(np.diff(alone["risk"]) > 0)
         assert np.all(np.diff(alone["cost"]) < 0)
-        whole = checks.frontier.answer_all_choice(place)
+        whole = checks.frontier.answer_all_choice(index)
         risk = said(2000)[name][1].mean()
         assert f.risk[whole] == pytest.approx(risk)
         assert f.reviews[whole] == 0

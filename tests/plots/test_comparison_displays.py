@@ -144,19 +144,19 @@ def test_labels_are_short_and_distinct():
 # ------------------------------------------------------------------------------------ forest
 def test_forest_rows_are_the_estimates_best_first(plain):
     display = ForestDisplay.from_comparison(plain, data=IID)
-    found = plain.estimates_of("augrc", IID)
+    estimates = plain.estimates_of("augrc", IID)
     frame = display.frame()
-    assert frame["value"].to_list() == sorted(e.value for e in found)
+    assert frame["value"].to_list() == sorted(e.value for e in estimates)
     assert frame["against_best"][0] == "best"
-    assert set(frame["low"].to_list()) == {e.low for e in found}
+    assert set(frame["low"].to_list()) == {e.low for e in estimates}
 
 
 def test_forest_draws_the_intervals_of_its_table(plain):
     display = ForestDisplay.from_comparison(plain, data=IID).plot()
     lines = [line for c in display.ax_.collections for line in c.get_segments()]
-    drawn = [line[:, 0] for line in sorted(lines, key=lambda line: line[0, 1])]
+    draws = [line[:, 0] for line in sorted(lines, key=lambda line: line[0, 1])]
     expected = display.frame().select("low", "high").to_numpy()
-    np.testing.assert_allclose(drawn, expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(draws, expected, rtol=0, atol=1e-15)
 
 
 def test_forest_marks_higher_values_where_higher_is_better():
@@ -176,12 +176,12 @@ def filled(display):
     kinds = [p for p in display.ax_.get_children() if isinstance(p, PathPatch)]
     blue = mpl.colors.to_rgba(LIGHT[0])
     runs = [run for p in kinds if p.get_facecolor() == blue for run in p.get_path().to_polygons()]
-    found = set()
+    names = set()
     for run in runs:
         (left, top), (right, bottom) = run.min(axis=0) + 0.5, run.max(axis=0) + 0.5
         assert bottom - top == 1
-        found |= {(display.methods[int(top)], m) for m in display.methods[int(left) : int(right)]}
-    return found
+        names |= {(display.methods[int(top)], m) for m in display.methods[int(left) : int(right)]}
+    return names
 
 
 @pytest.mark.parametrize("test", [None, LITERATURE])
@@ -233,10 +233,10 @@ def test_the_area_of_a_blob_is_its_chance(plain):
 
 def areas_of(display):
     """Return the area of each blob by rank and row."""
-    drawn = [c for c in display.ax_.collections if isinstance(c, EllipseCollection)]
+    draws = [c for c in display.ax_.collections if isinstance(c, EllipseCollection)]
     return {
         (round(x), round(y)): np.pi * (c.get_widths()[0] / 2) * (c.get_heights()[0] / 2)
-        for c in drawn
+        for c in draws
         for x, y in c.get_offsets()
     }
 
@@ -383,10 +383,10 @@ def test_ties_with_the_best_are_those_not_found_worse(plain):
 
 def test_equal_values_have_no_best():
     comparison = made_up(METHODS[:2], data=(IID,), undefined="msr")
-    found = comparison.estimates_of("augrc", IID)
-    assert best_methods(found) == []
-    assert compute_relations_to_best(found, [])["msr"] == "undefined"
-    assert compute_relations_to_best(found, [])["mls"] == "untested"
+    estimates = comparison.estimates_of("augrc", IID)
+    assert best_methods(estimates) == []
+    assert compute_relations_to_best(estimates, [])["msr"] == "undefined"
+    assert compute_relations_to_best(estimates, [])["mls"] == "untested"
 
 
 def test_the_deciding_test_is_found_by_its_short_name(plain):
@@ -395,8 +395,8 @@ def test_the_deciding_test_is_found_by_its_short_name(plain):
 
 
 def test_a_value_a_rounding_beyond_its_interval_is_drawn():
-    found = ab.compare(
+    comparison = ab.compare(
         ab.Predictions(confidence={"a": [3.0, 2, 1], "b": [1.0, 2, 3]}, loss=[1, 1, 1])
     )
-    moved = tuple(replace(e, value=np.nextafter(e.high, 1)) for e in found.estimates)
-    ForestDisplay.from_comparison(replace(found, estimates=moved)).plot()
+    moved = tuple(replace(e, value=np.nextafter(e.high, 1)) for e in comparison.estimates)
+    ForestDisplay.from_comparison(replace(comparison, estimates=moved)).plot()

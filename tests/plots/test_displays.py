@@ -131,16 +131,16 @@ def test_hostile_names_are_text():
     names = {"$\\frac{$": [0.9, 0.8], "_hidden": [0.8, 0.9]}
     display = RiskCoverageDisplay.from_predictions(names, [0, 1]).plot()
     display.figure_.canvas.draw()
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert shown == list(names)
+    displayed = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert displayed == list(names)
 
 
 def test_names_do_not_turn_the_reading():
     names = {"a\x1b[31m": [0.9, 0.8], "b\u202ec": [0.8, 0.9]}
     display = RiskCoverageDisplay.from_predictions(names, [0, 1]).plot()
     display.figure_.canvas.draw()
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert shown == [r"a\x1b[31m", r"b\u202ec"]
+    displayed = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert displayed == [r"a\x1b[31m", r"b\u202ec"]
 
 
 def test_torch_arrays_are_drawn():

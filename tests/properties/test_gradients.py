@@ -30,11 +30,11 @@ RANK_WEIGHTED = {
 
 @pytest.fixture
 def jax():
-    found = pytest.importorskip("jax")
-    before = found.config.jax_enable_x64
-    found.config.update("jax_enable_x64", True)
-    yield found
-    found.config.update("jax_enable_x64", before)
+    result = pytest.importorskip("jax")
+    before = result.config.jax_enable_x64
+    result.config.update("jax_enable_x64", True)
+    yield result
+    result.config.update("jax_enable_x64", before)
 
 
 def leaf(x):

@@ -139,9 +139,9 @@ def test_the_page_has_every_program():
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_the_bins_of_the_page_give_what_was_printed(name):
-    found = error_of(binned(name, ELEVEN, 4), ELEVEN, ELEVEN_WRONG)
-    assert found == pytest.approx(PRINTED[name], abs=1e-12)
-    assert BINS[name][1] == pytest.approx(found, abs=5e-7)
+    result = error_of(binned(name, ELEVEN, 4), ELEVEN, ELEVEN_WRONG)
+    assert result == pytest.approx(PRINTED[name], abs=1e-12)
+    assert BINS[name][1] == pytest.approx(result, abs=5e-7)
 
 
 def eighths(seed):

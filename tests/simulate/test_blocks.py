@@ -23,8 +23,8 @@ AT_NINE = {
 @pytest.mark.parametrize("name", MODELS)
 def test_values_by_hand(name):
     model = simulate.make(name)
-    found = simulate.expected_cwsa(model, 0.9), simulate.expected_cwsa_plus(model, 0.9)
-    np.testing.assert_allclose(found, AT_NINE[name], rtol=0, atol=1e-14)
+    result = simulate.expected_cwsa(model, 0.9), simulate.expected_cwsa_plus(model, 0.9)
+    np.testing.assert_allclose(result, AT_NINE[name], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -38,11 +38,11 @@ def sample(population):
 def areas(confidence, loss):
     """Every area of a sample, from one sort, in the order of `truths`."""
     s = validate_samples(confidence, loss)
-    found = [metric_named(name).compute(s).value for name in METRICS]
+    results = [metric_named(name).compute(s).value for name in METRICS]
     own_threshold = (
         s.groups.weight @ (s.groups.cumulative_loss / s.groups.cumulative_weight) / s.n_rows
     )
-    return np.array([*found, own_threshold])
+    return np.array([*results, own_threshold])
 
 
 METRICS = (
@@ -138,11 +138,11 @@ def test_closed_areas_are_those_of_the_quadrature(population):
 
 @every
 def test_without_ties_the_three_meanings_are_one(population):
-    found = [population.aurc(ties=ties) for ties in TIES]
+    results = [population.aurc(ties=ties) for ties in TIES]
     if population.curve.ties:
-        assert found[1] != pytest.approx(found[0], rel=1e-6) or len(population.curve.ties) == 1
+        assert results[1] != pytest.approx(results[0], rel=1e-6) or len(population.curve.ties) == 1
     else:
-        assert found[0] == found[1] == found[2]
+        assert results[0] == results[1] == results[2]
 
 
 @every
@@ -285,8 +285,8 @@ def test_made_by_name(name, options):
     assert set(options) <= set(entry.options)
     for option, value in options.items():
         if option in population.parameters:
-            found = population.parameters[option]
-            assert np.array_equal(np.sort(found, axis=None), np.sort(value, axis=None))
+            result = population.parameters[option]
+            assert np.array_equal(np.sort(result, axis=None), np.sort(value, axis=None))
     assert type(population).__name__ in repr(population)
 
 

@@ -20,10 +20,10 @@ def saved(folder, **arrays):
 def test_they_are_the_keys_of_one_set(tmp_path, order):
     stored = np.array(PROBABILITIES, order=order)
     paths = saved(tmp_path, labels=LABELS, probabilities=stored)
-    found = ab.read_predictions(paths).only()
-    np.testing.assert_array_equal(found.probabilities, PROBABILITIES)
-    assert found.probabilities.dtype == np.float32
-    assert found.correct.tolist() == [True, True, False, True]
+    result = ab.read_predictions(paths).only()
+    np.testing.assert_array_equal(result.probabilities, PROBABILITIES)
+    assert result.probabilities.dtype == np.float32
+    assert result.correct.tolist() == [True, True, False, True]
     named = saved(tmp_path, y=LABELS.astype(str), out=stored)
     with pytest.raises(MissingInputError, match=r"y\.npy, out\.npy does not define"):
         ab.read_predictions(named)

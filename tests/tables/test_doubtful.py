@@ -114,10 +114,10 @@ def pointing(seed: int, *, graded: bool = False, n: int = 400) -> tuple[np.ndarr
 def test_the_wrong_direction_is_told_whatever_is_asked_for(graded, metric):
     confidence, loss = pointing(0, graded=graded)
     own = ab.Predictions(confidence={"u": confidence, "v": -confidence}, loss=loss)
-    found = ab.evaluate(own, metrics=[metric], interval="none").notes
-    assert [(f.score, f.level) for f in found if f.kind == "direction"] == [("u", "warning")]
-    found = ab.compare(own, metrics=[metric], bands=False).notes
-    assert [(f.score, f.level) for f in found if f.kind == "direction"] == [("u", "warning")]
+    notes = ab.evaluate(own, metrics=[metric], interval="none").notes
+    assert [(f.score, f.level) for f in notes if f.kind == "direction"] == [("u", "warning")]
+    notes = ab.compare(own, metrics=[metric], bands=False).notes
+    assert [(f.score, f.level) for f in notes if f.kind == "direction"] == [("u", "warning")]
 
 
 def test_a_score_that_knows_nothing_is_rarely_called_wrong():

@@ -113,9 +113,9 @@ def test_a_tenth_of_the_corrupted_images_is_matched_with_the_samples_of_all(tmp_
     reading = read_predictions(tmp_path)
     for index in range(4):
         part, rows = reading[("dataset", str(index)),], kept[dataset[kept] == index]
-        found = part.logit_samples if kind == "logits" else part.probability_samples
-        np.testing.assert_allclose(found, samples[rows].swapaxes(1, 2), rtol=1e-12)
-        np.testing.assert_allclose(found[:, 0], getattr(part, kind), rtol=1e-12)
+        result = part.logit_samples if kind == "logits" else part.probability_samples
+        np.testing.assert_allclose(result, samples[rows].swapaxes(1, 2), rtol=1e-12)
+        np.testing.assert_allclose(result[:, 0], getattr(part, kind), rtol=1e-12)
         np.testing.assert_allclose(part.confidence["ext_mcd"], external[rows].mean(axis=1))
     assert any(
         "the rows that FD-Shifts selects for each corruption" in str(n) for n in reading.notes

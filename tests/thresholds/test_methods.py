@@ -188,9 +188,9 @@ def test_any_array_goes_in():
     torch = pytest.importorskip("torch")
     confidence, loss = torch.linspace(1, 0, 300), (torch.arange(300) > 250).int()
     for name, options in OPTIONS.items():
-        one = thresholds.fit(name, confidence, loss, **options)
-        two = thresholds.fit(name, confidence.numpy(), loss.numpy(), **options)
-        assert one == two
+        first = thresholds.fit(name, confidence, loss, **options)
+        second = thresholds.fit(name, confidence.numpy(), loss.numpy(), **options)
+        assert first == second
 
 
 @pytest.fixture

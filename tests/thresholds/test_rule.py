@@ -147,17 +147,17 @@ def test_apply_returns_the_callers_kind():
     rule = DecisionRule("given", 0.5)
     for make in kinds():
         given_ = make([0.25, 0.5, 0.75])
-        found = rule.apply(given_)
+        result = rule.apply(given_)
         own = type(given_) if make is not list and "pandas" not in str(type(given_)) else np.ndarray
-        assert isinstance(found, own)
-        assert "bool" in str(found.dtype)
-        assert [bool(x) for x in found] == [False, True, True]
+        assert isinstance(result, own)
+        assert "bool" in str(result.dtype)
+        assert [bool(x) for x in result] == [False, True, True]
 
 
 def test_apply_without_a_threshold_accepts_nothing():
     for make in kinds():
-        found = UNATTAINABLE.apply(make([0.0, 1e30]))
-        assert [bool(x) for x in found] == [False, False]
+        result = UNATTAINABLE.apply(make([0.0, 1e30]))
+        assert [bool(x) for x in result] == [False, False]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -194,8 +194,8 @@ def test_sentences_say_what_is_promised():
 
 
 def test_quantities():
-    found = [rule.quantity for rule in RULES]
-    assert found == [
+    results = [rule.quantity for rule in RULES]
+    assert results == [
         "selective risk", "generalized risk", "selective risk", "coverage", "selective risk",
         "cost", "",
     ]  # fmt: skip

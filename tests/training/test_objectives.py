@@ -426,8 +426,8 @@ def test_the_page_names_every_objective_with_its_options(root):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds_of_any_size(name):
-    one, two = (training.make(name, rng=2**70 + 3).head(WIDTH, 3) for _ in range(2))
-    assert same(state(one), state(two))
+    first, second = (training.make(name, rng=2**70 + 3).head(WIDTH, 3) for _ in range(2))
+    assert same(state(first), state(second))
 
 
 def test_a_reward_above_the_number_of_classes_warns_and_is_trained_with():

@@ -36,8 +36,8 @@ def test_parts_have_no_picture_in_common_and_classes_in_proportion():
 
 
 def test_parts_are_those_of_their_seed():
-    one, two, other = (split(some(), 20, rng=seed)[0].rows.tolist() for seed in (1, 1, 2))
-    assert one == two != other
+    first, second, other = (split(some(), 20, rng=seed)[0].rows.tolist() for seed in (1, 1, 2))
+    assert first == second != other
 
 
 def test_too_large_parts_are_refused():

@@ -30,8 +30,8 @@ def test_cifar_c_gives_one_severity_in_the_order_of_the_test_pictures(tmp_path):
 def test_cifar100_c_takes_names(tmp_path):
     place = write.write_cifar_c(tmp_path, name="CIFAR-100-C", classes=100)
     names = tuple(f"class {i}" for i in range(100))
-    found = published.read_cifar100_c(place, "fog", 1, classes=names, records=4)
-    assert (found.n_classes, found.classes[7]) == (100, "class 7")
+    result = published.read_cifar100_c(place, "fog", 1, classes=names, records=4)
+    assert (result.n_classes, result.classes[7]) == (100, "class 7")
     with pytest.raises(InputError, match="100 classes"):
         published.read_cifar100_c(place, "fog", 1, classes=("a",), records=4)
 
@@ -111,13 +111,13 @@ def test_super_classes_need_true_names_and_labels(tmp_path):
     with pytest.raises(FileFormatError, match="no class 'oak_tree'"):
         published.read_cifar100_super(place, records=200)
     (place / "fine_label_names.txt").write_text(names)
-    found = np.fromfile(place / "test.bin", np.uint8).reshape(200, 3074)
-    found[7, 0] = (found[7, 0] + 1) % 20
-    (place / "test.bin").write_bytes(found.tobytes())
+    result = np.fromfile(place / "test.bin", np.uint8).reshape(200, 3074)
+    result[7, 0] = (result[7, 0] + 1) % 20
+    (place / "test.bin").write_bytes(result.tobytes())
     with pytest.raises(FileFormatError, match="lies in the super-classes"):
         published.read_cifar100_super(place, records=200)
-    found[7, 0] = 20
-    (place / "test.bin").write_bytes(found.tobytes())
+    result[7, 0] = 20
+    (place / "test.bin").write_bytes(result.tobytes())
     with pytest.raises(FileFormatError, match="image 7 has the super-class 20"):
         published.read_cifar100_super(place, records=200)
     (place / "coarse_label_names.txt").unlink()
@@ -150,9 +150,9 @@ def test_matlab_arrays_as_scipy_wrote_them(tmp_path, kind, compressed):
     }
     arrays["text"] = "skipped"
     savemat(tmp_path / "x.mat", arrays, do_compression=compressed)
-    found = read_matlab5(tmp_path / "x.mat", ("X", "y", "longer_name", "z"))
-    assert set(found) == {"X", "y", "longer_name"}
-    for name, array in found.items():
+    result = read_matlab5(tmp_path / "x.mat", ("X", "y", "longer_name", "z"))
+    assert set(result) == {"X", "y", "longer_name"}
+    for name, array in result.items():
         assert array.dtype == np.dtype(kind)
         assert (array == arrays[name]).all()
 
@@ -312,13 +312,13 @@ def test_tiny_imagenet_half_extracted(tmp_path):
 def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
     write.write_image_folder(tmp_path, ["cat", "dog"], records=3)
     wide = write.write_picture(tmp_path / "cat" / "wide.png", size=(120, 40), seed=1)
-    found = published.read_image_folder(tmp_path, side=40)
-    assert (found.classes, found.n) == (("cat", "dog"), 7)
+    result = published.read_image_folder(tmp_path, side=40)
+    assert (result.classes, result.n) == (("cat", "dog"), 7)
     from PIL import Image
 
     with Image.open(wide) as image:
         center = np.asarray(image)[:, 40:80].transpose(2, 0, 1)
-    assert (found.pixels[3] == center).all()
+    assert (result.pixels[3] == center).all()
     few, again, other = (
         published.read_image_folder(tmp_path, side=8, limit=4, rng=seed).rows.tolist()
         for seed in (1, 1, 2)
@@ -331,8 +331,8 @@ def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
 def test_all_kinds_of_pictures_become_color(tmp_path, mode):
     path = tmp_path / "a" / ("x.jpg" if mode in {"L", "CMYK"} else "x.png")
     write.write_picture(path, mode=mode, color=(90, 90, 90))
-    found = published.read_image_folder(tmp_path, side=8)
-    assert abs(found.pixels.astype(int) - 90).max() <= 6
+    result = published.read_image_folder(tmp_path, side=8)
+    assert abs(result.pixels.astype(int) - 90).max() <= 6
 
 
 def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path):
@@ -519,9 +519,9 @@ def test_held_out_classes_have_no_class_any_more():
 
 
 def test_held_out_classes_are_those_of_the_seed_or_those_asked_for():
-    one, two, other = (published.held_out_classes(100, rng=s).tolist() for s in (1, 1, 2))
-    assert one == two != other
-    assert len(one) == 40
+    first, second, other = (published.held_out_classes(100, rng=s).tolist() for s in (1, 1, 2))
+    assert first == second != other
+    assert len(first) == 40
     kept, new = published.held_out(labeled(), classes=[4, 0])
     assert kept.classes == ("b", "c", "d")
     assert set((new.rows % 5).tolist()) == {0, 4}

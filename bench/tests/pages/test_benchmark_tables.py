@@ -159,8 +159,8 @@ def test_every_table_is_a_file(tmp_path):
     assert pl.read_parquet(tmp_path / "tables" / "curves.parquet").equals(plain().frame("curves"))
     with (tmp_path / "tables" / "values.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    found = plain().rows("estimates")
-    assert [float(row["value"]) for row in rows] == [row["value"] for row in found]
+    result = plain().rows("estimates")
+    assert [float(row["value"]) for row in rows] == [row["value"] for row in result]
     assert {row["study"] for row in rows} == {study.name for study in plain().studies}
     with pytest.raises(InputError, match="got dict"):
         write_tables({}, tmp_path / "no")
@@ -168,15 +168,15 @@ def test_every_table_is_a_file(tmp_path):
 
 
 def test_each_study_is_looked_up_once_for_all_tables(tmp_path, monkeypatch):
-    asked, found = [], Comparison.estimates_of
+    calls, result = [], Comparison.estimates_of
 
     def counted(self, metric, data):
-        asked.append((metric, data))
-        return found(self, metric, data)
+        calls.append((metric, data))
+        return result(self, metric, data)
 
     monkeypatch.setattr(Comparison, "estimates_of", counted)
     write_tables(plain(), tmp_path)
-    assert len(asked) == len(set(asked)) > len(plain().studies)
+    assert len(calls) == len(set(calls)) > len(plain().studies)
 
 
 def test_hostile_names_stay_in_their_cells(tmp_path):

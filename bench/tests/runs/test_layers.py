@@ -77,8 +77,8 @@ def test_the_layout_of_maps_is_kept():
     assert dropped(maps).is_contiguous()
     # Neither one nor the other: a part of larger maps.
     part = torch.randn(6, 8, 5, 5)[:, ::2]
-    kept = dropped(part) != 0
-    np.testing.assert_allclose(dropped(part)[kept], part[kept] / 0.7, rtol=1e-3)
+    mask = dropped(part) != 0
+    np.testing.assert_allclose(dropped(part)[mask], part[mask] / 0.7, rtol=1e-3)
 
 
 def test_nothing_is_drawn_where_nothing_is_to_be_left_out():

@@ -97,8 +97,8 @@ def test_runs_passes_networks_and_data_are_those_of_each_task():
     assert of("svhn").model == "street-conv"
     assert of("cifar100").variation["cutout"] == 16
     assert of("cifar100").data == Sizes(corrupted="all")
-    found = default_config("cifar100", protocol="fd-shifts-2024")
-    assert found.data == Sizes(corrupted="tenth")
+    result = default_config("cifar100", protocol="fd-shifts-2024")
+    assert result.data == Sizes(corrupted="tenth")
     assert of("iwildcam").data == Sizes(learned=0, tested=0, side=448, chosen="first")
 
 
@@ -120,7 +120,7 @@ def test_the_facts_are_those_of_the_tables():
     printed = PROTOCOLS["fd-shifts-paper"]
     for row in table("fd_shifts_table_4"):
         facts, told = printed.facts_for(row["task"]), row["value"]
-        found = {
+        results = {
             "learning_rate": f"{facts.learning_rate:g}",
             "weight_decay": f"{facts.weight_decay:g}",
             "batch_size": str(facts.batch_size),
@@ -128,7 +128,7 @@ def test_the_facts_are_those_of_the_tables():
             "dg_ce_epochs": str(facts.gambler_epochs[0]),
             "confidnet_epochs": "+".join(map(str, facts.confidnet_epochs)),
         }
-        assert found[row["setting"]] == told, row
+        assert results[row["setting"]] == told, row
     chosen = {}
     for row in table("fd_shifts_table_7"):
         chosen.setdefault((row["task"], row["setting"]), set()).add(float(row["value"]))
@@ -202,9 +202,9 @@ def test_trainings_of_earlier_versions_are_known_by_the_same_values():
     jobs = jobs_of(default_config("glyphs", seeds=1))
     stems = "".join(job.stem for name, job in jobs.items() if name.startswith("train"))
     assert hashlib.sha256(stems.encode()).hexdigest()[:16] == "fb1d181deae0cf62"
-    found = to_plain(default_config("glyphs"))
-    assert not {"data", "variation", "weights", "side"} & found.keys()
-    assert "steps" not in found["recipe"]
+    result = to_plain(default_config("glyphs"))
+    assert not {"data", "variation", "weights", "side"} & result.keys()
+    assert "steps" not in result["recipe"]
 
 
 def test_other_sizes_variations_and_sides_are_other_trainings():

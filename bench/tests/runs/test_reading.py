@@ -58,17 +58,17 @@ recipe = { epochs = 20, learning_rate = 1 }
 
 def tables(**changes):
     """The plain values of a small configuration, with fields replaced: `arms__x__kind`."""
-    found = {
+    results = {
         "benchmark": {"task": "glyphs", "seeds": 2},
         "arms": {"cross-entropy": {"dropout": [0.0, 0.3]}, "dg": {"kind": "deep-gamblers"}},
     }
     for name, value in changes.items():
         *above, last = name.split("__")
-        place = found
+        place = results
         for step in above:
             place = place.setdefault(step, {})
         place[last] = value
-    return found
+    return results
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -92,8 +92,8 @@ def test_brightness_contrast_and_saturation_stay_within_their_factors():
 
 
 def test_a_variation_is_made_of_plain_values_and_refuses_others():
-    found = make_variation({"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16})
-    assert found == Augmentation(padding=4, mirror=True, cutout=16)
+    result = make_variation({"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16})
+    assert result == Augmentation(padding=4, mirror=True, cutout=16)
     with pytest.raises(InputError, match="cutout"):
         Augmentation(cutout=-1)
     with pytest.raises(InputError, match="no option 'cut'"):
@@ -126,12 +126,12 @@ def test_vgg13_has_a_hidden_layer_only_with_dropout():
 def test_a_network_sees_pictures_at_another_side():
     model = MODELS["small-conv"].make((3, 32, 32), seed=0, side=48)
     assert isinstance(model, Resized)
-    seen = []
-    model.inner.stages[0].register_forward_pre_hook(lambda _, given: seen.append(given[0].shape))
+    calls = []
+    model.inner.stages[0].register_forward_pre_hook(lambda _, given: calls.append(given[0].shape))
     model.eval()
     assert model.features(noise(2)).shape == (2, 64)
     assert model.features(noise(2, side=64)).shape == (2, 64)
-    assert seen == [(2, 3, 48, 48)] * 2
+    assert calls == [(2, 3, 48, 48)] * 2
     pictures = noise(2)
     torch.testing.assert_close(
         model.after_dropout(model.before_dropout(pictures)), model.features(pictures)
