@@ -72,7 +72,7 @@ def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -
         whole.column_scores,
     )
     told = {(f.kind, f.split, f.score, f.message) for f in whole.notes}
-    own = [f for f in counted.notes if not f.message.startswith("Which classes and groups")]
+    own = [f for f in counted.notes if not f.message.startswith("The contributions of classes")]
     assert (len(own) == len(counted.notes)) == named
     assert {(f.kind, f.split, f.score, f.message) for f in own} == told
     for curve, two in zip(whole.curves, counted.curves, strict=True):
