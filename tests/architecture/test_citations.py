@@ -190,7 +190,7 @@ def test_functions_cite_equations_about_them(name):
 
 
 @pytest.mark.parametrize("author", PAPERS)
-def test_the_facts_are_those_of_the_text(author, shared):
+def test_the_facts_equal_those_of_the_text(author, shared):
     paper = PAPERS[author]
     text = (shared / "papers" / paper.file).read_text(encoding="utf-8")
     tags = {int(n) for n in re.findall(r"\((\d{1,2})\)(?=\$| \||\s*\n|\s*$)", text)}

@@ -215,7 +215,7 @@ def test_what_cannot_be_is_refused(arguments, error, words):
 
 
 @pytest.mark.parametrize("given", [5, None, ["msr"], ab.CalibratedScore])
-def test_other_things_than_scores_are_refused(given):
+def test_other_things_than_scores_raise_an_error(given):
     with pytest.raises(InputError, match="a score must be a name or a fitted score"):
         calibrate(given, predictions())
     with pytest.raises(InputError, match="`calibrated` must be what `calibrate` returned"):
@@ -228,7 +228,7 @@ def test_names_are_texts(name):
         calibrate("msr", predictions(), name=name)
 
 
-def test_labels_without_a_class_or_a_probability_are_refused():
+def test_labels_without_a_class_or_a_probability_raise_an_error():
     z = [[1.0, 0.0], [0.0, 2.0]]
     unknown = ab.Predictions(logits=z, labels=[0, 9], unknown_label=9)
     with pytest.raises(DomainError, match="likelihood of an unknown class"):
@@ -238,7 +238,7 @@ def test_labels_without_a_class_or_a_probability_are_refused():
         calibrate("msr", impossible, method="temperature")
 
 
-def test_a_score_that_is_no_probability_any_more_is_refused():
+def test_a_score_that_is_no_probability_any_more_raises_an_error():
     fit = ab.Predictions(confidence=[0.9, 0.2, 0.6], loss=[0, 1, 0])
     calibrated = calibrate("confidence", fit)
     with pytest.raises(MissingInputError, match="was a probability in the fit"):
@@ -265,7 +265,7 @@ def test_the_bars_hold_what_19_of_20_right_probabilities_give():
 
 
 @pytest.mark.parametrize("weight", [False, True])
-def test_numbers_are_those_of_the_catalogue(weight):
+def test_numbers_equal_those_of_the_catalogue(weight):
     fit, test = halves(predictions(weight=weight))
     calibrated = calibrate("msr", fit, method="temperature")
     check = calibration_check(calibrated, test)

@@ -123,7 +123,7 @@ def test_predictions_stay(seed, T):
     assert q[0, 1] == q.max()
 
 
-def test_the_nll_is_that_of_the_catalogue():
+def test_the_nll_equals_that_of_the_catalogue():
     z, labels = draw(np.random.default_rng(1), 200, 4)
     state = fit_temperature(z, labels)
     assert nll(state.apply(z), labels) == pytest.approx(state.nll_after, rel=1e-9)

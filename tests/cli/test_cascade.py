@@ -127,7 +127,7 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
     assert results[0].risk == results[2].risk
 
 
-def test_a_saved_cascade_is_checked_and_parts_of_one_file_are_told_apart(folder, capsys):
+def test_a_saved_cascade_is_checked_and_parts_of_one_file_are_distinguished(folder, capsys):
     both = pl.concat([frame(0).with_columns(part=pl.lit("a")), frame(1).with_columns(part=pl.lit("b"))])  # fmt: skip
     both.write_parquet("both.parquet")
     parts = ["--calibrate", "part=a", "--apply", "part=b", "--save", "c.json"]

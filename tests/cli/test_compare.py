@@ -182,7 +182,7 @@ def test_weights_and_a_bootstrap_of_every_metric(table: Path, tmp_path: Path) ->
         (["compare", *SCORES, "--reference", "msr"], "must be passed together"),
     ],
 )
-def test_an_option_without_effect_is_refused(
+def test_an_option_without_effect_raises_an_error(
     table: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command, *options = arguments

@@ -35,7 +35,7 @@ def _table(out: Path) -> pl.DataFrame:
     return pl.read_parquet(out / "results.parquet")
 
 
-def test_the_files_of_a_stream_are_those_of_memory(tmp_path, capsys):
+def test_the_files_of_a_stream_equal_those_of_memory(tmp_path, capsys):
     files = _parts(tmp_path / "big")
     whole = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "big").iterdir())])
     whole.write_parquet(tmp_path / "whole.parquet")
@@ -89,7 +89,7 @@ def test_other_metrics_read_nothing_again(tmp_path, capsys):
         (["--engine", "stream", "--missing", "reject"], "--missing drop"),
     ],
 )
-def test_what_has_no_effect_is_refused(tmp_path, capsys, options, said):
+def test_what_has_no_effect_raises_an_error(tmp_path, capsys, options, said):
     assert run(["evaluate", _parts(tmp_path / "big", parts=1), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
@@ -108,7 +108,7 @@ def test_memory_says_what_is_computed_of_graded_losses(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_bad_rows_are_left_out_and_said(tmp_path, capsys):
+def test_bad_rows_are_omitted_and_said(tmp_path, capsys):
     files = _parts(tmp_path / "big", parts=1)
     frame = pl.read_parquet(files)
     confidence = frame["confidence"].to_numpy().copy()

@@ -255,7 +255,7 @@ def test_what_is_lacking_is_named(tmp_path, capsys, columns, said):
     assert f"The columns are: {', '.join(columns)}" in captured.err
 
 
-def test_a_folder_and_no_file_are_refused(tmp_path, capsys):
+def test_a_folder_and_no_file_raise_an_error(tmp_path, capsys):
     assert run(["inspect", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
     assert run(["inspect", str(tmp_path / "none.csv")]) == 2

@@ -90,7 +90,7 @@ def test_ctrl_c_is_no_error(failing, capsys, more):
     assert capsys.readouterr().err == "abstain: stopped\n"
 
 
-def test_a_closed_pipe_says_nothing():
+def test_a_closed_pipe_prints_nothing():
     program = subprocess.Popen(
         [sys.executable, "-m", "abstain", "list", "metrics"],
         stdout=subprocess.PIPE,

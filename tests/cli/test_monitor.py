@@ -103,7 +103,7 @@ def test_a_class_for_a_prediction_without_one_is_a_bad_line(place, monkeypatch, 
     assert (tally.n, tally.total) == (1, 1.0)
 
 
-def test_a_state_is_of_one_rule_and_one_promise(place, monkeypatch, capsys):
+def test_a_state_is_of_one_rule_and_one_guarantee(place, monkeypatch, capsys):
     assert monitored("", place, monkeypatch, "--state", "s.npz") == 0
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--delta", "0.01") == 2
     assert "created with delta = 0.05; got 0.01" in capsys.readouterr().err

@@ -85,7 +85,7 @@ def test_a_folder_that_is_used_again_keeps_no_files_of_another_run(folder, capsy
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_of_others_is_refused_before_any_work(folder, capsys, command):
+def test_a_file_of_others_raises_an_error_before_any_work(folder, capsys, command):
     (folder / "out").mkdir()
     (folder / "out" / "results.csv").write_text("a year of work")
     (folder / "p.csv").unlink()

@@ -141,7 +141,7 @@ def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
         (["--method", "risk", "--shifted-to", "new.csv"], "takes no --ratio"),
     ],
 )
-def test_options_about_a_shift_that_do_not_fit_are_refused(elsewhere, capsys, options, says):
+def test_options_about_a_shift_that_do_not_fit_raise_an_error(elsewhere, capsys, options, says):
     arguments = ["--max-risk", "0.1"]
     assert run(["threshold", "val.parquet", *arguments, *options]) == 2
     assert says in words(capsys.readouterr().err)

@@ -371,7 +371,7 @@ def test_a_group_that_is_broken_is_shown(folder, capsys):
 
 
 @pytest.mark.usefixtures("plain")
-def test_the_scale_of_a_column_is_asked_for(folder, capsys):
+def test_the_scale_of_a_column_is_requested(folder, capsys):
     odds = frame(1).with_columns(
         confidence=(pl.col("confidence") / (1 - pl.col("confidence"))).log()
     )

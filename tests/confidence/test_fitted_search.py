@@ -215,7 +215,7 @@ def test_ranks_in_files_of_earlier_versions_are_restored():
     np.testing.assert_array_equal(again.ranks, state.ranks)
 
 
-def test_ranks_that_were_changed_by_hand_are_refused():
+def test_ranks_that_were_changed_by_hand_raise_an_error():
     from dataclasses import replace
 
     state = fit("rank", HELD, score="msr")
@@ -264,7 +264,7 @@ def test_probabilities_are_combined_as_they_are():
 
 
 @pytest.mark.parametrize("regularization", [1.0, 0.01])
-def test_the_learned_sum_is_that_of_scikit_learn(regularization):
+def test_the_learned_sum_equals_that_of_scikit_learn(regularization):
     names = ("msr", "pe", "energy")
     state = fit("combine", HELD, scores=names, how="learned", regularization=regularization)
     model = make_pipeline(

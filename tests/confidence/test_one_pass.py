@@ -71,7 +71,7 @@ def test_few_classes_are_not_held_by_all_scores_at_once(blocks):
     assert sum(rows.stop - rows.start for rows in blocks) == p.n
 
 
-def test_a_score_that_lacks_something_is_refused_in_its_turn():
+def test_a_score_that_lacks_something_raises_an_error_in_its_turn():
     p = many("probabilities")
     result = registry.score_many(["msr", "energy"], p)
     assert next(result).name == "msr"

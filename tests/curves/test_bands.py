@@ -28,7 +28,7 @@ def small(seed=0, n=300, round_to=1):
     return np.round(confidence, round_to), loss, rng.random(n) + 0.1, rng.integers(0, 40, n)
 
 
-def test_the_risk_is_that_of_the_curve():
+def test_the_risk_equals_that_of_the_curve():
     confidence, loss, weight, _ = small(round_to=3)
     for w in (None, weight):
         for kind, make in (
@@ -64,7 +64,7 @@ def influences(confidence, loss, at, weight):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("round_to", [1, 6])
-def test_the_covariance_is_that_of_the_influences(weighted, graded, round_to):
+def test_the_covariance_equals_that_of_the_influences(weighted, graded, round_to):
     confidence, loss, weight, _ = small(n=60, round_to=round_to)
     loss = loss * np.random.default_rng(1).random(60) if graded else loss.astype(float)
     weight = weight if weighted else None
@@ -100,7 +100,7 @@ def test_the_covariance_of_clusters_sums_within_them(monkeypatch):
     )
 
 
-def test_the_standard_error_at_full_coverage_is_that_of_a_mean():
+def test_the_standard_error_at_full_coverage_equals_that_of_a_mean():
     confidence, loss, _, _ = small()
     band = risk_coverage_band(confidence, loss, grid=[1.0])
     assert band.standard_error[0] == pytest.approx(loss.std(ddof=1) / np.sqrt(loss.size))

@@ -108,7 +108,7 @@ def test_the_columns_of_results_are_explained():
     assert set(RESULT_COLUMNS) <= explained
 
 
-def test_the_usual_names_of_columns_are_those_of_the_reader():
+def test_the_usual_names_of_columns_equal_those_of_the_reader():
     table = page("files.md")
     assert [n for names in DEFAULT_NAMES.values() for n in names if f"`{n}`" not in table] == []
     assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in table] == []

@@ -113,7 +113,7 @@ def test_capacity_by_day_is_a_share():
     assert ab.check_cascade(none, said(500, 1)).checks[0].load.verdict == "holds"
 
 
-def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
+def test_a_check_says_where_the_guarantee_is_broken_and_what_needs_no_labels():
     cascade = ab.set_cascade(said(6000), max_risk=0.04, capacity=0.2, costs=COSTS)
     bare = {name: confidence for name, (confidence, _) in said(4000, 3, shift=0.5).items()}
     sets = {"same": said(20_000, 1), "hard": said(4000, 2, shift=0.5), "bare": bare}
@@ -132,7 +132,7 @@ def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
     assert len(ab.check_cascade(cascade, {})) == 0
 
 
-def test_the_promise_is_the_same_for_the_same_seed_and_another_for_another():
+def test_the_guarantee_is_the_same_for_the_same_seed_and_another_for_another():
     data = said(1000)
     first, second = (ab.set_cascade(data, max_risk=0.06, seed=s, costs=COSTS) for s in (0, 1))
     assert ab.set_cascade(data, max_risk=0.06, seed=0, costs=COSTS) == first
@@ -180,7 +180,7 @@ def test_refuses_samples_that_do_not_count_alike(field):
             asked()
 
 
-def test_few_samples_promise_nothing():
+def test_few_samples_guarantee_nothing():
     with pytest.raises(InputError, match="at least 2"):
         ab.set_cascade(said(1), max_risk=0.1)
     for n in (2, 3, 28):

@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_the_functions(found):
     assert estimate.value == ab.augrc(blunt, data.loss)
 
 
-def test_methods_that_are_the_same_are_not_told_apart(found):
+def test_methods_that_are_the_same_are_not_distinguished(found):
     same = pair(found, "sharp", "copy", metric="augrc")
     assert (same.difference, same.p_value, same.superiority, same.better) == (0, 1, 0.5, "")
     standings = {s.method: s for s in found.standings if s.metric == "augrc"}
@@ -76,7 +76,7 @@ def test_the_better_method_is_named_only_where_the_adjusted_p_says_so(found):
     assert pair(found, "sharp", "blunt", metric="augrc").better == "sharp"
 
 
-def test_chances_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
+def test_probabilities_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
     both = ab.compare(predictions(0), bootstrap=2000)
     for source in {s.source for s in both.standings}:
         rows = [s for s in both.standings if s.source == source]
@@ -122,7 +122,7 @@ def test_the_test_of_the_literature_is_there_but_decides_nothing():
     assert ab.compare(predictions(0), published_test=True).bootstrap == 1000
 
 
-def test_the_test_of_the_literature_is_made_only_where_it_is_asked_for(monkeypatch):
+def test_the_test_of_the_literature_is_made_only_where_it_is_requested(monkeypatch):
     comparison = ab.compare(predictions(0), bootstrap=64, published_test=True)
     module = sys.modules["abstain.evaluation.comparison.pairs"]
     monkeypatch.setattr(module, "wilcoxon_on_replicates", None)
@@ -141,7 +141,7 @@ def test_a_metric_without_influence_is_decided_by_the_bootstrap():
     assert any("bootstrap" in f.message and "FPR" in f.message for f in comparison.notes)
 
 
-def test_equal_methods_have_the_rank_that_is_asked_for(found):
+def test_equal_methods_have_the_rank_that_is_requested(found):
     lowest = ab.compare(predictions(0), metrics=METRICS, ties="min")
     before, after = ([(s.method, s.rank) for s in own.standings] for own in (found, lowest))
     assert before[:3] == [("sharp", 1.5), ("blunt", 3.0), ("copy", 1.5)]
@@ -292,7 +292,7 @@ def test_what_is_refused(options, error, words):
         ab.compare(predictions(0), **options)
 
 
-def test_samples_that_do_not_match_are_refused():
+def test_samples_that_do_not_match_raise_an_error():
     first, second = predictions(0), predictions(0, n=300)
     with pytest.raises(InputError, match="same samples"):
         ab.compare({(("model", "a"),): first, (("model", "b"),): second}, methods="model")
@@ -347,7 +347,7 @@ def test_runs_in_another_order_are_matched_by_the_names_of_their_samples():
     assert any("sample by sample" in f.message for f in comparison.notes)
 
 
-def test_runs_that_nothing_tells_apart_are_not_taken_for_more_samples():
+def test_runs_that_nothing_distinguishes_are_not_taken_for_more_samples():
     rng = np.random.default_rng(0)
     wrong, noise = rng.random(300) < 0.2, rng.normal(size=(2, 300))
     one = ab.Predictions(
@@ -384,7 +384,7 @@ def test_samples_that_only_some_runs_share_are_counted_once():
     assert any(f.kind == "overlap" for f in comparison.notes)
 
 
-def test_samples_of_other_names_are_refused_although_their_labels_match():
+def test_samples_of_other_names_raise_an_error_although_their_labels_match():
     parts = {
         (("model", m),): ab.Predictions(
             prediction=[0, 1, 1, 0],
@@ -453,7 +453,7 @@ def test_too_few_draws_for_the_number_of_pairs_are_said():
     assert not any(f.kind == "few_draws" for f in fine.notes)
 
 
-def test_one_cluster_says_nothing_by_any_test():
+def test_one_cluster_prints_nothing_by_any_test():
     data = predictions(0, group=np.zeros(400, dtype=int))
     comparison = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
     for told in (p for p in comparison.pairs if p.valid and p.difference):
@@ -472,7 +472,7 @@ def test_an_unknown_option_is_refused(name):
         ab.evaluate(predictions(0), **{name: True})
 
 
-def test_keys_that_are_no_splits_are_refused():
+def test_keys_that_are_no_splits_raise_an_error():
     with pytest.raises(InputError, match="tuples of"):
         ab.compare({"a": predictions(0)})
 
@@ -499,7 +499,7 @@ def test_how_the_samples_were_matched_is_said():
     assert any("matched by their order" in f.message for f in by_order.notes)
 
 
-def test_groups_that_differ_between_methods_are_refused():
+def test_groups_that_differ_between_methods_raise_an_error():
     parts = two_models(a={"group": np.arange(60) // 6}, b={"group": np.arange(60)})
     with pytest.raises(InputError, match="same groups"):
         ab.compare(parts, methods="model", clustered=True)

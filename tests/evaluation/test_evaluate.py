@@ -213,7 +213,7 @@ def test_where_the_silent_failures_come_from() -> None:
     assert {part.name for part in case.by_group} == {"x", "y"}
 
 
-def test_a_split_column_that_would_hide_a_result_column_is_refused() -> None:
+def test_a_split_column_that_would_hide_a_result_column_raises_an_error() -> None:
     with pytest.raises(ab.errors.InputError, match="the split column 'metric' has the name"):
         ab.evaluate({(("metric", "a"),): tossed()})
 
@@ -285,6 +285,6 @@ def test_a_seed_of_any_integer_type_is_the_seed() -> None:
     assert [r.interval.low for r in first] == [r.interval.low for r in second]
 
 
-def test_one_resample_is_refused() -> None:
+def test_one_resample_raises_an_error() -> None:
     with pytest.raises(ab.errors.InputError, match="`bootstrap` must be at least 2"):
         ab.evaluate(tossed(60), interval="bootstrap", bootstrap=1)

@@ -81,7 +81,7 @@ def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------ refused
-def test_other_weights_are_refused_unless_they_are_asked_for():
+def test_other_weights_raise_an_error_unless_they_are_requested():
     parts = study(np.random.default_rng(0))
     weights = [part.weight for part in parts.values()]
     row = int(np.argmax(weights[0] != weights[1]))
@@ -112,7 +112,7 @@ def test_the_same_weights_give_the_same_record(clustered):
 
 # ------------------------------------------------------------------------------------ estimates
 @pytest.mark.parametrize("clustered", [False, True])
-def test_estimates_are_those_of_the_kept_rows_alone(clustered):
+def test_estimates_equal_those_of_the_kept_rows_alone(clustered):
     parts = study(np.random.default_rng(2))
     comparison = compare(parts, clustered=clustered)
     for split, part in parts.items():
@@ -125,7 +125,7 @@ def test_estimates_are_those_of_the_kept_rows_alone(clustered):
                 assert getattr(estimate, name) == pytest.approx(expected, abs=1e-12)
 
 
-def test_bands_are_those_of_the_kept_rows_alone():
+def test_bands_equal_those_of_the_kept_rows_alone():
     parts = study(np.random.default_rng(3))
     for band in compare(parts).bands:
         own = kept_of(parts[(("method", band.method),)])
@@ -184,7 +184,7 @@ def test_few_clusters_are_counted_among_the_own_samples():
 
 # ------------------------------------------------------------------------------------ pairs
 @pytest.mark.parametrize("metric", METRICS)
-def test_differences_are_those_of_the_shares(metric):
+def test_differences_equal_those_of_the_shares(metric):
     parts = study(np.random.default_rng(7), methods="abc", noise=(1.0, 2.0, 1.0))
     comparison = compare(parts, metrics=(metric,))
     own = {split[0][1]: shares_by_hand(part, metric) for split, part in parts.items()}
@@ -260,7 +260,7 @@ def test_a_metric_without_influence_is_resampled_with_the_own_weights():
 
 
 @pytest.mark.parametrize("cluster", [None, np.arange(300) % 23])
-def test_the_ece_of_all_resamples_at_once_is_that_of_each(cluster):
+def test_the_ece_of_all_resamples_at_once_equals_that_of_each(cluster):
     rng = np.random.default_rng(17)
     sets = []
     for weight in (None, rng.integers(0, 2, 300) * 1.0, rng.random(300)):
@@ -278,7 +278,7 @@ def test_the_ece_of_all_resamples_at_once_is_that_of_each(cluster):
     assert np.isnan(result).any()
 
 
-def test_improvements_are_those_of_each_pair():
+def test_improvements_equal_those_of_each_pair():
     runs = np.random.default_rng(18).random((3, 2, 4))
     result = list(pairwise_improvements(runs, lower_is_better=True, level=0.9, rng=3))
     alone = [
@@ -303,7 +303,7 @@ def test_several_data_sets_of_which_one_is_weighted():
     assert len([s for s in comparison.standings if s.data is None]) == 4
 
 
-def test_methods_that_nothing_tells_apart_are_equal_whatever_they_leave_out():
+def test_methods_that_nothing_distinguishes_are_equal_whatever_they_leave_out():
     """No failures: the AUGRC is 0 for both, up to rounding."""
     parts = study(np.random.default_rng(14))
     right = {s: replace(p, loss=np.zeros(400)) for s, p in parts.items()}

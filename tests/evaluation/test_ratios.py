@@ -23,7 +23,7 @@ def both(seed, hard):
     )
 
 
-def test_a_rule_for_unlabeled_predictions_keeps_its_promise_there():
+def test_a_rule_for_unlabeled_predictions_keeps_its_guarantee_there():
     known, _ = both(0, 0.2)
     truth, there = both(1, 0.8)
     asked = {"score": "msr", "method": "learn_then_test", "max_risk": 0.1, "delta": 0.1}
@@ -74,7 +74,7 @@ def test_what_does_not_overlap_is_a_warning():
         ({"shift": "label", "clip": 3.0}, InputError, "`clip` is for a covariate shift"),
     ],
 )
-def test_bad_questions_are_refused(options, error, says):
+def test_bad_questions_raise_an_error(options, error, says):
     known = ab.Predictions(confidence=np.ones(20), loss=np.zeros(20))
     with pytest.raises(error, match=says):
         estimate_ratios(known, ab.Predictions(confidence=np.ones(20), unlabeled=True), **options)

@@ -57,7 +57,7 @@ class Halved:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_rule_and_its_checks_are_those_of_the_arrays(method):
+def test_a_rule_and_its_checks_equal_those_of_the_arrays(method):
     rule = set_threshold(CALIBRATION, method=method, **METHODS[method])
     confidence, wrong = CALIBRATION.confidence["own"], ~CALIBRATION.correct
     bare = fit(method, confidence, wrong, **METHODS[method])
@@ -140,7 +140,7 @@ def test_the_calibration_data_are_noticed_among_the_checks():
     assert "same_data" in kinds(unlabeled)
 
 
-def test_what_is_promised_is_said_with_its_limits():
+def test_what_is_guaranteed_is_said_with_its_limits():
     promised = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05)
     mean = set_threshold(CALIBRATION, method="conformal_risk_control", max_risk=0.05)
     hoped = set_threshold(CALIBRATION, method="risk", max_risk=0.1)

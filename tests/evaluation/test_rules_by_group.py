@@ -49,7 +49,7 @@ def test_per_group_and_prediction_are_the_rules_of_arrays():
 
 
 @pytest.mark.parametrize("per", ["label", "labels", CAL.labels, "site"])
-def test_what_is_not_known_at_use_is_refused(per):
+def test_what_is_not_known_at_use_raises_an_error(per):
     with pytest.raises(InputError, match="`per`") as raised:
         set_threshold(CAL, per=per, **OPTIONS)
     assert (isinstance(per, str) and per == "site") or "'prediction'" in str(raised.value)
@@ -62,7 +62,7 @@ def test_groups_that_name_the_predicted_class_are_fine():
         set_threshold(ab.Predictions(confidence=[1.0], loss=[0]), per="group", **OPTIONS)
 
 
-def test_limits_are_those_of_arrays():
+def test_limits_equal_those_of_arrays():
     rule = set_threshold(
         CAL, max_risk=0.08, limits={"label": 0.3, "label:cat": 0.2, "group:north": 0.1}, delta=0.05
     )
@@ -122,7 +122,7 @@ def test_small_and_unseen_groups_are_named_and_counted():
         check_rule(rule, {"later": without})
 
 
-def test_classes_are_checked_unless_groups_are_asked_for():
+def test_classes_are_checked_unless_groups_are_requested():
     rule = set_threshold(CAL, per="prediction", **OPTIONS)
     by_site = check_rule(rule, {"later": TEST})
     assert [c.group for c in by_site.groups[0]] == ["north", "south", "tiny"]
@@ -173,7 +173,7 @@ def test_what_was_read_is_taken_under_a_name_of_its_own():
         check_rule(rule, {"later": {(("site", "a"),): one, (("site", "b"),): one}})
 
 
-def test_a_chance_that_is_not_named_is_that_of_the_command_line():
+def test_a_probability_that_is_not_named_equals_that_of_the_command_line():
     rng = np.random.default_rng(0)
     confidence = rng.random(2000)
     p = ab.Predictions(confidence=confidence, loss=rng.random(2000) > 0.5 + confidence / 2)

@@ -41,13 +41,13 @@ def test_no_intervals_no_band():
     assert band(made_up(50), interval="none") is None
 
 
-def test_the_seed_is_that_of_the_evaluation():
+def test_the_seed_equals_that_of_the_evaluation():
     p = made_up(200)
     assert np.array_equal(band(p, rng=7).high_all, band(p, rng=7).high_all)
     assert not np.array_equal(band(p, rng=7).high_all, band(p, rng=8).high_all)
 
 
-def test_clusters_are_those_of_the_evaluation():
+def test_clusters_equal_those_of_the_evaluation():
     p = made_up(300, groups=30)
     s = validate_samples(p.confidence["confidence"], p.loss)
     result = band(p, clustered=True)
@@ -75,7 +75,7 @@ def test_few_samples(n):
     assert bool(result.note) == (n == 1)
 
 
-def test_the_bins_that_are_drawn_are_those_of_the_ece_beside_them():
+def test_the_bins_that_are_drawn_equal_those_of_the_ece_beside_them():
     # Right and wrong take turns along the confidence, so that other bins have another ECE.
     rng = np.random.default_rng(4)
     logits = rng.normal(size=(3000, 4))
@@ -110,7 +110,7 @@ def test_a_long_curve_keeps_what_is_drawn_of_it():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
-def test_the_samples_shown_are_those_of_a_whole_sort(share):
+def test_the_samples_shown_equal_those_of_a_whole_sort(share):
     rng = np.random.default_rng(5)
     for dtype in (np.float16, np.float32, np.float64):
         confidence = rng.integers(0, 40, 300).astype(dtype) / dtype(64)
@@ -128,7 +128,7 @@ def test_the_samples_shown_are_those_of_a_whole_sort(share):
         ]
 
 
-def test_the_spread_of_ranks_is_that_of_every_sample():
+def test_the_spread_of_ranks_equals_that_of_every_sample():
     rng = np.random.default_rng(6)
     for seed in range(60):
         n, kinds = int(rng.integers(1, 50)), int(rng.integers(1, 70))

@@ -67,7 +67,7 @@ def test_another_loss_is_searched_by():
     assert at[state.temperature] <= at[1]
 
 
-def test_maximum_likelihood_is_that_of_the_calibration():
+def test_maximum_likelihood_equals_that_of_the_calibration():
     expected = fit_temperature(VALIDATION.logits, VALIDATION.labels).temperature
     state = fit_score("temperature", VALIDATION, objective="nll")
     assert state.temperature == expected
@@ -87,7 +87,7 @@ def test_maximum_likelihood_is_that_of_the_calibration():
     )
 
 
-def test_metrics_that_do_not_look_at_the_confidence_are_refused_as_criteria():
+def test_metrics_that_do_not_look_at_the_confidence_raise_an_error_as_criteria():
     losses, rng = (~VALIDATION.correct).astype(float), np.random.default_rng(0)
     kinds = [ab.confidence.ConfidenceScore("", c, c) for c in rng.random((4, 240))]
     for name, metric in METRICS.items():
@@ -105,7 +105,7 @@ def test_metrics_that_do_not_look_at_the_confidence_are_refused_as_criteria():
             assert fit_score("temperature", VALIDATION, metric=name, temperatures=[1]).temperature
 
 
-def test_what_has_no_use_is_refused():
+def test_what_has_no_use_raises_an_error():
     with pytest.raises(InputError, match="'knn' has no parameters to search; drop `metric`"):
         fit_score("knn", TRAIN, metric="augrc")
     with pytest.raises(InputError, match="has no parameters to search"):
@@ -251,7 +251,7 @@ def test_evaluate_and_compare_take_fitted_scores_beside_names():
     assert len(ab.compare(splits, scores=[knn, "msr"]).data) == 2
 
 
-def test_two_scores_of_one_name_are_refused():
+def test_two_scores_of_one_name_raise_an_error():
     first, second = fit("knn", TRAIN), fit("knn", VALIDATION)
     with pytest.raises(InputError, match=r"two scores are named 'knn'; rename .*renamed"):
         ab.evaluate(TEST, scores=[first, second])

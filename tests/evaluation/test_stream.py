@@ -133,7 +133,7 @@ def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_pat
     assert dropped_notes() == [text]
 
 
-def test_a_damaged_state_is_refused(files, tmp_path):
+def test_a_damaged_state_raises_an_error(files, tmp_path):
     folder = tmp_path / "state"
     evaluate_stream(_scan(files), _plan(folder))
     (kept,) = folder.glob("*.npz")
@@ -178,7 +178,7 @@ def test_notes_on_rows_are_added_up(files):
     assert said == ["6 of 1,200 rows (0.50%) dropped: no confidence in 'confidence'"]
 
 
-def test_what_takes_every_sample_is_refused(files):
+def test_what_takes_every_sample_raises_an_error(files):
     with pytest.raises(InputError, match="draws from all samples"):
         ab.evaluate(_scan(files), interval="bootstrap")
     with pytest.raises(InputError, match="samples of each cluster"):
@@ -271,7 +271,7 @@ def test_a_cluster_refuses_what_is_sorted_on_one_disk(graded):
             CountingOptions(None, None).losses(batches[-1].splits[()])
 
 
-def test_lost_rows_are_refused(graded, tmp_path):
+def test_lost_rows_raise_an_error(graded, tmp_path):
     folder, scan = tmp_path / "state", ab.scan_predictions(graded)
     evaluate_stream(scan, _plan(folder))
     next(folder.glob("*-rows/run-*.npy")).unlink()

@@ -74,7 +74,7 @@ def test_tables(tmp_path):
         (LABELS[:2], BOTH, "one entry for each"),
     ],
 )
-def test_what_is_not_sure_is_refused(first, second, said):
+def test_what_is_not_sure_raises_an_error(first, second, said):
     with pytest.raises((InputError, ShapeError), match=said):
         ab.evaluate(first, second)
 
@@ -200,7 +200,7 @@ def test_series_are_two_arrays():
 
 
 @pytest.mark.parametrize("source", [ArrowStream(pl.Series([1, 2])), [{"a": 1}, {}], [{}]])
-def test_tables_that_are_none_are_refused_in_words(source):
+def test_tables_that_are_none_raise_a_readable_error(source):
     for read in (ab.read_predictions, ab.evaluate):
         with pytest.raises(AbstainError) as caught:
             read(source)

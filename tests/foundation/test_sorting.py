@@ -39,7 +39,7 @@ def test_rows_come_from_the_highest_to_the_lowest_and_equal_ones_as_they_are(kin
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_within_runs_are_those_of_each_value(kind, weighted, monkeypatch):
+def test_sums_within_runs_equal_those_of_each_value(kind, weighted, monkeypatch):
     monkeypatch.setattr(sorting, "_BLOCK", 256)
     rng = np.random.default_rng(3)
     x, loss = KINDS[kind](rng, 3000), rng.random(3000)

@@ -27,7 +27,7 @@ def test_improvement_is_the_mean_of_mann_whitney():
     assert back.value == pytest.approx(1 - probability.value)
 
 
-def test_improvement_interval_is_that_of_resampled_runs():
+def test_improvement_interval_equals_that_of_resampled_runs():
     a, b = runs(2), runs(3, shift=0.5)
     rng = np.random.default_rng(5)
     drawn = []
@@ -62,7 +62,7 @@ def test_interquartile_mean_equals_scipy(shape):
     assert interquartile_mean(table).value == pytest.approx(trim_mean(table.ravel(), 0.25))
 
 
-def test_interquartile_mean_interval_is_that_of_resampled_runs():
+def test_interquartile_mean_interval_equals_that_of_resampled_runs():
     table = runs(5, shift=np.arange(4)[:, None])
     rng = np.random.default_rng(6)
     draws = [

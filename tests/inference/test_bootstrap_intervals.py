@@ -102,7 +102,7 @@ def test_coverage_of_the_mean_of_a_normal_sample() -> None:
     assert (held / 300 < 0.985).all()
 
 
-def test_undefined_replicates_are_left_out_and_told() -> None:
+def test_undefined_replicates_are_omitted_and_told() -> None:
     x = np.append(np.linspace(0, 1, 999), np.nan)
     result = percentile(x)
     assert result.low == pytest.approx(0.025)
@@ -170,7 +170,7 @@ def test_a_bias_that_is_not_small_is_said() -> None:
 
 @pytest.mark.parametrize("shape", [(7,), (500,), (3, 40), (1,), (4, 1)])
 @pytest.mark.parametrize("bad", [None, np.nan, np.inf])
-def test_quantiles_are_those_of_numpy(shape, bad):
+def test_quantiles_equal_those_of_numpy(shape, bad):
     x = np.random.default_rng(3).normal(size=shape).round(1)
     if bad is not None:
         x[..., -1] = bad

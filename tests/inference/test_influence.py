@@ -10,7 +10,7 @@ from abstain.inference.influence import (
 )
 
 
-def test_the_standard_error_is_that_of_a_mean() -> None:
+def test_the_standard_error_equals_that_of_a_mean() -> None:
     x = np.random.default_rng(0).normal(size=50)
     assert np.isclose(standard_error(x - x.mean()), x.std(ddof=1) / np.sqrt(50))
 

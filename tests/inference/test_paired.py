@@ -21,7 +21,7 @@ def means(rng, n=80, size=400, shift=0.0):
     return pair.mean(axis=1), pair @ counts.T / n
 
 
-def test_the_numbers_are_those_of_the_differences():
+def test_the_numbers_equal_those_of_the_differences():
     values, (a, b) = means(np.random.default_rng(0), shift=0.2)
     difference = bootstrap_difference(a, b, tuple(values), lower_is_better=True, level=0.9)
     d = a - b

@@ -37,7 +37,7 @@ def test_both_estimates_are_unbiased_and_held(worth):
         assert spread[0] < spread[1]
 
 
-def test_what_cannot_be():
+def test_invalid_input_raises_an_error():
     with pytest.raises(DomainError, match="`probability` must lie in"):
         prediction_powered_mean([0.1], [0.0], [0.0])
     with pytest.raises(ShapeError):

@@ -270,7 +270,7 @@ def test_false_positive_rates_under_the_null():
     assert abs(np.mean(np.array(one_sided) <= 0.05) - 0.042) < 3.5 * error  # the exact level
 
 
-def test_the_chances_of_the_same_ranks_are_counted_once():
+def test_the_probabilities_of_the_same_ranks_are_counted_once():
     _signed_rank_probabilities.cache_clear()
     runs = np.random.default_rng(0).random((5, 13))
     for i in range(13):

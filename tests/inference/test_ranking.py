@@ -36,7 +36,7 @@ def test_ranks():
 
 
 @pytest.mark.parametrize("k", [2, 5, 13])
-def test_chances_match_parametric_resamples(k):
+def test_probabilities_match_parametric_resamples(k):
     values, covariance = problem(k, seed=k)
     drawn = np.random.default_rng(99).multivariate_normal(values, covariance, size=20_000).T
     resampled = rank_probabilities_of_replicates(drawn, lower_is_better=True)
@@ -151,7 +151,7 @@ TABLES = arrays(
 
 
 @given(TABLES)
-def test_chances_of_replicates_split_ties(table):
+def test_probabilities_of_replicates_split_ties(table):
     k, size = table.shape
     chances = rank_probabilities_of_replicates(table, lower_is_better=True)
     expected = np.zeros((k, k))
@@ -166,7 +166,7 @@ def test_chances_of_replicates_split_ties(table):
     )
 
 
-def test_chances_of_replicates_with_gaps():
+def test_probabilities_of_replicates_with_gaps():
     table = np.array([[1, 2, np.nan, 1], [2, 1, 5, 3], [np.nan] * 4])
     chances = rank_probabilities_of_replicates(table, lower_is_better=True)
     np.testing.assert_allclose(chances[:2], [[2 / 3, 1 / 3, 0], [1 / 3, 2 / 3, 0]])
@@ -176,7 +176,7 @@ def test_chances_of_replicates_with_gaps():
     ).all()
 
 
-def test_summary_of_chances():
+def test_summary_of_probabilities():
     result = rank_summary(
         [[0.02, 0.02, 0.96], [0.025, 0.95, 0.025], [0.95, 0.03, 0.02]], level=0.95
     )
@@ -219,7 +219,7 @@ def test_the_two_orders_differ_where_one_data_set_dominates():
     assert aggregate_then_rank(table, lower_is_better=True).ranks.tolist() == [2, 1]
 
 
-def test_blocks_and_resamples_without_a_value_are_left_out():
+def test_blocks_and_resamples_without_a_value_are_omitted():
     table = np.random.default_rng(2).normal(size=(3, 2, 5))
     table[1, 0] = np.nan
     table[0, 1, 3] = np.nan
@@ -250,13 +250,13 @@ def test_refusals():
 
 
 @given(TABLES)
-def test_lowest_ranks_are_those_of_scipy(table):
+def test_lowest_ranks_equal_those_of_scipy(table):
     for lower, values in ((True, table), (False, -table)):
         result = ranks(values, lower_is_better=lower, ties="min")
         np.testing.assert_array_equal(result, stats.rankdata(table, method="min", axis=0))
 
 
-def test_rankings_over_resamples_take_the_rank_that_is_asked_for():
+def test_rankings_over_resamples_take_the_rank_that_is_requested():
     drawn = [[[1.0, 1.0], [1.0, 2.0], [3.0, 3.0]]]
     shared = rank_then_aggregate(drawn, lower_is_better=True)
     lowest = rank_then_aggregate(drawn, lower_is_better=True, ties="min")

@@ -211,7 +211,7 @@ def test_a_calibrated_score_lets_chow_read_any_score():
     np.testing.assert_array_equal(own.accepts(X[800:]), expected >= 0.7)
 
 
-def test_predictions_are_those_of_predict_not_the_argmax():
+def test_predictions_equal_those_of_predict_not_the_argmax():
     X, y = blobs()
     inner = FixedThresholdClassifier(LogisticRegression(), threshold=0.9)
     own = SelectiveClassifier(inner, **coverage(0.8), cv=0.5, random_state=0).fit(X, y)

@@ -75,7 +75,7 @@ def test_a_label_of_the_users_own(y, label):
         (CODES * 10.0, np.nan, "must be a finite number"),
     ],
 )
-def test_labels_that_would_mislead_are_refused(y, label, match):
+def test_labels_that_would_mislead_raise_an_error(y, label, match):
     with pytest.raises(InputError, match=match):
         fitted(y, abstain_label=label)
 

@@ -102,7 +102,7 @@ def test_scorers_ask_for_weights():
 
 
 @pytest.mark.usefixtures("_routing")
-def test_its_own_score_gets_the_weights_it_asked_for():
+def test_its_own_score_gets_the_weights_it_requested():
     splits = [(np.arange(200), np.arange(200, 400))]
 
     def searched(asked):

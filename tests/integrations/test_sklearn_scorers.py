@@ -228,6 +228,6 @@ def test_scorers_are_named_and_travel():
         assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y)
 
 
-def test_a_scorer_of_no_known_quantity_is_refused():
+def test_a_scorer_of_no_known_quantity_raises_an_error():
     with pytest.raises(InputError, match=r"`quantity` must be one of 'coverage'.*'nonsense'"):
         own.RuleScorer("nonsense")

@@ -177,7 +177,7 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD)
 @pytest.mark.parametrize("bins", [None, 256])
-def test_bad_batches_are_refused_and_change_nothing(arguments, error, message, bins):
+def test_bad_batches_raise_an_error_and_change_nothing(arguments, error, message, bins):
     metric = tm.AUGRC(bins=bins)
     metric.update(torch.tensor([0.9, 0.1]), torch.tensor([0, 1]))
     with pytest.raises(error, match=message):
@@ -185,7 +185,7 @@ def test_bad_batches_are_refused_and_change_nothing(arguments, error, message, b
     assert metric.compute().item() == 0.125
 
 
-def test_confidences_outside_the_scale_are_refused():
+def test_confidences_outside_the_scale_raise_an_error():
     metric = tm.AUGRC(bins=256)
     with pytest.raises(DomainError, match=r"lie in \[0, 1\]; got 3.0 at index 1.*scale='real'"):
         metric.update(torch.tensor([0.5, 3.0]), torch.tensor([0, 1]))
@@ -208,7 +208,7 @@ def test_confidences_outside_the_scale_are_refused():
         ({"bins": 256, "scale": "logit"}, InputError, "`scale` must be one of"),
     ],
 )
-def test_bad_options_are_refused_at_once(options, error, message):
+def test_bad_options_raise_an_error_at_once(options, error, message):
     with pytest.raises(error, match=message):
         tm.SelectiveMetric(**options)
 

@@ -261,7 +261,7 @@ def test_states_may_live_on_the_host():
 
 @pytest.mark.parametrize("scale", ["probability", "log-odds", "real"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_the_bounded_state_is_that_of_streaming(scale, dtype):
+def test_the_bounded_state_equals_that_of_streaming(scale, dtype):
     rng = np.random.default_rng(0)
     c = rng.random(3000) ** 3 if scale == "probability" else rng.normal(0, 30, 3000)
     c[:20] = 0

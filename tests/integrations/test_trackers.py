@@ -34,7 +34,7 @@ def module(monkeypatch, name, **content):
     monkeypatch.setitem(sys.modules, name, made)
 
 
-def test_values_are_those_of_the_functions():
+def test_values_equal_those_of_the_functions():
     result = metric_values(GIVEN, ["augrc", "selective_risk@80cov"], prefix="val/")
     confidence = np.exp(LOGITS).max(axis=1) / np.exp(LOGITS).sum(axis=1)
     wrong = LOGITS.argmax(axis=1) != LABELS
@@ -49,7 +49,7 @@ def test_values_are_those_of_the_functions():
         metric_values(GIVEN, ["augcr"])
 
 
-def test_the_score_that_is_asked_for():
+def test_the_score_that_is_requested():
     wrong = LOGITS.argmax(axis=1) != LABELS
     result = metric_values(GIVEN, ["augrc"], score="mls")
     assert result["augrc"] == ab.augrc(LOGITS.max(axis=1), wrong)
@@ -81,7 +81,7 @@ def test_a_trainer_passes_tuples_tokens_and_padding():
     assert compute(passed) == expected
 
 
-def test_what_is_no_classifier_is_refused():
+def test_what_is_no_classifier_raises_an_error():
     with pytest.raises(InputError, match="`inputs` must be"):
         trainer_metrics(inputs="scores")
     with pytest.raises(ShapeError, match=r"shape \(n, K\).*got \(3,\)"):

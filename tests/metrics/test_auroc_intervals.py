@@ -49,7 +49,7 @@ def test_many_failures_have_delongs_interval_on_the_logit_scale() -> None:
     np.testing.assert_allclose(logit([interval.low, interval.high]), expected, 1e-3)
 
 
-def test_the_model_variance_is_that_of_exponential_scores() -> None:
+def test_the_model_variance_equals_that_of_exponential_scores() -> None:
     rng, sizes, draws = np.random.default_rng(3), 12, 20_000
     positive = np.sort(rng.exponential(4.0, (draws, sizes)))
     negative = rng.exponential(1.0, (draws, sizes))

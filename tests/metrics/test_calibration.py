@@ -189,7 +189,7 @@ def test_messages():
         classwise_ece([[0.5, 0.1]], [1])
 
 
-def test_classwise_error_of_many_classes_is_that_of_each():
+def test_classwise_error_of_many_classes_equals_that_of_each():
     rng = np.random.default_rng(3)
     n, classes, bins = 400, 9, 5
     # Probabilities on the edges of bins, and saturated ones.

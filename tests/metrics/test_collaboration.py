@@ -64,7 +64,7 @@ def test_two_classes_are_the_binary_task():
     assert multiclass_oc_auc(c, y, p, review=0.2) == pytest.approx(binary, abs=1e-12)
 
 
-def test_classes_that_never_occur_are_left_out():
+def test_classes_that_never_occur_are_omitted():
     c, y, p = drawn(40)
     y = np.where(y == 3, 0, y)
     each = [roc_auc_score(y == k, p[:, k]) for k in range(3)]

@@ -182,7 +182,7 @@ def test_areas_equal_brute_force(seed):
         assert function(top, loss, weight=w) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_areas_are_those_of_the_authors_over_all_thresholds():
+def test_the_areas_equal_those_of_the_authors_over_all_thresholds():
     # AUC-MCC takes trapezoids over the thresholds of a sweep; ours goes on to coverage 0.
     c, loss, _ = draw(3)
     c = 0.05 + 0.9 * c

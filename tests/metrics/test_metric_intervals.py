@@ -204,7 +204,7 @@ def test_losses_of_any_size() -> None:
     assert np.allclose([interval.low * 1000, interval.high * 1000], [scaled.low, scaled.high])
 
 
-def test_a_difference_is_that_of_its_influences_and_of_two_classifiers() -> None:
+def test_a_difference_equals_that_of_its_influences_and_of_two_classifiers() -> None:
     rng = np.random.default_rng(5)
     c, loss = population(rng, 400)
     other, other_loss = population(rng, 400, apart=1.0)

@@ -66,7 +66,7 @@ def test_oscr_without_one_kind_says_so():
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.3, 0.75, 1.0])
-def test_scod_metrics_are_those_of_the_costs(cost):
+def test_scod_metrics_equal_those_of_the_costs(cost):
     c, prediction, labels = drawn(ties=True, seed=3)
     s = of_open_set(c, prediction, labels)
     loss = np.where(labels < 0, cost, (1 - cost) * (prediction != labels))

@@ -55,7 +55,7 @@ def test_every_family_takes_a_range(family):
 
 
 @pytest.mark.parametrize("name", ["cwsa@0.9:0.5:3", "cwsa@0.5:0.9:1", "cwsa@0.5:0.9:2.5"])
-def test_a_range_without_steps_is_refused(name):
+def test_a_range_without_steps_raises_an_error(name):
     with pytest.raises(InputError, match="low:high:count"):
         metrics_named(name)
 
@@ -65,7 +65,7 @@ def test_numbers_without_meaning_are_named():
         metrics_named("cwsa@0.5:1:3")
 
 
-def test_where_one_is_asked_for_many_are_refused():
+def test_where_one_is_requested_many_raise_an_error():
     with pytest.raises(UnknownNameError, match="represents 3 metrics, but one metric is required"):
         metric_named("cwsa@0.5:0.9:3")
     with pytest.raises(UnknownNameError, match="low:high:count"):

@@ -307,7 +307,7 @@ def test_the_leading_term_of_the_bias_of_log(counts_itself, leading):
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, "monte-carlo"])
-def test_error_given_the_sample_rank_is_that_of_beta_draws(estimator):
+def test_error_given_the_sample_rank_equals_that_of_beta_draws(estimator):
     n, draws, rng = 12, 40, np.random.default_rng(5)
     # Sorted uniforms: row by row the population ranks of n samples, so column r has Beta(r, n+1-r).
     u = np.sort(rng.random((40_000, n)), axis=1)
@@ -367,7 +367,7 @@ def test_mean_scale_is_the_integral_of_the_scale():
     assert mean_weight_error_scale(8) / weight_mse_given_rank(np.arange(1, 9), 8).mean() < 0.55
 
 
-def test_sample_ranks_that_cannot_be_are_refused():
+def test_sample_ranks_that_cannot_be_raise_an_error():
     for wrong in (0, 1.5, 11):
         with pytest.raises(DomainError, match="`sample_rank`"):
             weight_mse_given_rank(wrong, 10)

@@ -157,7 +157,7 @@ def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> No
         ([0.02, 0.05, 0.1], 20, 1.0),
     ],
 )
-def test_intervals_of_the_coverage_at_a_risk_hold_the_truth(risks, risk, truth) -> None:
+def test_intervals_of_the_coverage_at_a_risk_contain_the_true_value(risks, risk, truth) -> None:
     rng, held = np.random.default_rng(5), 0
     for _ in range(1000):
         interval = metric_interval(
@@ -345,7 +345,7 @@ def short_of_the_coverage(rng, n, end):
     return Scored(*levels(rng, n, masses, risks)), truths
 
 
-def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
+def test_a_level_that_ends_beyond_the_coverage_by_probability_leaves_the_next_open():
     # 801 of 1000 are accepted; the next level ends at 930, where the risk is clearly higher.
     place = np.repeat([0, 1, 2], [801, 129, 70])
     s = Scored(-place.astype(float), (np.arange(1000) % 2 * (place > 0)).astype(float))
@@ -382,7 +382,7 @@ def test_qualities_hold_where_a_level_ends_just_short_of_the_coverage():
 
 
 @pytest.mark.parametrize(("n", "accepted"), [(5, 1), (10, 1), (40, 4)])
-def test_where_none_of_the_accepted_fails_the_limit_is_that_of_so_many_successes(n, accepted):
+def test_where_none_of_the_accepted_fails_the_limit_equals_that_of_so_many_successes(n, accepted):
     # So many right in a row have a chance of 2.5 % where the risk is the limit; one sample is the
     # least that is accepted.
     confidence, wrong = np.linspace(1, 0, n), np.arange(n) >= max(1, n // 2)
@@ -442,7 +442,7 @@ def test_equal_weights_leave_the_intervals_of_working_points_as_they_are() -> No
 
 
 @pytest.mark.slow
-def test_differences_of_coverages_near_one_hold_the_truth() -> None:
+def test_differences_of_coverages_near_one_contain_the_true_value() -> None:
     """With one slope 82.8% held the truth: where the second is 0.016 lower, most were too short."""
     rng, draws, n, rate, risk = np.random.default_rng(16), 400, 400, 0.2, 0.18
     grid = np.linspace(-8, 9, 200_001)

@@ -21,7 +21,7 @@ def begun(**options):
     return ab.monitoring.start(RULE, calibration=DATA, **options)
 
 
-def test_what_is_watched_and_how_the_chance_is_shared():
+def test_what_is_watched_and_how_the_probability_is_shared():
     plan = begun(delta=0.06).plan
     assert plan.watched == ("coverage", "confidence", "risk")
     assert [plan.false_alarm_probability(name) for name in plan.watched] == pytest.approx(
@@ -79,7 +79,7 @@ def test_labels_may_come_before_their_predictions_and_as_classes():
         begun().update(ids, confidence).labels(ids, label=truth)
 
 
-def test_the_risk_is_that_of_the_answers():
+def test_the_risk_equals_that_of_the_answers():
     confidence, loss = drawn(np.random.default_rng(4), 500)
     result = begun().update(names("a", 500), confidence).labels(names("a", 500), loss)
     answered = RULE.apply(confidence)
@@ -188,7 +188,7 @@ def test_what_can_be_written_in_two_ways_is_no_id(name):
 
 
 @pytest.mark.parametrize("max_risk", [0, 1e-13, 1 - 1e-13, 1, 1.0, True])
-def test_a_risk_that_no_bet_can_be_against_is_refused(max_risk):
+def test_a_risk_that_no_bet_can_be_against_raises_an_error(max_risk):
     """Near 1 the bets of the watch were 0 or infinite, and no alarm could ever come."""
     rule = ab.thresholds.DecisionRule("given", 0.5)
     with pytest.raises(DomainError, match="`max_risk` must lie strictly between 0 and 1"):
@@ -196,7 +196,7 @@ def test_a_risk_that_no_bet_can_be_against_is_refused(max_risk):
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), 1.0])
-def test_a_class_that_is_not_known_is_no_failure(label):
+def test_an_unknown_class_is_no_failure(label):
     watching = begun().update([1], [0.99], prediction=[1])
     with pytest.raises(DomainError):
         watching.labels([1], label=[label])
@@ -209,7 +209,7 @@ def test_an_option_that_cannot_be_is_named_at_the_start(given):
         begun(**given)
 
 
-def test_other_calibration_data_of_the_same_ties_are_refused():
+def test_other_calibration_data_of_the_same_ties_raise_an_error():
     rule = ab.thresholds.DecisionRule("given", 0.5)
     watching = ab.monitoring.start(rule, calibration=np.ones(100))
     check_matches_state(watching, rule, np.ones(100))

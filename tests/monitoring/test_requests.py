@@ -13,7 +13,7 @@ def begun(**options):
     return ab.monitoring.start(RULE, calibration=DATA, label_share=0.05, **options)
 
 
-def test_so_many_are_asked_for_and_more_where_failures_are_likely():
+def test_so_many_are_requested_and_more_where_failures_are_likely():
     confidence, _ = drawn(np.random.default_rng(1), 20_000)
     result = begun(patience=20_000).update(names("a", 20_000), confidence)
     answered = RULE.apply(confidence)
@@ -92,7 +92,7 @@ def test_labels_that_never_come_at_random_bend_no_estimate():
     assert held >= 20
 
 
-def test_a_doubled_risk_is_found_by_the_labels_that_were_asked_for():
+def test_a_doubled_risk_is_found_by_the_labels_that_were_requested():
     confidence, loss = drawn(np.random.default_rng(5), 20_000, worse=2.5)
     result = begun().update(names("a", 20_000), confidence)
     wanted = result.requested_ids
@@ -100,7 +100,7 @@ def test_a_doubled_risk_is_found_by_the_labels_that_were_asked_for():
     assert "risk" in {a.watch for a in result.alarms}
 
 
-def test_without_calibration_labels_are_asked_for_evenly():
+def test_without_calibration_labels_are_requested_evenly():
     even = ab.monitoring.start(RULE, label_share=0.2)
     confidence, _ = drawn(np.random.default_rng(6), 500)
     result = even.update(names("a", 500), confidence)

@@ -24,7 +24,7 @@ def checks():
     return ab.check_cascade(cascade, {"<later>": said(900, 1)}, calibration=said(2000))
 
 
-def test_the_table_has_what_is_drawn(checks):
+def test_the_table_has_what_is_plotted(checks):
     rows = CascadeDisplay.from_checks(checks).frame()
     f = checks.frontier
     selected = rows.filter(rows["kind"] == "selected")
@@ -48,7 +48,7 @@ def test_the_table_has_what_is_drawn(checks):
     assert data["name"].to_list() == ["<later>"]
 
 
-def test_dots_that_would_lie_on_each_other_are_drawn_once(checks):
+def test_dots_that_would_lie_on_each_other_are_plotted_once(checks):
     candidates = CascadeDisplay.from_checks(checks).frame().filter(kind="candidate")
     assert 100 < candidates.height < 3000 < checks.frontier.risk.size
 

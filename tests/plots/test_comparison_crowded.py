@@ -63,13 +63,13 @@ def test_names_of_the_legend_belong_to_their_curves(plain):
     assert [h.get_gid() for h in legend.legend_handles] == list(results.values())
 
 
-def test_drawn_curves_are_counted(plain):
+def test_plotted_curves_are_counted(plain):
     some = RiskCoverageBandDisplay.from_comparison(plain, data=IID, methods=METHODS[:2])
     assert ", 2 of 6 methods" in some.title
     assert "methods" not in RiskCoverageBandDisplay.from_comparison(plain, data=IID).title
 
 
-def test_a_band_of_the_whole_curve_that_speaks_late_is_not_drawn():
+def test_a_band_of_the_whole_curve_that_speaks_late_is_not_plotted():
     grid = np.linspace(0.1, 1, 10)
     plain = band("selective", grid, grid / 10)
     late, partly = (replace(plain, simultaneous_from=start) for start in (0.9, 0.5))
@@ -102,7 +102,7 @@ def test_numbers_of_a_forest_never_overlap(scale):
     assert not any(a.overlaps(b) for i, a in enumerate(displayed) for b in displayed[:i])
 
 
-def test_the_cross_over_all_data_is_the_mean_of_what_is_drawn(plain):
+def test_the_cross_over_all_data_is_the_mean_of_what_is_plotted(plain):
     display = RankBlobDisplay.from_comparison(plain).plot()
     (crosses,) = [line.get_xdata() for line in display.ax_.lines if line.get_marker() == "x"]
     means = [

@@ -102,7 +102,7 @@ def test_figures_are_saved_the_same_each_time(plain, tmp_path, suffix):
     assert not plt.get_fignums()
 
 
-def test_saving_uses_the_figure_that_was_drawn(plain, tmp_path):
+def test_saving_uses_the_figure_that_was_plotted(plain, tmp_path):
     _, ax = plt.subplots()
     ax.set_xlabel("mine")
     display = ForestDisplay.from_comparison(plain, data=IID).plot(ax=ax)
@@ -116,14 +116,14 @@ def test_curves_can_be_saved_as_well(tmp_path):
     assert display.save(tmp_path / "curve.svg").exists()
 
 
-def test_other_formats_are_refused(plain, tmp_path):
+def test_other_formats_raise_an_error(plain, tmp_path):
     display = ForestDisplay.from_comparison(plain)
     with pytest.raises(InputError, match=r"must be \.svg, \.pdf or \.png; got '\.jpg'"):
         display.save(tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 
 
-def test_unknown_names_are_refused(plain):
+def test_unknown_names_raise_an_error(plain):
     with pytest.raises(UnknownNameError, match=r"no metric 'augcr'\. Did you mean 'augrc'"):
         ForestDisplay.from_comparison(plain, "augcr")
     with pytest.raises(UnknownNameError, match="study = iid; study = corruption"):
@@ -213,7 +213,7 @@ def test_map_says_its_test_and_when_it_is_not_valid(plain):
 
 
 # ------------------------------------------------------------------------------------- ranks
-def test_the_area_of_a_blob_is_its_chance(plain):
+def test_the_area_of_a_blob_is_its_probability(plain):
     display = RankBlobDisplay.from_comparison(plain, data=IID).plot()
     chances = {
         (rank, y): c
@@ -241,7 +241,7 @@ def areas_of(display):
     }
 
 
-def test_what_is_drawn_of_many_methods_is_few_things():
+def test_what_is_plotted_of_many_methods_is_few_things():
     """65 methods have 4,160 cells and thousands of blobs; each kind or size is drawn at once."""
     methods = tuple(f"method {i}" for i in range(65))
     comparison = made_up(methods, metrics=("augrc",), data=DATA[:1], spread=2.0)
@@ -325,7 +325,7 @@ def test_one_data_set_has_no_critical_difference():
         PerformanceProfileDisplay.from_comparison(made_up(data=((),)))
 
 
-def test_profiles_are_drawn_as_they_are():
+def test_profiles_are_plotted_as_they_are():
     profile = Profile("augrc", "$x$", (0.01, 0.02), (0.4, 1.0), (0.2, 0.8), (0.6, 1.0))
     display = PerformanceProfileDisplay((profile,)).plot()
     line = display.ax_.lines[0]
@@ -334,7 +334,7 @@ def test_profiles_are_drawn_as_they_are():
 
 
 # ------------------------------------------------------------------------------------- bands
-def test_bands_are_drawn_as_they_are(plain):
+def test_bands_are_plotted_as_they_are(plain):
     display = RiskCoverageBandDisplay.from_comparison(plain, data=IID).plot()
     frame = display.frame()
     lines = [line for line in display.ax_.lines if str(line.get_gid()).startswith("method-")]
@@ -394,7 +394,7 @@ def test_the_deciding_test_is_found_by_its_short_name(plain):
     assert plain.tests_of("augrc", IID) == ["influence function", LITERATURE]
 
 
-def test_a_value_a_rounding_beyond_its_interval_is_drawn():
+def test_a_value_a_rounding_beyond_its_interval_is_plotted():
     comparison = ab.compare(
         ab.Predictions(confidence={"a": [3.0, 2, 1], "b": [1.0, 2, 3]}, loss=[1, 1, 1])
     )

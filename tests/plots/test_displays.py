@@ -122,7 +122,7 @@ def test_from_curve_takes_one_or_several():
         RiskCoverageDisplay.from_curve({})
 
 
-def test_unknown_kind_is_refused():
+def test_unknown_kind_raises_an_error():
     with pytest.raises(InputError, match="generalised"):
         RiskCoverageDisplay.from_predictions([0.9, 0.8], [0, 1], kind="generalised")
 
@@ -143,7 +143,7 @@ def test_names_do_not_turn_the_reading():
     assert displayed == [r"a\x1b[31m", r"b\u202ec"]
 
 
-def test_torch_arrays_are_drawn():
+def test_torch_arrays_are_plotted():
     torch = pytest.importorskip("torch")
     confidence, loss = torch.tensor([0.9, 0.8, 0.7]), torch.tensor([0, 1, 0])
     curve = curves.risk_coverage_curve(confidence, loss)

@@ -41,7 +41,7 @@ def test_changes_are_written_and_colored():
         RankChangesDisplay((), "")
 
 
-def test_maps_stand_side_by_side():
+def test_maps_stand_in_parallel():
     pairs = tuple(
         PairedDifference("augrc", (), "a", "b", -0.1, adjusted=p, better="a") for p in (0.01, 0.02)
     )

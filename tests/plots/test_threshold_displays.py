@@ -82,7 +82,7 @@ def test_no_words_lie_over_others(found, kind):
         assert all(box.x0 >= figure.bbox.x0 for box in boxes)
 
 
-def test_the_table_of_the_rule_has_what_is_drawn():
+def test_the_table_of_the_rule_has_what_is_plotted():
     result = checks()
     display = DecisionRuleDisplay.from_checks(result).plot()
     table = display.frame()
@@ -122,7 +122,7 @@ def test_a_far_data_set_stands_at_the_edge_with_its_risk():
     assert display.frame().filter(name="alien")["risk"][0] == 1
 
 
-def test_what_few_samples_without_a_failure_leave_open_is_drawn_whole():
+def test_what_few_samples_without_a_failure_leave_open_is_plotted_whole():
     few = ab.Predictions(confidence={"own": np.ones(12)}, loss=np.zeros(12))
     result = checks({"few": few}, known=False)
     (high,) = (check.selective_risk_interval.high for check in result.checks)
@@ -130,7 +130,7 @@ def test_what_few_samples_without_a_failure_leave_open_is_drawn_whole():
     assert DecisionRuleDisplay.from_checks(result).plot().ax_.get_ylim()[1] > high
 
 
-def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
+def test_the_excess_equals_that_of_the_checks_and_marks_tell_the_verdict():
     result = checks()
     display = RiskExcessDisplay.from_checks(result).plot()
     table = display.frame()
@@ -196,6 +196,6 @@ def test_files_are_the_same_each_time(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [DecisionRuleDisplay, RiskExcessDisplay])
-def test_anything_else_is_refused(kind):
+def test_anything_else_raises_an_error(kind):
     with pytest.raises(InputError, match="`checks` must be what `check_rule` returned; got dict"):
         kind.from_checks({})

@@ -62,7 +62,7 @@ def test_exact_rows_say_nothing():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_what_rounding_does_not_explain_is_refused_with_the_way_out(dtype):
+def test_what_rounding_does_not_explain_raises_an_error_with_the_way_out(dtype):
     rows = probabilities().astype(dtype)
     rows[17] *= 0.9
     labels = np.zeros(len(rows), dtype=int)

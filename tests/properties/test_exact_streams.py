@@ -103,7 +103,7 @@ def sample(n, seed, ties):
 
 @pytest.mark.parametrize("ties", [True, False])
 @pytest.mark.parametrize("n", [300, 9000])
-def test_intervals_are_those_of_the_batch(n, ties):
+def test_intervals_equal_those_of_the_batch(n, ties):
     c, x = sample(n, 0, ties)
     whole = validate_samples(c, x)
     one = streaming.scored(streaming.update(streaming.one_pass(), c, x))

@@ -139,7 +139,7 @@ def large_case(kind: str) -> Scored:
 
 
 @pytest.mark.parametrize("kind", ["distinct", "rounded", "half of them wrong", "wrong at the top"])
-def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
+def test_influences_of_few_rows_equal_those_of_all_samples(kind: str) -> None:
     s = large_case(kind)
     assert s.merged_rows.n_rows < s.split_rows.n_rows < s.group_rows.n_rows
     assert (
@@ -163,7 +163,7 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["distinct", "wrong at the top"])
-def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
+def test_intervals_of_few_rows_equal_those_of_all_groups(kind: str) -> None:
     s = large_case(kind)
     full = by_groups(s)
     for metric in filter(lambda m: not m.reason_not_applicable(s), RANKED):

@@ -72,7 +72,7 @@ def test_fd_shifts(seed, tied):
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_excess_aurc_of_graded_losses_is_that_of_fd_shifts(seed, tied):
+def test_excess_aurc_of_graded_losses_equals_that_of_fd_shifts(seed, tied):
     # Its formula, without the package: the trapezoid of the sorted losses at distinct confidences.
     d = draw_predictions(seed, tied=tied)
     loss = np.random.default_rng(seed).random(d.c.size) * d.loss

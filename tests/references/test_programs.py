@@ -152,7 +152,7 @@ def eighths(seed):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_our_bins_are_those_of_the_page(seed):
+def test_our_bins_equal_those_of_the_page(seed):
     c, loss, b = eighths(seed)
     width = error_of(binned("`ece`", c, b), c, loss)
     assert ab.ece(c, loss, bins=b) == pytest.approx(width, abs=1e-12)

@@ -57,6 +57,6 @@ def test_nothing_answered_has_no_risk():
     assert np.isnan(estimates.thresholded_confidence)
 
 
-def test_graded_losses_are_refused():
+def test_graded_losses_raise_an_error():
     with pytest.raises(DomainError, match="0 or 1 for unlabeled_risk"):
         shift.unlabeled_risk([0.9, 0.8], [0, 0.5], [0.1])

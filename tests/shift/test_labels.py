@@ -46,7 +46,7 @@ def test_the_standard_error_is_the_spread_of_the_estimates():
     assert np.mean(ratios, axis=0) == pytest.approx(target / source, abs=0.05)
 
 
-def test_a_matrix_that_tells_nothing_is_refused_with_the_classes():
+def test_a_matrix_that_tells_nothing_raises_an_error_with_the_classes():
     rng = np.random.default_rng(5)
     labels = rng.choice(["cat", "dog", "eel"], 600)
     guessed = np.where(labels == "eel", "eel", rng.choice(["cat", "dog"], 600))
@@ -81,7 +81,7 @@ def test_classes_that_do_not_come_up_are_no_reason_for_doubt():
     assert doubted <= 2 + 4 * np.sqrt(2)
 
 
-def test_bad_classes_are_refused():
+def test_bad_classes_raise_an_error():
     with pytest.raises(DomainError, match="'0' of type str, where the labels hold int 0"):
         shift.label_shift([0, 1], [0, 1], ["0", "1"])
     with pytest.raises(DomainError, match=r"`labels` must name a class .* None at index 0"):

@@ -62,7 +62,7 @@ def test_clipping_what_is_below_changes_nothing():
         ([1.0, 3.0], {"clip": 2.0, "largest": 4.0}, InputError, "`largest` or `clip`"),
     ],
 )
-def test_bad_ratios_are_refused(given, options, error, says):
+def test_bad_ratios_raise_an_error(given, options, error, says):
     with pytest.raises(error, match=says):
         shift.density_ratios(given, **options)
 
@@ -76,7 +76,7 @@ def test_bad_ratios_are_refused(given, options, error, says):
         ([0.0, 0.0], 1.0, "zero everywhere"),
     ],
 )
-def test_ratios_made_by_hand_are_refused_too(values, largest, says):
+def test_ratios_made_by_hand_raise_an_error_too(values, largest, says):
     """They would void the guarantee without a word."""
     with pytest.raises(DomainError, match=says):
         shift.DensityRatios(np.array(values), largest)
@@ -130,6 +130,6 @@ def test_a_sample_is_not_rated_by_a_model_that_saw_it():
         (np.full(20, np.nan), np.ones(20), {}, "`calibration` must be finite"),
     ],
 )
-def test_bad_data_of_a_classifier_are_refused(one, other, options, says):
+def test_bad_data_of_a_classifier_raise_an_error(one, other, options, says):
     with pytest.raises(InputError, match=says):
         shift.fit_ratios(one, other, **options)

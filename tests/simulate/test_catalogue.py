@@ -76,14 +76,14 @@ def agree(truth, confidence, loss, measures):
 
 # ------------------------------------------------------------------- the truth against samples
 @every
-def test_areas_are_those_of_a_large_sample(population):
+def test_areas_equal_those_of_a_large_sample(population):
     c, x = sample(population)
     assert abs(x.mean() - population.risk) <= 5 * x.std() / np.sqrt(N)
     agree(truths(population), c, x, areas)
 
 
 @every
-def test_optima_are_those_of_a_large_sample(population):
+def test_optima_equal_those_of_a_large_sample(population):
     _, x = sample(population)
     truth = [population.optimal_aurc, population.optimal_augrc]
 
@@ -95,7 +95,7 @@ def test_optima_are_those_of_a_large_sample(population):
 
 
 @every
-def test_losses_by_rank_are_those_of_a_large_sample(population):
+def test_losses_by_rank_equal_those_of_a_large_sample(population):
     c, x = sample(population)
     for threshold in np.unique(population.threshold([0.1, 0.3, 0.5, 0.7, 0.9])):
         inside = c >= threshold
@@ -128,7 +128,7 @@ def test_areas_are_the_integrals_of_the_curves(population):
 
 
 @every
-def test_closed_areas_are_those_of_the_quadrature(population):
+def test_closed_areas_equal_those_of_the_quadrature(population):
     for ties in TIES:
         general = population.curve.selective_area(0.0, 1.0, ties)
         assert population.aurc(ties=ties) == pytest.approx(general, rel=1e-10, abs=1e-13)
@@ -264,7 +264,7 @@ def test_numbers_in_numbers_out(population):
 
 
 @every
-def test_what_is_outside_is_refused(population):
+def test_what_is_outside_raises_an_error(population):
     for f in (population.selective_risk, population.generalized_risk, population.threshold):
         with pytest.raises(DomainError, match=r"`coverage` must lie in \[0, 1\]; got 50"):
             f([0.5, 50.0])

@@ -68,7 +68,7 @@ def test_probit_scores_are_bivariate_normal(risk, slope):
     assert population.augrc == pytest.approx(area, abs=1e-11)
 
 
-def test_logistic_scores_have_the_risk_asked_for():
+def test_logistic_scores_have_the_risk_requested():
     for risk, slope in ((0.1, 1.5), (0.5, 3), (0.9, -0.2), (0.001, 20)):
         population = simulate.gaussian_scores(risk, slope=slope, link="logistic")
         assert population.curve.generalized(np.array(1.0)) == pytest.approx(risk, rel=1e-9)
@@ -77,7 +77,7 @@ def test_logistic_scores_have_the_risk_asked_for():
 
 
 @pytest.mark.parametrize(("a", "b", "power"), [(4, 1, 1), (2, 3, 0.5), (0.5, 0.5, 3), (3, 1, 2)])
-def test_beta_scores_are_as_honest_as_asked_for(a, b, power):
+def test_beta_scores_are_as_honest_as_requested(a, b, power):
     population = simulate.beta_scores(a, b, power=power)
     law = beta(a, b)
     c = np.array([0.1, 0.5, 0.93])

@@ -54,7 +54,7 @@ def test_two_class_confidences_are_the_softmax_of_the_logits():
 
 @pytest.mark.parametrize("loss", ["zero-one", "cross-entropy"])
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.4, "mismatch": 0.3}])
-def test_truth_is_that_of_drawn_labels(options, loss):
+def test_truth_equals_that_of_drawn_labels(options, loss):
     population = simulate.logits(4, **options)
     truth = population.truth(msr, loss=loss, n=100_000, rng=5)
     z, y = population.sample_logits(100_000, rng=6)

@@ -40,7 +40,7 @@ def filled(folder, c, x, w=None, *, parts=5, memory=1 << 16):
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
 @pytest.mark.parametrize("losses", ["binary", "graded"])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_all_numbers_and_intervals_are_those_of_the_batch(
+def test_all_numbers_and_intervals_equal_those_of_the_batch(
     monkeypatch, tmp_path, block, losses, weighted
 ):
     monkeypatch.setattr(runs, "BLOCK", block)
@@ -166,7 +166,7 @@ def test_a_saved_state_goes_on_where_it_was(tmp_path):
     assert streaming.load(tmp_path / "empty.npz").weighted is None
 
 
-def test_damaged_runs_are_refused_in_words(tmp_path):
+def test_damaged_runs_raise_a_readable_error(tmp_path):
     c, x, _ = samples(200)
     state = filled(tmp_path, c, x, parts=1)
     path = state.runs[0].path

@@ -85,7 +85,7 @@ def test_older_folders_hold_probabilities(folder):
 
 
 @pytest.mark.parametrize(("n_all", "n_classes"), [(10_000, 10), (10_000, 100), (60, 3), (207, 2)])
-def test_the_subsample_is_that_of_the_formula_of_fd_shifts(n_all, n_classes):
+def test_the_subsample_equals_that_of_the_formula_of_fd_shifts(n_all, n_classes):
     # As written in `CorruptCIFAR.subsample_idx`: n_samples_per_class_per_cor and single_idx.
     block = n_all // n_classes
     expected = [i * block + k for i in range(n_classes) for k in range(block // 10)]

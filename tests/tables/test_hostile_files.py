@@ -172,7 +172,7 @@ def test_archives_give_what_numpy_gives(tmp_path):
             result["absent"]
 
 
-def test_labels_without_a_type_are_refused(tmp_path):
+def test_labels_without_a_type_raise_an_error(tmp_path):
     records = np.zeros(3, dtype=[("a", "<i4"), ("b", "<i4")])
     for labels in (records, np.zeros(3, "V4")):
         np.savez(tmp_path / "preds.npz", **(GOOD | {"label": labels}))

@@ -32,7 +32,7 @@ def numbers(predictions):
     return {(r.score, r.metric.name): r.value for r in ab.evaluate(predictions, interval="none")}
 
 
-def test_it_is_the_same_as_wide(tmp_path):
+def test_it_equals_wide(tmp_path):
     LONG.write_csv(tmp_path / "long.csv")
     for source in (LONG, tmp_path / "long.csv"):
         predictions = ab.read_predictions(source, **ASKED, probabilities="p")
@@ -79,7 +79,7 @@ def test_logits_and_parts_in_which_names_come_again():
         ),
     ],
 )
-def test_what_is_no_long_form_is_refused(frame, error, rule):
+def test_what_is_no_long_form_raises_an_error(frame, error, rule):
     with pytest.raises(error, match=rule):
         ab.read_predictions(frame, **ASKED, probabilities="p")
 
@@ -90,7 +90,7 @@ def test_a_name_is_one_number_or_text_a_row():
         ab.read_predictions(blocks, **ASKED, probabilities="p")
 
 
-def test_options_that_go_together():
+def test_options_that_are_compatible():
     with pytest.raises(MissingInputError, match="with `id`"):
         ab.read_predictions(LONG, long="class", probabilities="p", label="truth")
     with pytest.raises(InputError, match="`probabilities` or `logits`"):

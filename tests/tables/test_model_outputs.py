@@ -71,7 +71,7 @@ def test_tables_of_pandas_in_json(tmp_path, orient):
         ("[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
-def test_other_json_is_refused(tmp_path, text, rule):
+def test_other_json_raises_an_error(tmp_path, text, rule):
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=rf"x\.json .*({rule})"):

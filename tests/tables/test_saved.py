@@ -110,7 +110,7 @@ PLAIN, ARRAYS = {"version": 1, **KNN.to_arrays()[0]}, KNN.to_arrays()[1]
         ({**PLAIN, "points": 1}, ARRAYS, "`points` occurs twice"),
     ],
 )
-def test_archives_edited_to_nonsense_are_refused(plain, arrays, message, tmp_path):
+def test_archives_edited_to_nonsense_raise_an_error(plain, arrays, message, tmp_path):
     path = archive(plain, arrays, tmp_path / "edited.npz")
     with pytest.raises(FileFormatError, match=rf"edited\.npz cannot be loaded: .*{message}"):
         load(path)
@@ -173,7 +173,7 @@ def test_an_archive_of_something_else_is_no_fitted_score(tmp_path):
         load(tmp_path / "p.npz")
 
 
-def test_an_archive_that_claims_more_than_the_memory_is_refused(tmp_path):
+def test_an_archive_that_claims_more_than_the_memory_raises_an_error(tmp_path):
     path = archive(PLAIN, ARRAYS, tmp_path / "state.npz")
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
@@ -242,7 +242,7 @@ def test_a_calibrated_score_comes_back_and_scores_the_same(tmp_path):
     assert back.score(p).probability.tolist() == calibrated.score(p).probability.tolist()
 
 
-def test_what_writes_another_json_is_refused(tmp_path):
+def test_what_writes_another_json_raises_an_error(tmp_path):
     class Foreign:
         def to_json(self):
             return '{"kind": "model"}'

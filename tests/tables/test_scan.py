@@ -151,14 +151,14 @@ def test_one_bad_row_of_many_is_named_with_its_place(tmp_path, kind, place):
     assert "reject" not in text
 
 
-def test_a_bad_row_is_left_out_and_counted(tmp_path):
+def test_a_bad_row_is_omitted_and_counted(tmp_path):
     path = _with_nan(tmp_path / "all.parquet", 500)
     batches = list(scan_predictions(path, skip_bad=True).batches())
     assert sum(batch.splits[()].n for batch in batches) == 1499
     assert sum(skipped.n_rows for batch in batches for skipped in batch.skipped) == 1
 
 
-def test_a_row_that_breaks_a_rule_of_predictions_is_left_out_too(tmp_path):
+def test_a_row_that_breaks_a_rule_of_predictions_is_omitted_too(tmp_path):
     loss = np.random.default_rng(0).integers(0, 2, 1500).astype(float)
     loss[[3, 700, 701]] = -1
     frame = pl.DataFrame({"loss": loss, "confidence": np.linspace(0, 1, 1500)})
@@ -188,7 +188,7 @@ def test_many_bad_rows_cost_no_sound_ones_unless_it_is_said(tmp_path, monkeypatc
     assert ("rows in ranges with a bad row" in left_out.reason) is given_up
 
 
-def test_a_word_among_the_numbers_of_a_text_is_left_out_alone(tmp_path):
+def test_a_word_among_the_numbers_of_a_text_is_omitted_alone(tmp_path):
     lines = [f"{i % 2},1,{i / 100}" for i in range(100)]
     lines[40] = "0,1,oops"
     path = tmp_path / "a.csv"
@@ -209,7 +209,7 @@ def test_the_rows_of_a_text_that_cannot_be_read_are_not_counted(tmp_path):
     assert [left.n_rows for left in batches[1].skipped] == [-1]
 
 
-def test_a_part_that_is_cut_short_is_named_and_can_be_left_out(tmp_path):
+def test_a_part_that_is_cut_short_is_named_and_can_be_omitted(tmp_path):
     for name in "abc":
         _written(_frame(200), tmp_path / f"{name}.parquet")
     whole = (tmp_path / "b.parquet").read_bytes()
@@ -316,7 +316,7 @@ def test_a_text_beside_typed_files_is_read_by_its_rows(tmp_path):
 
 
 @pytest.mark.parametrize("column", ["label", "confidence"])
-def test_a_part_that_lacks_every_value_is_left_out_and_counted(tmp_path, column):
+def test_a_part_that_lacks_every_value_is_omitted_and_counted(tmp_path, column):
     frame = _frame(60).with_columns(label=pl.lit("a"), prediction=pl.lit("b"))
     frame.write_parquet(tmp_path / "a.parquet")
     frame.with_columns(pl.lit(None).alias(column)).write_parquet(tmp_path / "b.parquet")

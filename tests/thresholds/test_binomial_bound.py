@@ -98,6 +98,6 @@ def test_lower_bound_is_the_mirror():
         ((np.array([5, 6]), np.array([1, 2, 3]), 0.05), "`m` and `k`"),
     ],
 )
-def test_bad_counts_are_refused(arguments, named):
+def test_bad_counts_raise_an_error(arguments, named):
     with pytest.raises(InputError, match=named):
         binomial_risk_bound(*arguments)

@@ -284,7 +284,7 @@ def test_the_scale_of_few_confidences_can_be_said():
     assert odds.decide([0.9, 0.1, 0.1], sure, scale="score").tolist() == [0, 1, 2]
 
 
-def test_refuses_confidences_that_do_not_go_together():
+def test_refuses_confidences_that_are_incompatible():
     with pytest.raises(DomainError, match="confidence of 'two'"):
         made().decide([0.9, 0.1], [np.nan, np.nan])
     with pytest.raises(ShapeError, match="'two'"):

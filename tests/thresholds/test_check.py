@@ -52,7 +52,7 @@ def test_verdicts_of_a_cost(target, verdict):
     assert result.verdict == verdict
 
 
-def test_generalized_risk_is_what_conformal_risk_control_promised():
+def test_generalized_risk_is_what_conformal_risk_control_guaranteed():
     confidence = np.linspace(1, 0, 400)
     rule = thresholds.conformal_risk_control(confidence, np.arange(400) % 5 == 0, max_risk=0.1)
     result = check(rule, *DATA)

@@ -53,7 +53,7 @@ def test_intervals_hold_the_true_range_whichever_groups_are_far_out(coverages, r
     assert (missed / draws <= 0.1 + 4 * np.sqrt(0.09 / draws)).all()
 
 
-def test_groups_of_which_nothing_is_known_are_left_out():
+def test_groups_of_which_nothing_is_known_are_omitted():
     group = np.repeat(["a", "b", "c"], 50)
     confidence = np.where(group == "c", 0.0, 1.0)
     result = check_groups(RULE, confidence, np.zeros(150), group)[1:]

@@ -36,7 +36,7 @@ def test_a_whole_does_not_hold_while_a_group_is_broken():
     assert result[2].note == result[2].excess_verdict == ""
 
 
-def test_rows_are_those_of_the_parts_at_a_joint_level():
+def test_rows_equal_those_of_the_parts_at_a_joint_level():
     confidence, loss, group = drawn([0.02, 0.05, 0.3], [500, 300, 40])
     weight = 1.0 + np.arange(840) % 3
     confidence = np.where(np.arange(840) % 4 == 0, 0.2, confidence)

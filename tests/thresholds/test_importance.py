@@ -129,7 +129,7 @@ def test_a_file_of_before_is_about_data_like_its_own():
     assert DecisionRule.from_json(text) == rule
 
 
-def test_bad_ratios_are_refused_by_name():
+def test_bad_ratios_raise_an_error_by_name():
     options = {"max_risk": 0.3, "delta": 0.1}
     with pytest.raises(ShapeError, match=r"`ratio` .* 3 entries"):
         thresholds.sgr([0.1, 0.2, 0.3], [0, 0, 1], ratio=[1, 1], **options)
@@ -151,7 +151,7 @@ def test_bad_ratios_are_refused_by_name():
         ("coverage_guarantee", {"coverage": 0.3, "delta": 0.1}),
     ],
 )
-def test_where_no_sample_is_drawn_nothing_is_promised(name, options):
+def test_where_no_sample_is_drawn_nothing_is_guaranteed(name, options):
     ratios = shift.density_ratios(np.ones(90), largest=1e9)
     rule = thresholds.fit(name, np.arange(90), np.zeros(90), ratio=ratios, **options)
     assert (rule.attainable, rule.n, rule.coverage) == (False, 0, None)
@@ -257,7 +257,7 @@ def share_broken(fit, risk, *, target, seed, sets=SETS):
     return np.mean([risk(fit(*shifted(rng, 400), i)) > target for i in range(sets)])
 
 
-def test_true_ratios_break_the_promise_no_more_often_than_delta():
+def test_true_ratios_break_the_guarantee_no_more_often_than_delta():
     delta, target = 0.2, 0.1
     options = {"max_risk": target, "delta": delta}
     ways = {
@@ -276,7 +276,7 @@ def test_true_ratios_break_the_promise_no_more_often_than_delta():
     assert broken <= delta + 4 * math.sqrt(delta * (1 - delta) / SETS)
 
 
-def test_without_ratios_the_promise_is_broken_nearly_always():
+def test_without_ratios_the_guarantee_is_broken_nearly_always():
     """So the test above can fail."""
     fit = lambda c, x, r, i: thresholds.sgr(c, x, max_risk=0.1, delta=0.2)  # noqa: E731
     assert share_broken(fit, selective, target=0.1, seed=13, sets=100) > 0.5
@@ -294,7 +294,7 @@ def true_risk(threshold, scale, *, risk):
     return scale / 2 * left ** (2 if risk == "selective" else 4)
 
 
-def test_each_group_and_each_limit_keeps_its_promise_there():
+def test_each_group_and_each_limit_keeps_its_guarantee_there():
     rng, delta, target = np.random.default_rng(15), 0.2, 0.12
     scale, most = {"a": 0.5, "b": 0.7}, 4 * math.sqrt(delta * (1 - delta) / SETS)
     broken = {"a": 0, "b": 0, "both": 0, "plain": 0, "limits": 0, "unweighted": 0}

@@ -76,7 +76,7 @@ def edited(rule: DecisionRule, name: str, value: object) -> str:
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in NONSENSE.items() for value in values]
 )
-def test_a_field_edited_to_nonsense_is_refused_by_name(name, value):
+def test_a_field_edited_to_nonsense_raises_an_error_by_name(name, value):
     # A contradiction names one of the two fields that clash.
     partners = {
         "method": ("guarantee", "method"),
@@ -123,7 +123,7 @@ def test_a_missing_field_is_named(name):
         (GUARANTEED.to_json().replace('"n": 400', '"n": -Infinity'), "Infinity"),
     ],
 )
-def test_damaged_texts_are_refused(text, says):
+def test_damaged_texts_raise_an_error(text, says):
     with pytest.raises(FileFormatError, match=says):
         DecisionRule.from_json(text)
 
@@ -181,7 +181,7 @@ def test_apply_leaves_its_input_alone_and_refuses_bad_values():
         DecisionRule("given", 0.5).apply([[0.5]])
 
 
-def test_sentences_say_what_is_promised():
+def test_sentences_say_what_is_guaranteed():
     said = "with probability 0.95 or more over calibration sets, the true selective risk of the rule is at most"
     assert f"{said} 0.1" in str(GUARANTEED)
     assert "on average" in str(ON_AVERAGE)

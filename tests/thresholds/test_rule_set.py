@@ -43,7 +43,7 @@ def test_each_part_is_the_rule_of_its_samples_alone():
         assert rule.coverage == pytest.approx(accepted.mean())
 
 
-def test_joint_promises_share_delta_among_the_groups_that_can_use_it():
+def test_joint_guarantees_share_delta_among_the_groups_that_can_use_it():
     sizes = [500, 400, 60, 30, 10]
     confidence, loss, group = drawn(sizes, [0.0] * 5)
     rule = fit_groups("learn_then_test", confidence, loss, group, joint=True, **OPTIONS)
@@ -89,7 +89,7 @@ def test_other_rules_by_group():
 @pytest.mark.parametrize(
     "missing", [np.nan, None, np.datetime64("NaT")], ids=["nan", "none", "not a time"]
 )
-def test_a_missing_group_is_refused_and_no_group_of_its_own(missing):
+def test_a_missing_group_raises_an_error_and_no_group_of_its_own(missing):
     confidence, loss, _ = drawn([300], [0.3])
     rule = fit_groups("sgr", confidence, loss, np.zeros(300), **OPTIONS)
     dates = np.full(300, "2026-01-01", dtype="datetime64[D]")
@@ -211,7 +211,7 @@ def test_a_set_is_saved_and_loaded(tmp_path):
             DecisionRule.from_json(json.dumps({**text, **change}))
 
 
-def test_parts_that_cannot_stand_together_are_refused():
+def test_parts_that_cannot_stand_together_raise_an_error():
     low, high = DecisionRule("given", 0.2), DecisionRule("given", 0.8)
     with pytest.raises(InputError, match="named once"):
         DecisionRule.from_parts("site", (RulePart("a", low), RulePart("a", high)))

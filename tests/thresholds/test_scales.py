@@ -76,7 +76,7 @@ def test_no_decision_flips_at_the_threshold_between_scales(dtype):
         np.testing.assert_array_equal(back.apply(logits=p.logits), mask)
 
 
-def test_probabilities_that_have_run_together_are_refused():
+def test_probabilities_that_have_run_together_raise_an_error():
     far = DecisionRule("given", 25.0, score="msr", scale="log-odds")
     with pytest.raises(DomainError, match="float32 probabilities cannot be compared"):
         far.apply(np.array([0.5, 1.0], np.float32), scale="probability")

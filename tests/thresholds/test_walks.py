@@ -96,7 +96,7 @@ def test_a_walk_that_ends_where_it_began_accepts_all_above_the_next_value():
 
 
 @pytest.mark.parametrize("tied", [0.5, 0.9, 0.1 + 0.2, 1 - 2**-30])
-def test_what_is_tied_below_a_start_is_left_out_in_data_of_single_precision_too(tied):
+def test_what_is_tied_below_a_start_is_omitted_in_data_of_single_precision_too(tied):
     # The next double above the ties is rounded down to them there: half of the answers were wrong.
     sure = np.linspace(2, 3, 1000)
     confidence, wrong = np.r_[sure, np.full(1000, tied)], np.arange(2000) >= 1000

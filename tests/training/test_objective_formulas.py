@@ -415,7 +415,7 @@ def test_confidence_does_not_saturate(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_wrong_batches_are_refused_in_plain_words(name):
+def test_wrong_batches_raise_an_error_in_plain_words(name):
     out, labels = output()
     objective = made(name)
     with pytest.raises(ShapeError, match=r"`labels` must have one entry for each of the 6 samples"):
@@ -447,7 +447,7 @@ def test_wrong_batches_are_refused_in_plain_words(name):
         ("self-adaptive", "abstention"),
     ],
 )
-def test_an_output_of_another_head_is_refused(name, field):
+def test_an_output_of_another_head_raises_an_error(name, field):
     out, labels = output()
     with pytest.raises(MissingInputError, match=f"`output` must have `{field}`"):
         last_phase(made(name))(out._replace(**{field: None}), labels, index=torch.arange(6))
@@ -479,7 +479,7 @@ def test_the_objective_is_the_metric(threshold):
     assert alone(threshold)(out, labels).item() == pytest.approx(1 - metric, abs=1e-12)
 
 
-def test_the_gradient_is_that_of_the_chain_rule():
+def test_the_gradient_equals_that_of_the_chain_rule():
     threshold = 0.5
     out, labels = output(40, seed=4, grad=True)
     alone(threshold)(out, labels).backward()

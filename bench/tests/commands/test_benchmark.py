@@ -94,7 +94,7 @@ def test_a_manifest_of_zeros_stops_no_run(folder, faked, capsys):
     assert run(["benchmark", "run", "glyphs"]) == 0
 
 
-def test_no_jobs_at_a_time_are_refused_and_a_folder_is_quoted(folder, faked, capsys):
+def test_no_jobs_at_a_time_raise_an_error_and_a_folder_is_quoted(folder, faked, capsys):
     fake = faked()
     assert run(["benchmark", "run", "glyphs", "--jobs", "0", "--out", "my runs"]) == 0
     assert fake.options["jobs"] == 0
@@ -117,7 +117,7 @@ def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monke
     assert "Runs are in runs" in printed.out
 
 
-def test_everything_can_be_asked_for_otherwise(folder, faked):
+def test_everything_can_be_requested_otherwise(folder, faked):
     fake = faked()
     (folder / "mine.toml").write_text('[benchmark]\ntask = "glyphs"\nseeds = [4]\n')
     asked = "--arms cross-entropy --methods msr mls --metrics aurc --samples 0 --severities 1 5"

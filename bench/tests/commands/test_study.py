@@ -128,7 +128,9 @@ def test_what_cannot_be_done_is_one_line(folder, capsys, arguments, said):
     assert captured.err.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, capsys, monkeypatch):
+def test_a_folder_that_cannot_be_written_raises_an_error_before_the_work(
+    folder, capsys, monkeypatch
+):
     def fail(*_, **__):
         pytest.fail("the study ran")
 
@@ -207,7 +209,7 @@ def test_a_study_of_ones_own_has_a_command_by_its_entry(capsys):
     assert "--seed INT Nothing is drawn. [default: 0]" in printed
 
 
-def test_an_unknown_study_is_refused(capsys):
+def test_an_unknown_study_raises_an_error(capsys):
     assert run(["study", "estimator"]) != 0
     captured = capsys.readouterr()
     assert "estimators" in captured.out + captured.err
@@ -332,7 +334,7 @@ def test_a_study_whose_files_were_changed_is_run_again(folder, capsys, squares):
     assert [one.runs for one in squares.values()] == [[2, 2], [3]]
 
 
-def test_quick_settings_give_way_to_those_that_are_asked_for(capsys):
+def test_quick_settings_give_way_to_those_that_are_requested(capsys):
     mine = Squares("squares", quick={"n": 4})
     own = App(name="own", result_action="return_value")
     own.command(command_of(mine.entry), name="squares")

@@ -258,7 +258,7 @@ def test_the_sheet_of_crystals_goes_round_and_cannot_be_written_to():
         ice[0, 0] = 1
 
 
-def test_names_and_severities_are_refused_in_plain_words():
+def test_names_and_severities_raise_an_error_in_plain_words():
     with pytest.raises(UnknownNameError, match=r"'gausian-noise'\. Did you mean 'gaussian-noise'"):
         corrupt(some(), "gausian-noise", 1)
     for severity in (0, 6, 2.0, True, "3"):
@@ -278,7 +278,7 @@ def test_names_and_severities_are_refused_in_plain_words():
         (np.full((4, 1, 8, 8), np.nan), DomainError, "must be finite"),
     ],
 )
-def test_pictures_that_cannot_be_are_refused(pictures, error, said):
+def test_pictures_that_cannot_be_raise_an_error(pictures, error, said):
     with pytest.raises(error, match=said):
         corrupt(pictures, "fog", 1)
 

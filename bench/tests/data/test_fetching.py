@@ -260,7 +260,7 @@ def test_no_more_than_the_known_size_is_fetched(tmp_path, server, source, begins
     assert server.sent < ENDLESS
 
 
-def test_what_is_longer_and_has_no_checksum_is_refused(tmp_path, source):
+def test_what_is_longer_and_has_no_checksum_raises_an_error(tmp_path, source):
     source(ARCHIVE + b"more", md5sum="", size=len(ARCHIVE))
     with pytest.raises(FileFormatError, match=rf"more than {len(ARCHIVE):,} bytes, so it was del"):
         fetch("set", tmp_path)
@@ -270,7 +270,7 @@ def test_what_is_longer_and_has_no_checksum_is_refused(tmp_path, source):
 
 
 @pytest.mark.parametrize("beyond", [b"", b"more"])
-def test_a_part_of_the_known_size_is_asked_for_no_more(tmp_path, server, source, beyond):
+def test_a_part_of_the_known_size_is_requested_no_more(tmp_path, server, source, beyond):
     source(sha256=sha256(ARCHIVE), size=len(ARCHIVE))
     left(tmp_path, "set.tar.gz.part", ARCHIVE + beyond)
     assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA

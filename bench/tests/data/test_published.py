@@ -61,7 +61,7 @@ def pickled(path):
         (lambda p: np.save(p / "fog.npy", np.zeros((20, 32, 32, 3), int)), "bytes"),
     ],
 )
-def test_damaged_cifar_c_is_refused(tmp_path, harm, said):
+def test_damaged_cifar_c_raises_an_error(tmp_path, harm, said):
     place = write.write_cifar_c(tmp_path)
     harm(place)
     with pytest.raises(FileFormatError, match=said):
@@ -236,7 +236,7 @@ def test_emnist_is_upright_and_named_by_its_mapping(tmp_path):
         ),
     ],
 )
-def test_damaged_idx_is_refused(tmp_path, name, content, said):
+def test_damaged_idx_raises_an_error(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FileFormatError, match=said):
         published.read_idx(tmp_path / name)
@@ -290,7 +290,7 @@ def test_tiny_imagenet_is_resized_and_labeled(tmp_path):
         (lambda p: (p / "val/val_annotations.txt").unlink(), "val_annotations.txt is missing"),
     ],
 )
-def test_damaged_tiny_imagenet_is_refused(tmp_path, harm, said):
+def test_damaged_tiny_imagenet_raises_an_error(tmp_path, harm, said):
     place = write.write_tiny_imagenet(tmp_path)
     harm(place)
     with pytest.raises(FileFormatError, match=said):
@@ -461,7 +461,7 @@ def edit(path, old, new, count=-1):
         (lambda p: p.write_text("split,location_remapped,y,filename\n"), "has no rows"),
     ],
 )
-def test_damaged_metadata_is_refused(tmp_path, harm, said):
+def test_damaged_metadata_raises_an_error(tmp_path, harm, said):
     place, n = write.write_iwildcam(tmp_path)
     harm(place / "metadata.csv")
     with pytest.raises(FileFormatError, match=said):
@@ -518,7 +518,7 @@ def test_held_out_classes_have_no_class_any_more():
     assert (new.pixels[:, 0, 0, 0] == new.rows).all()
 
 
-def test_held_out_classes_are_those_of_the_seed_or_those_asked_for():
+def test_held_out_classes_equal_those_of_the_seed_or_those_requested():
     first, second, other = (published.held_out_classes(100, rng=s).tolist() for s in (1, 1, 2))
     assert first == second != other
     assert len(first) == 40

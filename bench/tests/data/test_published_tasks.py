@@ -173,7 +173,7 @@ def test_corruptions_that_are_not_there_are_told(home, tmp_path):
     assert f"`abstain data fetch svhn --folder {tmp_path}` brings SVHN" in others[1]
 
 
-def test_corruptions_of_other_test_pictures_are_refused(tmp_path):
+def test_corruptions_of_other_test_pictures_raise_an_error(tmp_path):
     write_cifar10(tmp_path, records=20)
     place = write.write_cifar_c(tmp_path, records=20)
     np.save(place / "labels.npy", np.tile(np.roll(np.arange(20) % 10, 1), 5))

@@ -92,7 +92,7 @@ def test_large_models_have_their_width(name):
         assert backbone(torch.zeros(2, 3, 32, 32)).shape == (2, backbone.width)
 
 
-def test_weights_are_those_of_the_seed_and_the_global_generator_is_left_alone():
+def test_weights_equal_those_of_the_seed_and_the_global_generator_is_left_alone():
     before = torch.get_rng_state()
     one, two, other = (MODELS["tiny-conv"].make((1, 8, 8), seed=seed) for seed in (3, 3, 4))
     assert torch.equal(before, torch.get_rng_state())
@@ -173,7 +173,7 @@ BEFORE = {
 @VECTORS
 @pytest.mark.parametrize("name", BEFORE)
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_seeded_weights_are_those_of_old_at_any_dropout(name, dropout):
+def test_seeded_weights_equal_those_of_old_at_any_dropout(name, dropout):
     shape, expected = BEFORE[name]
     backbone = MODELS[name].make(shape, seed=0, dropout=dropout)
     assert fingerprint(backbone.state_dict().items()) == expected
@@ -198,7 +198,7 @@ def old_features(backbone, pictures):
     return backbone.stages(pictures).mean(dim=(2, 3))
 
 
-def test_without_dropout_results_are_those_of_old_and_nothing_is_drawn():
+def test_without_dropout_results_equal_those_of_old_and_nothing_is_drawn():
     x = torch.randn(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     first, second = (MODELS["small-conv"].make((1, 28, 28), seed=0) for _ in range(2))
     before = torch.get_rng_state()
@@ -261,7 +261,7 @@ def test_resnet_drops_from_the_second_stage_on():
 
 @pytest.mark.parametrize("make", SMALL.values(), ids=SMALL)
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5])
-def test_rates_that_make_no_sense_are_refused(make, rate):
+def test_rates_that_make_no_sense_raise_an_error(make, rate):
     with pytest.raises(DomainError, match="`dropout` must"):
         make(rate)
 
@@ -274,7 +274,7 @@ def make_tiny(**options):
 
 
 @pytest.mark.parametrize("within", [None, "state_dict", "model"])
-def test_weights_are_read_and_the_last_layer_left_out(tmp_path, within):
+def test_weights_are_read_and_the_last_layer_omitted(tmp_path, within):
     trained = MODELS["tiny-conv"].make((1, 8, 8), seed=0).state_dict()
     content = {**trained, "fc.weight": torch.zeros(10, 24)}
     # Old files do not count batches.
@@ -289,7 +289,7 @@ class _Evil:
         return (pytest.fail, ("unpickled",))
 
 
-def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
+def test_files_that_are_no_weights_of_the_model_raise_an_error(tmp_path):
     path = tmp_path / "w.pt"
     with pytest.raises(InputError, match="no file of weights"):
         make_tiny(weights=path)
@@ -305,7 +305,7 @@ def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
             make_tiny(weights=path)
 
 
-def test_weights_of_another_model_are_refused_by_the_first_that_differs(tmp_path):
+def test_weights_of_another_model_raise_an_error_by_the_first_that_differs(tmp_path):
     path, own = tmp_path / "w.pt", make_tiny().state_dict()
     first = "stages.0.0.weight"
     for content, match in [

@@ -112,7 +112,7 @@ def test_every_study_and_method_can_be_gone_to():
     assert {option["value"] for option in page.of("option")} >= {f"#{key}" for key in keys}
 
 
-def test_new_classes_stand_side_by_side():
+def test_new_classes_stand_in_parallel():
     text = plain_page_text()
     section = text[text.index('id="new-classes"') : text.index('id="studies"')]
     for head in ("errors removed", "errors kept", "by cost", "as outliers"):
@@ -122,7 +122,7 @@ def test_new_classes_stand_side_by_side():
         assert all(f'value="{float(e.value)!r}"' in section for e in estimates)
 
 
-def test_ranks_by_both_protocols_stand_side_by_side():
+def test_ranks_by_both_protocols_stand_in_parallel():
     text = plain_page_text()
     section = text[text.index('id="new-classes"') : text.index('id="studies"')]
     title = "Ranks by Failure AUROC: errors removed, and as outliers"
@@ -137,7 +137,7 @@ def test_ranks_by_both_protocols_stand_side_by_side():
     assert title not in only
 
 
-def test_what_is_missing_is_left_out_and_said():
+def test_what_is_missing_is_omitted_and_said():
     text = plain_page_text()
     assert "Images are not available: they were not requested." in text
     assert 'id="backbones"' in text
@@ -239,7 +239,7 @@ def test_the_leader_and_the_baseline_are_shown():
         assert names == {first, "msr"}
 
 
-def test_the_map_is_that_of_the_pairs():
+def test_the_map_equals_that_of_the_pairs():
     data = study_split(plain().headline[0])
     square = SignificanceMapDisplay.from_comparison(plain().comparisons["augrc"], data=data)
     cells = {
@@ -277,7 +277,7 @@ def test_ranks_by_both_metrics():
 
 
 # ----------------------------------------------------------------------------------- verdict
-def test_the_verdict_is_that_of_the_tables():
+def test_the_verdict_equals_that_of_the_tables():
     overall, leads, base = verdict_of(Leaderboard(plain()))
     grid = Leaderboard(plain()).grid("augrc")
     assert (

@@ -124,7 +124,7 @@ def test_the_whole_report_is_written_for_a_paper(format):
     assert attacked.count(r"\begin{tabular}") == attacked.count(r"\end{tabular}")
 
 
-def test_unknown_metrics_are_refused():
+def test_unknown_metrics_raise_an_error():
     for write in (benchmark_latex, benchmark_markdown):
         with pytest.raises(UnknownNameError, match="no metric 'augr'"):
             write(plain(), "augr")
@@ -186,7 +186,7 @@ def test_hostile_names_stay_in_their_cells(tmp_path):
 
 
 # --------------------------------------------------------------------------------- backbones
-def test_models_side_by_side():
+def test_models_in_parallel():
     other = made_results(seed=4, model="vgg13")
     display = backbone_display(Leaderboard(plain()), [Leaderboard(other)])
     assert {v.model for v in display.values} == {"small-conv", "vgg13"}

@@ -38,7 +38,7 @@ def untested():
     return replace(results, comparisons={"failure_auroc": replace(comparison, pairs=())})
 
 
-def test_several_studies_say_in_how_many_the_lead_is_more_than_chance():
+def test_several_studies_say_in_how_many_the_lead_is_more_than_probability():
     apart, alike = ("best", "worse", "worse"), ("best", "worse", "not told apart")
     some = "(significantly better than all others in 1 of them)"
     assert best_methods_sentence(grid(apart, alike)).endswith(

@@ -64,7 +64,7 @@ def test_the_cells_have_not_changed_since_they_were_compared_with_the_shared_fil
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_cell_is_that_of_the_shared_file(name, shared):
+def test_every_cell_equals_that_of_the_shared_file(name, shared):
     with (shared / "data/published" / f"{name}.csv").open(newline="", encoding="utf-8") as stream:
         expected = list(csv.DictReader(stream))
     columns = compared_columns(expected[0])
@@ -117,7 +117,7 @@ def test_nothing_of_a_table_can_be_changed():
     assert published.table("fd_shifts_table_1") is published.table("fd_shifts_table_1")
 
 
-def test_an_unknown_table_is_refused_with_the_nearest_name():
+def test_an_unknown_table_raises_an_error_with_the_nearest_name():
     with pytest.raises(UnknownNameError, match=r"'augrc_table_5'.*augrc_table_"):
         published.table("augrc_table_5")
 

@@ -72,7 +72,7 @@ def test_values_are_the_means_of_the_parts_and_then_of_the_seeds():
     )
 
 
-def test_the_error_is_that_of_leaving_pictures_out_one_by_one():
+def test_the_error_equals_that_of_leaving_pictures_out_one_by_one():
     """The jackknife over pictures, which knows nothing of influence functions."""
     n, seeds = 80, drawn(np.random.default_rng(1), 80)
 
@@ -136,7 +136,7 @@ def test_a_metric_without_influence_has_values_alone():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["augrc", "aurc", "failure_auroc"])
-def test_intervals_cover_and_equal_methods_are_seldom_told_apart(metric):
+def test_intervals_cover_and_equal_methods_are_seldom_distinguished(metric):
     """Over new pictures; 400 draws leave 95 % uncertain by 1.1 points, so 3.5 errors are 4."""
     rng, expected, draws = np.random.default_rng(6), truth(metric), 400
     held = told = 0

@@ -40,7 +40,7 @@ def cell(name, method, study, classifier="CNN"):
     return result["number"]
 
 
-def test_numbers_are_those_of_the_results_and_of_the_tables(results, beside):
+def test_numbers_equal_those_of_the_results_and_of_the_tables(results, beside):
     assert results.published == ()
     keys = {(n.metric, n.study, n.method) for n in beside.published}
     # The studies of both are these; of the new classes and sub-classes the papers have others.
@@ -177,7 +177,7 @@ def test_doubtful_cells_are_told(results):
 
 
 # ---------------------------------------------------------------------------------- formats
-def test_nothing_is_added_where_it_is_not_asked_for(results, beside):
+def test_nothing_is_added_where_it_is_not_requested(results, beside):
     assert list(published_section(results)) == list(published_summary(results)) == []
     (section,) = published_section(beside)
     assert section.nav_title == "Published"

@@ -82,7 +82,7 @@ def test_every_study_method_and_seed_has_the_value_of_the_concatenated_arrays(st
     assert checked == 14 * 8
 
 
-def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
+def test_the_auroc_of_outliers_equals_that_of_the_outlier_label(store):
     """FD-Shifts, eq. 26: new classes against all i.i.d. pictures, whatever was said of them."""
     results = results_of(store, metrics=["failure_auroc"], studies=["digits-outlier"])
     one = next(setting for setting in results.chosen if setting.method == "mcd_msr")
@@ -113,7 +113,7 @@ def test_each_metric_uses_the_settings_chosen_by_it(store, results):
 
 
 @pytest.mark.parametrize("name", ["corruption-pooled", "digits"])
-def test_intervals_and_pairs_are_those_of_compare(store, results, name):
+def test_intervals_and_pairs_equal_those_of_compare(store, results, name):
     study = next(study for study in results.studies if study.name == name)
     splits = {}
     for one in results.chosen:
@@ -160,7 +160,7 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
     assert ranks == {s.method: s.rank for s in direct.standings if s.data == data}
 
 
-def test_the_mean_over_the_severities_is_that_of_their_runs_side_by_side(store, results):
+def test_the_mean_over_the_severities_equals_that_of_their_runs_in_parallel(store, results):
     """What `compare` says of seeds x severities as runs, in which a picture counts once."""
     named = {study.name: study for study in results.studies}
     splits = {}
@@ -370,7 +370,7 @@ def test_no_other_run_changes_a_number(store, results):
         assert value == every[place]
 
 
-def test_what_does_not_exist_is_refused(store):
+def test_what_does_not_exist_raises_an_error(store):
     with pytest.raises(UnknownNameError, match="unseen"):
         results_of(store, studies=["unsen"])
     with pytest.raises(UnknownNameError, match="confidnet"):
@@ -498,7 +498,7 @@ def rewrite(store, kept):
     )
 
 
-def test_runs_on_different_pictures_are_refused(tmp_path, small):
+def test_runs_on_different_pictures_raise_an_error(tmp_path, small):
     store = made_store(tmp_path, seeds=1, n=40, methods=small, severities=(), metrics=("augrc",))
     one = next(k for k in store.stored_runs if k.run.arm == "devries" and k.test_file)
     parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]

@@ -72,6 +72,6 @@ def test_the_command_writes_one_report(stores, tmp_path, capsys):
     assert "mean over 3 folders that hold out other classes" in page
 
 
-def test_what_cannot_be_one_is_refused(stores, tmp_path):
+def test_what_cannot_be_one_raises_an_error(stores, tmp_path):
     with pytest.raises(InputError, match="at least two folders"):
         rotated_results(stores[:1])

@@ -276,7 +276,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_what_does_not_fit_is_refused_and_nothing_is_left(folder, what):
+def test_what_does_not_fit_raises_an_error_and_nothing_is_left(folder, what):
     change, message = BROKEN[what]
     rows = change(rows_of(folder))
     with pytest.raises((InputError, DomainError), match=message):
@@ -294,7 +294,7 @@ def test_classes_may_be_named(folder):
         add_scores(folder, saved(folder, rows.with_columns(prediction=pl.lit("z"))), name="other")
 
 
-def test_pickles_and_other_folders_are_refused(folder, tmp_path):
+def test_pickles_and_other_folders_raise_an_error(folder, tmp_path):
     path = tmp_path / "mine.npz"
     np.savez(path, run=np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(FileFormatError, match="never loaded"):
@@ -303,7 +303,7 @@ def test_pickles_and_other_folders_are_refused(folder, tmp_path):
         add_scores(tmp_path, path)
 
 
-def test_scores_of_networks_that_changed_are_refused(folder):
+def test_scores_of_networks_that_changed_raise_an_error(folder):
     """Scores belong to the networks they were computed from; a new training voids them."""
     add_scores(folder, saved(folder, rows_of(folder)))
     store = Store.read(folder, with_added=False)

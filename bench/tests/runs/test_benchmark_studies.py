@@ -78,7 +78,7 @@ def test_new_classes_need_iid_pictures_beside_them():
         studies_of([ExposureFacts("digits", "digits", "digits", "new-class")])
 
 
-def test_two_studies_of_one_name_are_refused():
+def test_two_studies_of_one_name_raise_an_error():
     one = ExposureFacts("unseen", "unseen", "unseen", "sub-class")
     with pytest.raises(InputError, match="'unseen' twice"):
         studies_of([one, one])

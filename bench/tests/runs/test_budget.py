@@ -20,7 +20,7 @@ def row(found, stage, arm):
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORK_SIZES if name != "vit-b16"])
-def test_products_and_parameters_are_those_of_the_layers(name):
+def test_products_and_parameters_equal_those_of_the_layers(name):
     torch = pytest.importorskip("torch")
     from abstain_bench.networks import MODELS, n_parameters
 
@@ -88,7 +88,7 @@ def test_pictures_are_as_many_as_the_paper_prints():
     ] for s in (1, 2)) == 2000  # fmt: skip
 
 
-def test_jobs_are_those_of_the_specification_each_once():
+def test_jobs_equal_those_of_the_specification_each_once():
     config, found = budget(seeds=2)
     spec = Specification(config, tuple(found.counts.exposures))
     every = {(one.run.arm, one.run.setting) for one in (*spec.networks, *spec.ensembles)}

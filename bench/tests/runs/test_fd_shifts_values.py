@@ -124,7 +124,7 @@ def is_reversed(own, validation, method):
     return slope > 0
 
 
-def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
+def test_every_metric_in_every_study_equals_that_of_fd_shifts(both):
     name, _, store = both
     studies = [study for study in STUDIES if (study, "ext", "aurc") in told(name).values]
     results = results_of(
@@ -249,7 +249,7 @@ def test_ext_waic_is_the_mean_less_the_deviation_of_the_passes(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["dg", "devries"])
-def test_scores_of_features_are_those_of_their_formulas(name, tmp_path):
+def test_scores_of_features_equal_those_of_their_formulas(name, tmp_path):
     """By brute force, with one row of the last layer for each class."""
     _, store = imported(name, tmp_path)
     ours, scores = rows_of(store, name), fd_shifts_scores(OBJECTIVES[name])

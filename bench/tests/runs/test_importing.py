@@ -46,7 +46,7 @@ def test_a_folder_becomes_a_store(tmp_path, folder):
     assert set(iid.confidence) == set(result.methods) == set(store.validation_values(run))
 
 
-def test_the_numbers_are_those_of_the_evaluation(tmp_path, folder):
+def test_the_numbers_equal_those_of_the_evaluation(tmp_path, folder):
     import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=0, exposures=SHORT)
     store = Store.read(tmp_path / "runs")
     run = store.tested_runs[0]
@@ -181,7 +181,7 @@ def test_classes_held_out_are_new_classes(tmp_path):
     assert row["value"] == pytest.approx(float(expected), abs=1e-12)
 
 
-def test_classes_held_out_are_asked_for_and_checked(tmp_path):
+def test_classes_held_out_are_requested_and_checked(tmp_path):
     folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
     asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
     imported_run = import_fd_shifts(folder, tmp_path / "a", **asked)
@@ -261,7 +261,7 @@ def test_several_runs_and_the_same_one_again(tmp_path):
     assert places[0] == places[1]
 
 
-def test_other_pictures_are_refused(tmp_path, folder):
+def test_other_pictures_raise_an_error(tmp_path, folder):
     out = tmp_path / "runs"
     import_fd_shifts(folder, out, arm="confidnet", seed=0, exposures=EXPOSURES)
     fewer = (*EXPOSURES[:2], "-", EXPOSURES[3])

@@ -46,7 +46,7 @@ def test_jobs_are_done_once(tmp_path):
     assert B.path(tmp_path, ".txt").read_text() == "ba"
 
 
-def test_jobs_that_were_needed_and_done_before_need_not_be_asked_for(tmp_path):
+def test_jobs_that_were_needed_and_done_before_need_not_be_requested(tmp_path):
     run_jobs([A], work, tmp_path)
     assert ends(run_jobs([B], work, tmp_path)) == ["done"]
     with pytest.raises(InputError, match="comes before one that it needs"):
@@ -318,7 +318,7 @@ def test_parts_follow_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("asked", ["", "fail"])
-def test_a_job_that_is_over_says_nothing(tmp_path, asked):
+def test_a_job_that_is_over_prints_nothing(tmp_path, asked):
     def told(job, folder):
         ProgressWriter(job, folder, "epoch", 2)(1.0)
         assert [one.name for one in read_job_progress(folder)] == ["a"]

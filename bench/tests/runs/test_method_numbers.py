@@ -50,7 +50,7 @@ def test_what_was_fitted_can_be_sent_to_another_process(fitted):
         assert np.array_equal(score(again[name], NETWORK).values, fitted.score(NETWORK)[name])
 
 
-def test_numbers_are_those_of_the_scores(fitted):
+def test_numbers_equal_those_of_the_scores(fitted):
     p = NETWORK
     found = fitted.score(NETWORK)
     for name in ("msr", "mls", "pe", "energy", "margin", "gini", "gen"):

@@ -74,7 +74,7 @@ def test_logits_are_kept_at_float32_or_better(given, kept):
         ({"confidence": np.zeros(3)}, "must have one entry for each of the 7"),
     ],
 )
-def test_lengths_that_differ_are_refused(changes, match):
+def test_lengths_that_differ_raise_an_error(changes, match):
     with pytest.raises(ShapeError, match=match):
         made(**changes)
 
@@ -89,7 +89,7 @@ def test_lengths_that_differ_are_refused(changes, match):
         ({"labels": np.full(N, -2)}, "labels"),
     ],
 )
-def test_values_that_make_no_sense_are_refused(changes, match):
+def test_values_that_make_no_sense_raise_an_error(changes, match):
     with pytest.raises(DomainError, match=match):
         made(**changes)
 
@@ -121,7 +121,7 @@ def test_an_ensemble_is_exact_where_probabilities_saturate():
     assert result.confidence is None
 
 
-def test_members_of_other_pictures_are_refused():
+def test_members_of_other_pictures_raise_an_error():
     for changes, match in [
         ({"labels": np.zeros(N, int)}, "`labels` of member 3"),
         ({"source_indices": np.arange(N)}, "`ids` of member 3"),
@@ -163,7 +163,7 @@ def asked(network, objective, pictures, **options):
     return compute_outputs(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
 
 
-def test_logits_are_those_of_training_and_features_go_to_them(torch, pictures):
+def test_logits_equal_those_of_training_and_features_go_to_them(torch, pictures):
     from abstain_bench.runs.training import compute_logits
 
     network, objective = network_of()

@@ -119,7 +119,7 @@ def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
     assert sum(name.startswith("validate-cross") for name in kept) == first.n_validated
 
 
-def test_the_jobs_of_a_folder_are_those_of_its_run(tmp_path):
+def test_the_jobs_of_a_folder_equal_those_of_its_run(tmp_path):
     config = small()
     begin(tmp_path, config)
     before(tmp_path, config, jobs=slice(5))
@@ -135,7 +135,7 @@ def test_the_jobs_of_a_folder_are_those_of_its_run(tmp_path):
     assert specification.jobs_before_selection() == plan.jobs_before_selection()
 
 
-def test_what_jobs_depend_on_is_that_of_the_manifest_or_of_the_newest_job(tmp_path):
+def test_what_jobs_depend_on_equals_that_of_the_manifest_or_of_the_newest_job(tmp_path):
     config = small()
     begin(tmp_path, config)
     plan = Specification(config, ("iid",), "cuda", "0123", "4567")

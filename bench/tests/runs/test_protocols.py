@@ -85,7 +85,7 @@ def test_only_devries_looks_ahead_and_deep_gamblers_has_the_warm_up_of_the_code_
     assert default_config("svhn", protocol="fd-shifts-paper").arms[0].recipe.weight_decay == 15e-4
 
 
-def test_runs_passes_networks_and_data_are_those_of_each_task():
+def test_runs_passes_networks_and_data_equal_those_of_each_task():
     runs = {"camelyon17": 10, "entity13": 2}
     for task in RELEASED.tasks:
         config = of(task)
@@ -116,7 +116,7 @@ def test_the_transformer_counts_steps_and_tries_rates():
     assert (arm.recipe.steps, arm.recipe.epochs, arm.stage_lengths) == (0, 4, {"warm-up": 2})
 
 
-def test_the_facts_are_those_of_the_tables():
+def test_the_facts_equal_those_of_the_tables():
     printed = PROTOCOLS["fd-shifts-paper"]
     for row in table("fd_shifts_table_4"):
         facts, told = printed.facts_for(row["task"]), row["value"]
@@ -151,7 +151,7 @@ def test_fields_of_the_recipe_are_tried_like_options():
     assert arm.settings[0].label == "dropout0-recipe.learning_rate0.1-recipe.batch_size8"
 
 
-def test_a_classifier_that_is_tried_at_several_rates_is_that_of_confidnet_at_the_same():
+def test_a_classifier_that_is_tried_at_several_rates_equals_that_of_confidnet_at_the_same():
     tried = {"learning_rate": (0.1, 0.05)}
     config = of(seeds=1)
     arms = tuple(replace(arm, recipe_grid=tried) for arm in config.arms[:2])

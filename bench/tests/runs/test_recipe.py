@@ -30,7 +30,7 @@ def test_the_rate_rises_in_equal_parts_and_falls_as_a_cosine_of_what_is_left():
     assert result[4:20] == pytest.approx(cosine)
 
 
-def test_a_stage_with_a_rate_of_its_own_keeps_it_where_that_is_asked_for():
+def test_a_stage_with_a_rate_of_its_own_keeps_it_where_that_is_requested():
     branch = Phase("confidence", ("confidence",), learning_rate=1e-4)
     last = Phase("fine-tune", ("confidence",), learning_rate=1e-6)
     plan = [PLAIN, PLAIN, branch, branch, last]
@@ -87,7 +87,7 @@ def test_the_last_epoch_is_cut_short_and_a_killed_training_of_steps_goes_on(tmp_
         assert torch.equal(tensor, again.state_dict()[name]), name
 
 
-def test_gradients_are_scaled_to_the_norm_that_is_asked_for():
+def test_gradients_are_scaled_to_the_norm_that_is_requested():
     """One step without momentum moves the weights by the rate times the clipped gradient."""
     base = Recipe(steps=1, learning_rate=1.0, momentum=0.0, weight_decay=0.0, batch_size=64)
     before = trained(Recipe(steps=1, learning_rate=1e-30, momentum=0.0, weight_decay=0.0))[0]

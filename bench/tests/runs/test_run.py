@@ -86,7 +86,7 @@ def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
     assert selected <= tested <= selected | members | {("ensemble", label) for _, label in members}
 
 
-def test_scores_are_those_of_the_stored_logits(run):
+def test_scores_equal_those_of_the_stored_logits(run):
     store = run[0]
     for one in store.tested_runs:
         for key in KEYS:

@@ -26,7 +26,7 @@ def scores():
     return RunScores(VALIDATION, labels, np.arange(n), prediction, averaged, confidence)
 
 
-def test_values_are_those_of_each_method_s_own_prediction(scores):
+def test_values_equal_those_of_each_method_s_own_prediction(scores):
     result = validation_values(scores, {"one": False, "mean": True}, METRICS)
     for name, prediction in (("one", scores.prediction), ("mean", scores.mean_prediction)):
         wrong = prediction != scores.labels
@@ -40,7 +40,7 @@ def test_values_are_those_of_each_method_s_own_prediction(scores):
         assert result[name]["failure_auroc"] == pytest.approx(pairs, abs=1e-12)
 
 
-def test_the_calibration_error_is_that_of_calibrated_confidences(scores):
+def test_the_calibration_error_equals_that_of_calibrated_confidences(scores):
     result = validation_values(scores, {"one": False}, ["ece"])["one"]["ece"]
     held_out = ab.Predictions(
         labels=scores.labels,
@@ -69,7 +69,7 @@ def test_what_is_undefined_is_none_and_the_rest_is_there(scores):
     assert json.loads(json.dumps(result, allow_nan=False)) == result
 
 
-def test_an_unknown_metric_is_refused(scores):
+def test_an_unknown_metric_raises_an_error(scores):
     with pytest.raises(UnknownNameError, match="augrc"):
         validation_values(scores, {"one": False}, ["augrcc"])
 
@@ -162,7 +162,7 @@ def test_every_method_and_metric_has_its_own_choice():
     assert results[("o", "augrc")] == "b"
 
 
-def test_two_runs_of_one_place_are_refused_and_so_is_nothing():
+def test_two_runs_of_one_place_raise_an_error_and_so_is_nothing():
     twice = [*kept({("x", "a", 0): 0.1}), *kept({("x", "a", 0): 0.2})]
     with pytest.raises(
         InputError, match="two runs have the arm 'x', the setting 'a' and the seed 0"

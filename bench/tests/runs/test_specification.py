@@ -183,7 +183,7 @@ def test_a_classifier_that_is_trained_otherwise_is_another_job():
         ("digits8", (20, 16)),
     ],
 )
-def test_the_stages_are_those_of_fd_shifts(task, lengths):
+def test_the_stages_equal_those_of_fd_shifts(task, lengths):
     """Jaeger et al. 2023, table 4: epochs, then "ConfidNet-epochs"; MSR has the first number."""
     arms = {arm.objective: arm for arm in default_config(task, seeds=1).arms}
     arm = arms["confidnet"]

@@ -62,7 +62,7 @@ def trained(
     return network, losses
 
 
-def test_training_is_that_of_its_seed_and_leaves_the_global_generator_alone():
+def test_training_equals_that_of_its_seed_and_leaves_the_global_generator_alone():
     before = torch.get_rng_state()
     first, second, other = trained(), trained(), trained(seed=1)
     assert torch.equal(before, torch.get_rng_state())
@@ -260,7 +260,7 @@ def test_mixed_precision_computes_the_network_in_16_bits_and_the_loss_in_32():
     assert 0 < gap < 0.05
 
 
-def test_precisions_that_cannot_be_are_refused(tmp_path, monkeypatch):
+def test_precisions_that_cannot_be_raise_an_error(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="`precision` must be one of '32-true'"):
         trained(precision="16")
     with pytest.raises(InputError, match="on the CPU use 'bf16-mixed'"):
@@ -286,7 +286,7 @@ def test_nothing_about_a_training_is_read_from_the_environment(monkeypatch, capf
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_state_of_another_training_is_refused(tmp_path):
+def test_the_state_of_another_training_raises_an_error(tmp_path):
     path = tmp_path / "run.part"
 
     def kill(epoch, _loss):
@@ -361,7 +361,7 @@ def test_schedules():
     "wrong",
     [{"epochs": 0}, {"learning_rate": -1}, {"schedule": "x"}, {"momentum": 2}, {"batch_size": 1.5}],
 )
-def test_recipes_refuse_what_cannot_be(wrong):
+def test_recipes_refuse_invalid_input_raises_an_error(wrong):
     with pytest.raises((InputError, DomainError)):
         Recipe(**wrong)
 
