@@ -340,7 +340,7 @@ def _compute_in_blocks(state: SortedRuns, entry: Metric) -> MetricValue:
 def _value_and_limits(
     state: Histogram, entry: Metric, binned: BinnedLimits
 ) -> tuple[MetricValue, Limits | None]:
-    """Return the metric of a histogram and its limits, or None as limits if there are no samples."""
+    """Return the metric of a histogram and its limits, which are None without samples."""
     if not state.n:
         return undefined("there are no samples"), None
     unmet = [

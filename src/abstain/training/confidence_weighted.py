@@ -1,4 +1,4 @@
-"""CWSA as an objective: confident successes less confident failures, above a threshold."""
+"""An objective that combines CWSA above a threshold with cross-entropy."""
 
 from typing import Final
 
@@ -18,38 +18,42 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-    r"""One minus the CWSA of a batch, beside cross-entropy: a plain classifier.
+    r"""One minus the CWSA of a batch, plus cross-entropy, for a classifier without branches.
 
-    A right answer whose softmax response c reaches the threshold tau earns (c - tau)/(1 - tau), a
-    wrong one loses as much; the sum is divided by the number of all samples.
+    Let c be the softmax response of a prediction and tau the threshold. If c is at least tau, a
+    correct prediction adds (c - tau)/(1 - tau) to CWSA, and a wrong prediction subtracts it. The
+    sum is divided by the number of all samples.
 
     Parameters
     ----------
     threshold : float, default=0.5
-        tau, in [0, 1).
+        Threshold tau, in [0, 1).
     keep : float, default=1
-        What cross-entropy counts beside it. With 0 what is below the threshold has no gradient.
+        Factor of the cross-entropy. If it is 0, samples below the threshold have no gradient.
     warm_up : float, default=0
-        Share of the epochs with cross-entropy alone first.
+        Share of the epochs that first train with cross-entropy only.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        A threshold outside [0, 1), a `keep` below 0, or a warm-up outside [0, 1).
+        If `threshold` is outside [0, 1), `keep` is negative, or `warm_up` is outside [0, 1).
 
     Notes
     -----
-    Appendix A.3 of [1]_ writes the gradient of a loss made of CWSA by the chain rule, through the
-    confidence to the logits, and names no loss; this is the plainest one. In the logit of class k
-    it is ``-s (1[k is answered] - p_k) c/(n (1 - tau))`` for an accepted sample, s = +1 where it is
-    right and -1 where wrong, and 0 for the others. The weight is 0 at the threshold, so that CWSA
-    over all samples is continuous there; it jumps only where the answer changes. CWSA+ and the
-    equation of the paper, over the accepted, jump at the threshold.
+    Appendix A.3 of [1]_ derives the gradient of a loss of CWSA from the chain rule, through the
+    confidence to the logits, but does not define the loss. This class uses the simplest loss. The
+    gradient with respect to the logit of class k is
+    ``-s (1[k is predicted] - p_k) c/(n (1 - tau))`` for an accepted sample and 0 for other samples.
+    Here s is +1 for a correct and -1 for a wrong prediction. The contribution of a sample is 0 at
+    the threshold, so CWSA over all samples is continuous there. CWSA jumps only where the predicted
+    class changes. CWSA+ and the equation of the paper are normalized by the accepted samples, so
+    they jump at the threshold.
 
-    CWSA is no proper score: where an answer is right more often than not, it asks for certainty.
-    What is trained by it is bolder than it should be; calibrate it afterwards.
+    CWSA is not a proper scoring rule. If a prediction is correct with a probability above 1/2, the
+    optimal confidence is 1. A classifier trained with CWSA is therefore overconfident and should be
+    calibrated afterwards.
 
     References
     ----------
@@ -80,6 +84,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
         warm_up: float = 0.0,
         rng: Rng = None,
     ) -> None:
+        """Validate and store the options."""
         super().__init__(warm_up=warm_up, rng=rng)
         self.threshold = checks.fraction(threshold, "threshold")
         if self.threshold == 1.0:
@@ -91,27 +96,28 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
             raise DomainError(f"`keep` must not be below 0; got {self.keep!r}")
 
     def confidence(self, output: Output) -> Tensor:
-        """Log-odds of the most probable class.
+        """Compute the log-odds of the most probable class.
 
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
         torch.Tensor of shape (n,)
-            Float64; higher is more trusted.
+            Confidences in float64; higher is more confident.
         """
         return score_of_logits(BASELINE)(check_output(output).logits)
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Return one minus the CWSA of the batch, plus the weighted cross-entropy."""
         logs = functional.log_softmax(at_least_float32(output.logits), dim=1)
-        response, answer = logs.max(dim=1)
-        sign = torch.where(answer == labels, 1.0, -1.0).to(response)
-        weight = (response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
-        lost = 1.0 - (sign * weight).mean()
-        return lost + self.keep * cross_entropy(output, labels) if self.keep else lost
+        log_response, predicted_class = logs.max(dim=1)
+        sign = torch.where(predicted_class == labels, 1.0, -1.0).to(log_response)
+        ramp = (log_response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
+        loss = 1.0 - (sign * ramp).mean()
+        return loss + self.keep * cross_entropy(output, labels) if self.keep else loss
 
 
 CONFIDENCE_WEIGHTED: Final = ObjectiveKind(
