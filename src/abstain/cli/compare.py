@@ -61,7 +61,13 @@ class TestOptions:
     margin: Annotated[
         float | None, Parameter(help="Margin of the test that no method is worse than --reference")
     ] = None
-    reference: Annotated[str | None, Parameter(help="Reference method of --margin")] = None
+    reference: Annotated[
+        str | None,
+        Parameter(
+            help="Method to test against all others (k - 1 comparisons); select it before seeing "
+            "the values"
+        ),
+    ] = None
     clustered: Clustered = False
     seed: Seed = 0
 
