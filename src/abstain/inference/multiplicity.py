@@ -71,9 +71,7 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     return p
 
 
-def levels_of_tests(
-    p_values: AnyArray, *, alpha: float, method: Adjustment = "holm"
-) -> FloatArray:
+def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "holm") -> FloatArray:
     """Compute the significance level at which each of several tests is decided.
 
     Answers: which confidence level has an interval that excludes 0 if and only if the adjusted

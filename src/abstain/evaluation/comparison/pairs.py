@@ -102,9 +102,7 @@ def _index_pairs(method_values: MethodValues) -> Iterator[tuple[int, int]]:
 
 
 # ------------------------------------------------------------------------------------ influence
-def differences_of(
-    method_values: MethodValues, plan: Plan, *, ratios: bool = True
-) -> Differences:
+def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = True) -> Differences:
     """Return the differences of the means of all pairs of methods, from influences."""
     measurement = method_values.metric.measurement
     has_fixed_thresholds = method_values.shares_at_fixed_threshold is not None

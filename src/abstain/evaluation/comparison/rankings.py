@@ -278,9 +278,7 @@ def _rank_difference(test: WilcoxonResult) -> float:
     return test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
 
 
-def _summary(
-    blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan
-) -> Iterator[SummaryRow]:
+def _summary(blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan) -> Iterator[SummaryRow]:
     """Yield the summary of each method over all blocks, the best mean first."""
     methods, lower = blocks.methods, blocks.metric.lower_is_better
     table = blocks.table

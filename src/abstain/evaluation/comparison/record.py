@@ -196,6 +196,20 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return self.runs[0] if len(self.runs) == 1 else MEAN
 
     @property
+    def n_pairs(self) -> int:
+        """Number of pairs of methods."""
+        return len(self.methods) * (len(self.methods) - 1) // 2
+
+    @property
+    def joint_level(self) -> float:
+        """Probability that the conclusions and all ranks are correct, with a specified reference.
+
+        Two families of tests, those against the reference and those of all pairs, each contain an
+        error with a probability of at most 1 - level.
+        """
+        return round(max(2 * self.level - 1, 0.0), 10)
+
+    @property
     def block_kind(self) -> str:
         """The blocks that rank the methods once: data sets, or runs if there is one data set."""
         return "data sets" if len(self.data) > 1 else "runs"

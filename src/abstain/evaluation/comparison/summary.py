@@ -1,11 +1,9 @@
-"""Summary of a comparison: value, difference from the reference, rank and conclusion of a method."""
+"""Summary of a comparison: difference of each method from the reference, rank, conclusion."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-
-import numpy as np
 
 from abstain.evaluation.comparison.pairs import differences_of
 from abstain.evaluation.comparison.plan import Plan
@@ -36,7 +34,7 @@ class ReferenceTest:
 
     p_value: float
     is_better: bool
-    interval: Callable[[float, bool], tuple[float, float]] = lambda alpha, is_rejected: _NO_INTERVAL
+    interval: Callable[[float, bool], tuple[float, float]] | None = None
     note: str = ""
 
 
@@ -77,7 +75,7 @@ def _interval_of_difference(
     plan: Plan,
     methods: tuple[str, str],
     alpha: float,
-    is_rejected: bool,  # noqa: FBT001  called by position
+    is_rejected: bool,
 ) -> tuple[float, float]:
     """Return the interval of first minus second that belongs to the deciding test at a level."""
     test = method_values.deciding_test(plan.test)
@@ -153,7 +151,7 @@ def _with_test(
     conclusion: Conclusion = "not significantly different"
     if is_rejected:
         conclusion = "significantly better" if test.is_better else "significantly worse"
-    low, high = test.interval(alpha, is_rejected)
+    low, high = test.interval(alpha, is_rejected) if test.interval else _NO_INTERVAL
     return replace(
         row,
         difference_low=low,
