@@ -95,8 +95,8 @@ class Table(Block):
     columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one line per row,
     with a column of intervals), "pairs", "ranks", "glance", "points", "samples", "study" or "map".
     `column_groups` are the headers above the columns after the first, each with its number of
-    columns. `footer` is the text of a last row. `alternative` are blocks with the same numbers for a
-    terminal that is too narrow.
+    columns. `footer` is the text of a last row. `alternative` are blocks with the same numbers for
+    a terminal that is too narrow.
     """
 
     columns: tuple[Column, ...]

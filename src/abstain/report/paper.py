@@ -88,9 +88,7 @@ def _table_of_one_metric(overview: Overview) -> Table:
         Row(
             (
                 row.method,
-                _marked(
-                    overview.value_text(row), marks.get(row.method, ""), _dagger(overview, row)
-                ),
+                _value_text(overview, row, marks),
                 overview.interval_text(row),
                 *overview.difference_texts(row),
                 overview.rank_text(row),

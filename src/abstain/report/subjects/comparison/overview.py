@@ -384,16 +384,16 @@ class Overview:
             both = format_percent(comparison.joint_level)
             sentences.append(
                 f"The reference must be selected before seeing the values; then {self.adjustment} "
-                f"adjusts for {format_count(self.reference.n_tests)} comparisons. The rank interval "
-                f"of {reference} follows from these tests. Rank intervals of other methods also use "
-                f"the tests of all {format_count(n_pairs)} pairs; with a probability of at least "
-                f"{both}, all conclusions and rank intervals are correct."
+                f"adjusts for {format_count(self.reference.n_tests)} comparisons. The rank "
+                f"interval of {reference} follows from these tests. Those of other methods also "
+                f"use the tests of all {format_count(n_pairs)} pairs; with a probability of at "
+                f"least {both}, all conclusions and rank intervals are correct."
             )
         else:
             sentences.append(
-                f"{reference} was selected because it has the {self._extreme} value. Therefore, the "
-                f"p-values are adjusted for all {format_count(n_pairs)} pairs, from which the rank "
-                "intervals follow."
+                f"{reference} was selected because it has the {self._extreme} value. Therefore, "
+                f"the p-values are adjusted for all {format_count(n_pairs)} pairs, from which the "
+                "rank intervals follow."
             )
         return " ".join(sentences)
 
