@@ -422,6 +422,7 @@ def _glossary_section(comparison: Comparison) -> doc.Section:
     is_used = {
         "CD": comparison.mean_ranks,
         "Friedman test": comparison.mean_ranks,
+        "Kendall's tau": comparison.agreements or comparison.stability,
         "Within the margin": comparison.non_inferiority,
         "Adjusted p": comparison.is_adjusted,
     }
@@ -437,6 +438,5 @@ def _glossary_section(comparison: Comparison) -> doc.Section:
     methods = score_entries(comparison.methods)
     title = f"Metrics ({len(metrics)}) and methods ({len(methods)}) with their sources"
     sources = doc.Collapsible(title, (doc.Glossary((*metrics, *methods)),))
-    return doc.glossary_section(
-        terms, doc.Section("metrics", "Metrics and methods", (sources,), level=3)
-    )
+    definitions = doc.Collapsible(f"Terms ({len(terms)})", (doc.Glossary(terms),))
+    return doc.Section("glossary", "Glossary", (definitions, sources))

@@ -163,8 +163,9 @@ class Overview:
         if similar and (worse or better):
             verb = "is" if len(similar) == 1 else "are"
             names = join_names(similar) if len(similar) <= _MAX_NAMES else f"{len(similar)} methods"
-            return (first + details + ";", f"{names} {verb} not significantly different.")
-        return (f"{first}{details}.",)
+            rest = f"{names} {verb} not significantly different."
+            return (first, f"{details}; {rest}") if details else (f"{first};", rest)
+        return (first, f"{details}.") if details else (f"{first}.",)
 
     @property
     def _extreme(self) -> str:
@@ -185,7 +186,7 @@ class Overview:
         size = format_fixed(abs(row.difference), self._difference_decimals)
         direction = "lower" if row.difference < 0 else "higher"
         p_value = p_equation(self._p_text(row), self.result.comparison.p_value_label)
-        return f" ({self.result.title} {size} {direction}, {p_value})"
+        return f"({self.result.title} {size} {direction}, {p_value})"
 
     # --------------------------------------------------------------------------- key numbers
     def key_numbers(self) -> Iterator[KeyNumber]:
