@@ -16,7 +16,7 @@ from abstain.errors import InputError
 from abstain_bench.data import Exposure
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, WorkerPool, run_jobs
-from abstain_bench.runs.jobs.devices import check_devices_available, device_kind, parse_devices
+from abstain_bench.runs.jobs.engine import check_devices_available, device_kind, parse_devices
 from abstain_bench.runs.jobs.record import read_receipts, stored_outcome
 from abstain_bench.runs.loaded_task import LoadedTask, load_task, select_exposures
 from abstain_bench.runs.selection import select_best_settings
@@ -191,7 +191,7 @@ class _RunningBenchmark:
             config=to_plain(self.spec.config),
             facts=self._facts(),
             classes=self.task.task_images.train.classes,
-            exposures=[exposure_facts(exposure) for exposure in self.exposures],
+            exposures=[_exposure_facts(exposure) for exposure in self.exposures],
             stored_runs=[*self.stored_runs(), *_imported_runs(self.folder)],
         )
 
@@ -218,7 +218,7 @@ class _RunningBenchmark:
         }
 
 
-def exposure_facts(exposure: Exposure) -> ExposureFacts:
+def _exposure_facts(exposure: Exposure) -> ExposureFacts:
     """Return the fields of an exposure without its images."""
     return ExposureFacts(*(getattr(exposure, f.name) for f in fields(ExposureFacts)))
 

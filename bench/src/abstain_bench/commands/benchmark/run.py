@@ -22,8 +22,7 @@ from abstain.cli.console import (
 )
 from abstain.cli.options import PrintConfig, list_option
 from abstain.errors import AbstainError, InputError, MissingInputError, UnknownNameError
-from abstain_bench.commands.console import plain_table, print_line
-from abstain_bench.commands.job_lines import JobLines
+from abstain_bench.commands.console import JobLines, plain_table, print_line
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import Outcome
@@ -271,21 +270,6 @@ def result_text(outcome: "Outcome") -> str:
         if value is not None:
             parts.append(f"{default_metric.title} {value:.4f} ({METHODS[name].title})")
     return ", ".join(parts)
-
-
-def _print_summary(store: "Store") -> None:
-    """Print the summary if a run was tested."""
-    if not store.tested_runs:
-        return
-    from abstain_bench.pages import benchmark_terminal
-    from abstain_bench.results import results_of
-    from abstain_bench.runs.studies import studies_of
-
-    # The report contains all metrics and severities; the summary must be available at once.
-    studies = [study.name for study in studies_of(store.exposures) if study.headline]
-    with show_status("Comparing"):
-        results = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
-    console().print(benchmark_terminal(results))
 
 
 def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:

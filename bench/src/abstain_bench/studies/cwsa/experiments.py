@@ -10,7 +10,7 @@ from abstain import simulate
 from abstain.metrics import augrc, ece
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._display import Row, group_rows
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
     QUANTITIES,
@@ -155,14 +155,10 @@ def comparison_rows(
 
 
 # ------------------------------------------------------------------------------ temperatures
-def sharpening_rows(
-    predictions: ProbabilisticPredictions,
-    thresholds: FloatArray,
-    temperatures: Sequence[float] = TEMPERATURES,
-) -> list[Row]:
+def sharpening_rows(predictions: ProbabilisticPredictions, thresholds: FloatArray) -> list[Row]:
     """Measure the same predictions with logits divided by temperatures."""
     rows: list[Row] = []
-    for temperature in temperatures:
+    for temperature in TEMPERATURES:
         confidence = predictions.scale_confidence(temperature)
         sweep = predictions.sweep(thresholds, confidence)
         of_all_samples = {
