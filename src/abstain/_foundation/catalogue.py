@@ -66,8 +66,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         """Set the error message for names that only the other catalogue contains.
 
         In the message, "{0!r}" stands for the name. The other catalogue may belong to a package
-        that
-        imports the package of this catalogue.
+        that imports the package of this catalogue.
         """
         self._redirects.append((other, message))
 

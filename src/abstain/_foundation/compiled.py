@@ -123,9 +123,8 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
     """Return the sums over sorted keys that determine AURC and AUGRC.
 
     Returns the number of failures, twice the sum of their ranks (averaged over ties), twice the
-    area
-    under the selective risk as a function of the number of accepted samples, and the number of tied
-    samples.
+    area under the selective risk as a function of the number of accepted samples, and the number of
+    tied samples.
     """
     buffer = np.zeros((2, _BLOCK + 1), np.int64)
     risk = np.zeros(_BLOCK + 1, np.float64)

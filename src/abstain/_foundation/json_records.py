@@ -1,12 +1,7 @@
 """Parse records from JSON text, and look up the function that reads each kind of record.
 
-<<<<<<< HEAD
 `abstain.tables` reads and writes the files. It finds the functions here, because it cannot import
 the packages of its layer that define the records.
-=======
-`abstain.tables` writes and reads the files. It finds the readers here, because it imports no record
-of the other packages.
->>>>>>> main
 """
 
 import json

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from abstain.typing import Split
 
 #: Kinds of notes on reading data, which reports do not group: selected columns, external
-#: confidences
-#: of FD-Shifts, dropped rows, and all other notes.
+#: confidences of FD-Shifts, dropped rows, and all other notes.
 COLUMNS: Final = "columns"
 EXTERNAL_CONFIDENCE: Final = "external_confidence"
 DROPPED: Final = "dropped"

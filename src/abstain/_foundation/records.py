@@ -2,11 +2,10 @@
 
 A record is a frozen dataclass. The annotation of a field contains its bounds as a `msgspec.Meta` or
 its choices as a `Literal`. msgspec validates values from callers and from files. It was preferred
-to
-pydantic because it validates plain dataclasses without a base class, has no dependencies, and takes
-about 6 ms to import. Validation is strict, so the text "3" is not a number and True is not a count.
-This module adds error messages that name the field and the value, and the validation of array
-shapes.
+to pydantic because it validates plain dataclasses without a base class, has no dependencies, and
+takes about 6 ms to import. Validation is strict, so the text "3" is not a number and True is not a
+count. This module adds error messages that name the field and the value, and the validation of
+array shapes.
 """
 
 import math

@@ -64,8 +64,7 @@ class Scored:
     The arrays belong to NumPy, or to one library and device, which then performs the computation.
 
     Usually, a row is one sample. In `group_rows` and its variants, a row represents all samples
-    with
-    the same tie group and loss, and `row_counts` contains the number of these samples.
+    with the same tie group and loss, and `row_counts` contains the number of these samples.
     """
 
     #: Confidences, shape (n,); higher is more confident. Rank metrics use only their order.
@@ -523,8 +522,7 @@ class MetricValue:
     """The value of a metric, the number of samples in it, and the reason if it is NaN."""
 
     #: Value of the metric, or NaN if it is undefined for these data. The value is a
-    #: zero-dimensional
-    #: array if the loss has a gradient.
+    #: zero-dimensional array if the loss has a gradient.
     value: Scalar
     #: Number of accepted samples from which the value is computed, or None for all samples.
     n_accepted: int | None = None

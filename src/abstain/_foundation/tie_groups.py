@@ -529,10 +529,8 @@ def augrc_from_rank_sum(total: Any, loss: Any, doubled_rank_sum: Any) -> Any:
     """Compute the area under the generalized risk-coverage curve.
 
     `total` is the weight of all samples, and `loss` is the sum of weight times loss.
-    `doubled_rank_sum` is the sum of loss x (weight above the group + cumulative weight of the
-    group)
-    over the tie groups. The factor in parentheses is 2 k - 1 for an untied sample at rank k from
-    the
-    most confident sample. Counts are exact as integers and as float64.
+    `doubled_rank_sum` is a sum over the tie groups, with the terms loss x (weight above the group +
+    cumulative weight of the group). The factor in parentheses is 2 k - 1 for an untied sample at
+    rank k from the most confident sample. Counts are exact as integers and as float64.
     """
     return (2 * total * loss - doubled_rank_sum) / (2 * total * total)

@@ -68,9 +68,8 @@ def harness_aggregation(metric: str) -> Callable[[Iterable[Any]], float]:
     -------
     callable
         A function of pairs (confidence, grade), one for each document. `process_results` of the
-        task
-        returns these pairs under the name of the metric. A refusal has the confidence None and gets
-        the lowest confidence.
+        task returns these pairs under the name of the metric. A refusal has the confidence None and
+        gets the lowest confidence.
 
     Raises
     ------

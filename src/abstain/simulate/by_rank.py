@@ -210,8 +210,7 @@ def two_sele_counterexample(
     AURC - 2 SELE is the integral of w(c) m(c), where w(c) = -ln c - 2 (1 - c) and m is the mean
     loss. Let W(q) = q (q - 1 - ln q) be the integral of w from 0 to q. W is positive on (0, 1),
     because ln q < q - 1, and W(1) is 0. Therefore, the constant `outside` contributes 0, and the
-    gap
-    is (inside - outside) W(q).
+    gap is (inside - outside) W(q).
 
     The weight w is positive exactly for u above 0.7968 (= 1 + W_0(-2/e²)/2, where W_0 is Lambert's
     function). Therefore, a failure with a higher confidence than 79.68% of all samples contributes

@@ -40,10 +40,9 @@ def expected_cwsa(population: Population, threshold: AnyArray) -> Any:
     CWSA is ``E[(1 - 2 loss) (g - tau)_+]/(1 - tau)``. For `block_scores`, it has a closed form. An
     interval from a to b contributes its mass times (1 - 2 risk) times the mean ramp. Above the
     threshold, the mean ramp is ``((b - tau)² - (a - tau)²)/(2 (b - a))``. For other populations,
-    the
-    expectation is integrated numerically over coverages. Integration by parts shows that CWSA is a
-    mean over thresholds t from tau to 1. It is the mean share of samples that are accepted at t and
-    correct, minus the share of samples that are accepted and wrong.
+    the expectation is integrated numerically over coverages. Integration by parts shows that CWSA
+    is a mean over thresholds t from tau to 1. It is the mean share of samples that are accepted at
+    t and correct, minus the share of samples that are accepted and wrong.
 
     Examples
     --------

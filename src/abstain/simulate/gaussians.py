@@ -315,8 +315,7 @@ class TwoClass(Population):
         """Return |z| at a coverage, in standard deviations, plus separation/2.
 
         The event |z| > t means z > t or z < -t. Its probability is twice the mean of two normal
-        tail
-        probabilities.
+        tail probabilities.
         """
         quantile = mixture_quantile(coverage / 2, 0.5, self.separation)
         return np.maximum(-quantile, self.separation / 2)

@@ -242,8 +242,7 @@ def logits(
     -----
     Features are x ~ N(m_y, I) in K dimensions with class means on the axes. The Bayes logits are
     m_k . x. With two classes, all scores of the softmax have the same ranking, but the largest
-    logit
-    has another ranking.
+    logit has another ranking.
 
     Examples
     --------

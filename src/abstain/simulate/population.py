@@ -55,8 +55,8 @@ class Population(ABC):
     Notes
     -----
     Values are computed from closed forms if these exist, and otherwise by numerical integration
-    with
-    an error of at most 1e-10 (`TOLERANCE`). An integral is computed on first use and then stored.
+    with an error of at most 1e-10 (`TOLERANCE`). An integral is computed on first use and then
+    stored.
 
     Examples
     --------
@@ -187,8 +187,7 @@ class Population(ABC):
         """Return the mean loss of the most confident samples with this coverage.
 
         At coverage 0, the result is the limit. If the coverage divides a tie group, a random part
-        of
-        the group is accepted. The result is a float for a number and an array for an array.
+        of the group is accepted. The result is a float for a number and an array for an array.
         """
         return _as_input_kind(coverage, self.curve.selective(_check_coverage(coverage)))
 

@@ -7,8 +7,7 @@ functions depend on the coverage instead of the rank, because precision matters 
 
 Integrals have an error of at most `TOLERANCE`, or an error is raised. The integrand is transformed
 to a line on which it vanishes at both ends. On this line, the trapezoidal rule converges faster
-than
-any power of the step. Each step evaluates an array of points, which is faster than an adaptive
+than any power of the step. Each step evaluates an array of points, which is faster than an adaptive
 rule.
 """
 
@@ -70,8 +69,7 @@ def integrate_coverage(
 
     The substitution c = low + (high - low) expit(x) moves the bounds to infinity. There, the
     integrand vanishes for the singularities that occur, which are -ln(1-u) at u = 1 and a power of
-    u
-    at u = 0. The mean loss must be smooth between the bounds. `weight` receives c and high - c in
+    u at u = 0. The mean loss must be smooth between the bounds. `weight` receives c and high - c in
     full precision.
     """
 

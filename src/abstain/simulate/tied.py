@@ -182,8 +182,7 @@ def cut(population: Population, thresholds: AnyArray) -> Population:
     -------
     Population
         A population with at most k + 1 distinct confidences 0, 1, ..., k. Masses, risks and all
-        areas
-        are exact.
+        areas are exact.
 
     Raises
     ------

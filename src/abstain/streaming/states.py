@@ -81,11 +81,10 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     Notes
     -----
     The result does not depend on the order of samples and batches. This holds exactly for 0/1
-    losses
-    and integer weights (up to 2^53), and up to the rounding of float64 sums otherwise. The cost is
-    one pass over the samples. A histogram also requires one pass over its bins, so pass batches of
-    thousands of samples. Exact states buffer new samples and sort them when the buffer is as large
-    as the counts.
+    losses and integer weights (up to 2^53), and up to the rounding of float64 sums otherwise. The
+    cost is one pass over the samples. A histogram also requires one pass over its bins, so pass
+    batches of thousands of samples. Exact states buffer new samples and sort them when the buffer
+    is as large as the counts.
 
     Examples
     --------

@@ -216,23 +216,13 @@ def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split,
         return {(): predictions}
     codes_and_values = [builder.retained(builder.columns[name]).distinct() for name in by]
     codes, values = zip(*codes_and_values, strict=True)
-<<<<<<< HEAD
-    n_values = tuple(map(len, values))
-    # Each combination of values gets one number, so equal numbers mean the same split.
-    row_codes = np.ravel_multi_index(codes, n_values)
-    split_codes, first_rows, split_index = np.unique(
-        row_codes, return_index=True, return_inverse=True
-    )
-    _check_number_of_splits(builder, split_codes.size, predictions.n)
-=======
-    # One number per row for the combination of its values; renumbered after each column, because
-    # the product of the numbers of values can exceed the integers.
+    # Each combination of values gets one number. Numbers are assigned again after each column,
+    # because the product of the numbers of values can exceed the range of integers.
     row_codes = codes[0]
     for column_codes, names in zip(codes[1:], values[1:], strict=True):
         row_codes = np.unique(row_codes * len(names) + column_codes, return_inverse=True)[1]
     _, first_rows, split_index = np.unique(row_codes, return_index=True, return_inverse=True)
     _check_number_of_splits(builder, first_rows.size, predictions.n)
->>>>>>> main
     split_sizes = np.bincount(split_index)
     rows_by_split = np.split(np.argsort(split_index, kind="stable"), np.cumsum(split_sizes)[:-1])
     splits: dict[Split, Predictions] = {}

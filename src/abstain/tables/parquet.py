@@ -2,10 +2,9 @@
 
 Polars reads the values, but it does not report where row groups begin. The positions are needed to
 read each group once and to name a damaged group. Polars also trusts the counts in a file. A
-negative
-count in a page header aborts the process, and a damaged footer can make Polars wait forever.
-Therefore, this module checks the counts first. Footers and headers are Thrift structures in the
-compact protocol.
+negative count in a page header aborts the process, and a damaged footer can make Polars wait
+forever. Therefore, this module checks the counts first. Footers and headers are Thrift structures
+in the compact protocol.
 """
 
 import os

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Pattern for the beginning of a text that a spreadsheet may execute as a formula. It matches a
-#: sign
-#: that may be full-width, small or preceded by invisible characters, or a tab or a line end.
+#: sign that may be full-width, small or preceded by invisible characters, or a tab or a line end.
 _FORMULA = r"^[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 
 

@@ -64,19 +64,10 @@ _register_reader("abstain.evaluation.calibration", "calibrated_score", ARCHIVE_R
 _register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
 #: Suffixes of files with a report and with the table of a result.
 _PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
-<<<<<<< HEAD
 # The report is in a higher layer, so its module is imported when a report is written.
 _with_empty_checks = lazy_function("abstain.report.output:with_empty_checks")
 _write_report = lazy_function("abstain.report.output:write")
 #: Types of class names that JSON stores unchanged.
-=======
-# The report is a higher layer, so it is imported when a page is written.
-_with_empty_checks, _write_report = (
-    lazy_function("abstain.report.output:with_empty_checks"),
-    lazy_function("abstain.report.output:write"),
-)
-#: Types of class names that JSON preserves.
->>>>>>> main
 _CLASS_NAME_TYPES = (str, int, float, bool)
 
 
@@ -139,11 +130,7 @@ def save(obj: Saved, path: str | Path) -> Path:
 
 
 def _save_result(result: object, path: Path) -> Path:
-<<<<<<< HEAD
     """Write the report or the table of a result."""
-=======
-    """Write the page or the table of a result."""
->>>>>>> main
     formatted = _with_empty_checks(result)
     if path.suffix in _PAGE_SUFFIXES:
         return Path(_write_report(formatted, path))

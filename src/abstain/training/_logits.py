@@ -118,8 +118,7 @@ def score_of_logits(score: Any) -> ScoreFunction:
 
 
 # The kernel is called directly, because the functions of `abstain.confidence` reject NaN. This
-# check
-# would have to wait for a device, and a training loss returns NaN instead.
+# check would have to wait for a device, and a training loss returns NaN instead.
 def _compute_score(
     kernel: kernels.Kernel, temperature: float, times_temperature: bool, logits: Tensor
 ) -> Tensor:

@@ -146,9 +146,8 @@ class SelfAdaptiveTraining(_Abstaining):
 
     Each training sample i has a target t_i with initial value 1. The target follows the probability
     q that the network assigns to the label, ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. Let
-    p
-    be the softmax over K classes and the class "abstain". The loss is the mean of
-    ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+    p be the softmax over K classes and the class "abstain". The loss is the mean of ``-(t_i log
+    p_i[y_i] + (1 - t_i) log p_i[abstain])``.
 
     Parameters
     ----------

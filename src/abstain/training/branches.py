@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """ConfidNet, DeVries & Taylor and SelectiveNet, objectives with a branch for the confidence."""
-=======
-"""Objectives with an additional branch: ConfidNet, DeVries & Taylor, SelectiveNet."""
->>>>>>> main
 
 from typing import Any, Final
 
@@ -27,11 +23,7 @@ from abstain.training.objective import Objective, cross_entropy
 from abstain.typing import Rng
 
 _BRANCH_LAYERS = 5
-<<<<<<< HEAD
 #: Learning rate of Adam in the fine-tuning phase.
-=======
-#: Learning rate of Adam in the third phase.
->>>>>>> main
 _FINE_RATE = 1e-6
 
 
@@ -39,11 +31,7 @@ class _Branched(Objective):
     """An objective whose head has a branch for the confidence."""
 
     def confidence(self, output: Output) -> Tensor:
-<<<<<<< HEAD
         """Return the logit of the confidence branch.
-=======
-        """Return the logit of the branch, that is of the confidence or of the selection.
->>>>>>> main
 
         Parameters
         ----------
@@ -61,33 +49,20 @@ class _Branched(Objective):
 class ConfidNet(_Branched):
     """ConfidNet, in which a branch on the features learns the probability of the true class.
 
-<<<<<<< HEAD
     The first phase trains a classifier with cross-entropy. The second phase freezes the classifier
     and trains a branch with output c. Its loss is the mean of ``(sigmoid(c) - p[y])^2``, where p is
     the softmax of the frozen classifier. An optional third phase continues to train the branch
     together with a copy of the backbone, which is called the twin.
-=======
-    The classifier is trained with cross-entropy first. Then it is frozen, and a branch with output
-    c is trained with the mean of ``(sigmoid(c) - p[y])^2``, where p is the softmax of the frozen
-    classifier. If `fine_tune` is positive, the branch and a copy of the backbone (the twin) are
-    trained together after that.
->>>>>>> main
 
     Parameters
     ----------
     confidence_share : float, default=0.45
         Share of the epochs that train the branch. FD-Shifts uses 200 of 450 epochs.
     fine_tune : float, default=0
-<<<<<<< HEAD
         Share of the epochs that fine-tune the branch together with the twin. The authors fine-tune
         with a learning rate of 1e-6, which improves the result slightly. FD-Shifts uses 20 of 470
         epochs (0.043). The default is 0, because the twin doubles the memory and the cost of every
         later prediction.
-=======
-        Share of the epochs that fine-tune the branch with a copy of the backbone. The authors use a
-        learning rate of 1e-6 and report a small gain; FD-Shifts: 20 of 470 epochs, 0.043. The
-        default is 0, because the twin doubles the memory and the cost of every later prediction.
->>>>>>> main
     hidden : int, default=400
         Width of the four hidden layers of the branch.
     learning_rate : float, default=1e-4
@@ -153,11 +128,7 @@ class ConfidNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-<<<<<<< HEAD
         """The classifier phase, the branch phase and, if requested, the fine-tuning phase."""
-=======
-        """The classifier, the branch and, if requested, its fine-tuning."""
->>>>>>> main
         classifier_share = 1.0 - self.confidence_share - self.fine_tune
         classifier = Phase("classifier", CLASSIFIER, share=classifier_share)
         branch = Phase(
@@ -167,24 +138,15 @@ class ConfidNet(_Branched):
             learning_rate=self.learning_rate,
         )
         if self.fine_tune == 0.0:
-<<<<<<< HEAD
-            return (classifier, branch)
-        fine_tune = Phase(
-=======
             return classifier, branch
         fine_tuning = Phase(
->>>>>>> main
             "fine-tune",
             ("confidence", "twin"),
             self.fine_tune,
             dropout=False,
             learning_rate=_FINE_RATE,
         )
-<<<<<<< HEAD
-        return (classifier, branch, fine_tune)
-=======
         return classifier, branch, fine_tuning
->>>>>>> main
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
         return {"confidence": fully_connected(width, self.hidden, _BRANCH_LAYERS)}
@@ -203,9 +165,8 @@ class ConfidNet(_Branched):
         return squared_error.mean()
 
 
-<<<<<<< HEAD
 #: Factors by which the authors' code decreases or increases the price after each step.
-_DECREASE, _INCREASE = 1.0 / 1.01, 1.0 / 0.99
+_PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
 
 
 class DeVries(_Branched):
@@ -216,25 +177,10 @@ class DeVries(_Branched):
     a hint. The loss is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. The
     price lambda increases after a step in which the mean of ``-log c`` is at least the budget, and
     decreases otherwise.
-=======
-#: Factors of the price after each step, from the authors' code.
-_PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
-
-
-class DeVries(_Branched):
-    """DeVries & Taylor: the network requests hints of the label at a price.
-
-    Let p be the softmax, c in (0, 1) the confidence of a branch and y the one-hot label. The
-    prediction moves toward the label if the confidence is low: ``p' = c p + (1 - c) y``. The loss
-    is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. Lambda, the price of
-    hints, increases after a step whose mean of ``-log c`` is at least the budget, and decreases
-    otherwise.
->>>>>>> main
 
     Parameters
     ----------
     budget : float, default=0.3
-<<<<<<< HEAD
         Positive number near which the mean of ``-log c`` is kept. A larger budget permits more
         hints and weakens the classifier.
     price : float, default=0.1
@@ -245,27 +191,11 @@ class DeVries(_Branched):
         which keeps the classifier learning.
     rng : int, numpy.random.Generator or None
         As in `Objective`. The generator also selects the samples that receive hints.
-=======
-        Target of the mean of ``-log c``, above 0. A larger budget gives more hints and a weaker
-        classifier.
-    price : float, default=0.1
-        Initial lambda, at least 0. With 0, lambda stays 0.
-    hinted : float, default=0.5
-        Probability that a sample of a batch receives its hint, in [0, 1]; the other samples are
-        trained with p. Samples are drawn again at each step. The paper uses one half, so that the
-        classifier keeps learning.
-    rng : int, numpy.random.Generator or None
-        As in `Objective`; also selects the samples with hints.
->>>>>>> main
 
     Attributes
     ----------
     multiplier : torch.Tensor
-<<<<<<< HEAD
         Current price lambda, a buffer without axes.
-=======
-        The current lambda, a buffer without axes.
->>>>>>> main
 
     Raises
     ------
@@ -274,20 +204,11 @@ class DeVries(_Branched):
 
     Notes
     -----
-<<<<<<< HEAD
     The confidence is the logit of c. After each step, lambda is divided by 0.99 if the mean of
     ``-log c`` is at least the budget, and by 1.01 otherwise, as in the authors' code. Processes
-    that
-    train together share this mean. In eval mode, every sample receives its hint and lambda does not
-    change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``, while the authors
-    clip probabilities at 1e-12.
-=======
-    The confidence is the logit of c. After a step, lambda is divided by 0.99 if the mean of
-    ``-log c`` is at least the budget, and by 1.01 otherwise, as in the authors' code. Processes
-    that train together share that mean. In eval mode, every sample has its hint and lambda does not
-    change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``; the authors clip
-    at 1e-12 instead.
->>>>>>> main
+    that train together share this mean. In eval mode, every sample receives its hint and lambda
+    does not change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``, while the
+    authors clip probabilities at 1e-12.
 
     References
     ----------
@@ -323,20 +244,12 @@ class DeVries(_Branched):
             raise DomainError(f"`price` must not be negative; got {price!r}")
         self.hinted = checks.fraction(hinted, "hinted")
         self.register_buffer("multiplier", torch.tensor(float(price), dtype=torch.float32))
-<<<<<<< HEAD
         # The generator is always on the CPU, so that a seed gives the same hints on every device.
-=======
-        # Always on the CPU, so that a seed gives the same hints on every device.
->>>>>>> main
         self._generator = torch.Generator().manual_seed(self._seed)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-<<<<<<< HEAD
         """The only phase, which trains all parts together."""
-=======
-        """A single phase that trains all parts together."""
->>>>>>> main
         return (Phase("train", ("backbone", "classifier", "confidence")),)
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -355,11 +268,7 @@ class DeVries(_Branched):
         Parameters
         ----------
         state : dict
-<<<<<<< HEAD
             The result of `get_extra_state`.
-=======
-            The phase and the state of the generator.
->>>>>>> main
         """
         super().set_extra_state(state)
         self._generator.set_state(state["generator"].cpu())
@@ -375,31 +284,18 @@ class DeVries(_Branched):
         log_c = functional.logsigmoid(confidence)
         log_likelihood = torch.logaddexp(log_c + log_p_label, functional.logsigmoid(-confidence))
         if self.training:
-<<<<<<< HEAD
-            has_hint = torch.rand(len(labels), generator=self._generator) < self.hinted
-            log_likelihood = torch.where(
-                has_hint.to(log_likelihood.device), log_likelihood, log_p_label
-            )
-        mean_hint = -log_c.mean()
-        # The price is copied, because the buffer changes before the backward pass.
-        price = self.multiplier.to(mean_hint.device, mean_hint.dtype, copy=True)
-        if self.training:
-            exceeds_budget = mean_over_processes(mean_hint) >= self.budget
-            factor = torch.where(exceeds_budget, _INCREASE, _DECREASE)
-            self.multiplier.mul_(factor.to(self.multiplier))
-        return price * mean_hint - log_likelihood.mean()
-=======
             gets_hint = torch.rand(len(labels), generator=self._generator) < self.hinted
-            hinted = torch.where(gets_hint.to(hinted.device), hinted, plain)
+            log_likelihood = torch.where(
+                gets_hint.to(log_likelihood.device), log_likelihood, log_p_label
+            )
         hint_amount = -log_c.mean()
-        # A copy, because the buffer changes before the backward pass reads it.
+        # The price is copied, because the buffer changes before the backward pass reads it.
         price = self.multiplier.to(hint_amount.device, hint_amount.dtype, copy=True)
         if self.training:
             is_over_budget = mean_over_processes(hint_amount) >= self.budget
             factor = torch.where(is_over_budget, _PRICE_INCREASE, _PRICE_DECREASE)
             self.multiplier.mul_(factor.to(self.multiplier))
-        return price * hint_amount - hinted.mean()
->>>>>>> main
+        return price * hint_amount - log_likelihood.mean()
 
 
 #: Target coverages in the tables of the paper.
@@ -407,17 +303,10 @@ COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class SelectiveNet(_Branched):
-<<<<<<< HEAD
     """SelectiveNet, which learns to accept samples with a low selective risk at a coverage.
 
     Let f be the classifier, g in (0, 1) the selection and h an auxiliary classifier, all computed
     from the same features. Let L be the cross-entropy of a sample::
-=======
-    """SelectiveNet: learn which samples to accept at a target coverage and a low selective risk.
-
-    Let f be the classifier, g in (0, 1) the selection and h an auxiliary classifier, all on the
-    same features, and L the cross-entropy of a sample::
->>>>>>> main
 
         coverage = mean(g)
         selective risk = mean(g L_f) / coverage
@@ -427,17 +316,11 @@ class SelectiveNet(_Branched):
     Parameters
     ----------
     coverage : float, default=0.8
-<<<<<<< HEAD
         Target coverage, in (0, 1]. The network is best near its target, so the paper trains one
         network per coverage.
     penalty : float, default=32
         Factor of the squared difference between the target and a lower coverage. The paper calls it
         lambda.
-=======
-        The target, in (0, 1]. The network is best near it, so the paper trains one for each target.
-    penalty : float, default=32
-        The lambda of the paper, the weight of the missing coverage.
->>>>>>> main
     alpha : float, default=0.5
         Weight of the selective loss, in (0, 1]; the auxiliary loss has the weight 1 - alpha. The
         auxiliary classifier uses all samples, so that the features do not depend on accepted
@@ -491,11 +374,7 @@ class SelectiveNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-<<<<<<< HEAD
         """The only phase, which trains all parts together."""
-=======
-        """A single phase that trains all parts together."""
->>>>>>> main
         return (Phase("train", ("backbone", "classifier", "confidence", "auxiliary")),)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:

@@ -46,11 +46,7 @@ class CrossEntropy(Objective):
     """
 
     def confidence(self, output: Output) -> Tensor:
-<<<<<<< HEAD
         """Compute the log-odds of the most probable class.
-=======
-        """Return the log-odds of the most probable class.
->>>>>>> main
 
         Parameters
         ----------
@@ -69,32 +65,18 @@ class CrossEntropy(Objective):
 
 
 class RankWeighted(ObjectiveWithWarmUp):
-<<<<<<< HEAD
     """An area under a risk-coverage curve, computed by weighting losses by the confidence rank.
 
     This class wraps `RankWeightedLoss` in the interface of objectives. The score that ranks the
     samples is also the confidence.
-=======
-    """Train a classifier for an area under its risk-coverage curve.
-
-    `RankWeightedLoss` weights each loss by the rank of its confidence. This class has the interface
-    of the other objectives. Its confidence is the score that ranks the samples.
->>>>>>> main
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
-<<<<<<< HEAD
         Area: "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function.
         `weights` and the next five options are passed to `RankWeightedLoss`.
     score : str or callable, default="msr"
         Score that ranks the samples and is the confidence of the objective.
-=======
-        The area: "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a custom
-        function. This and the next four options are those of `RankWeightedLoss`.
-    score : str or callable, default="msr"
-        Score that ranks the samples; it is the confidence of the objective.
->>>>>>> main
     base : str or callable, default="cross-entropy"
         Loss of a sample.
     between : tuple of float, optional
@@ -104,11 +86,7 @@ class RankWeighted(ObjectiveWithWarmUp):
     queue : int, default=0
         Number of recent confidences among which a batch is ranked.
     warm_up : float, default=0
-<<<<<<< HEAD
         Share of the epochs that first train with cross-entropy. The paper fine-tunes trained
-=======
-        Share of the epochs, at the start, with cross-entropy. The paper fine-tunes trained
->>>>>>> main
         classifiers.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
@@ -116,11 +94,7 @@ class RankWeighted(ObjectiveWithWarmUp):
     Raises
     ------
     InputError
-<<<<<<< HEAD
         If `RankWeightedLoss` rejects an option, or if the warm-up is outside [0, 1).
-=======
-        If an option is invalid for `RankWeightedLoss`, or if `warm_up` is outside [0, 1).
->>>>>>> main
 
     References
     ----------
@@ -160,11 +134,7 @@ class RankWeighted(ObjectiveWithWarmUp):
         self._score = score_of_logits(score)
 
     def confidence(self, output: Output) -> Tensor:
-<<<<<<< HEAD
         """Compute the score of the logits, which also ranks the samples.
-=======
-        """Return the score of the logits that ranks the samples.
->>>>>>> main
 
         Parameters
         ----------
@@ -186,15 +156,9 @@ class RankWeighted(ObjectiveWithWarmUp):
 class Joint(RankWeighted):
     """Train with cross-entropy plus a multiple of an area under the curve of the 0/1 loss.
 
-<<<<<<< HEAD
     With hard ranks, the area of the 0/1 loss has no gradient. With soft ranks, only the confidence
     has a gradient, which lowers the confidence of failures below that of successes. This gradient
     does not improve the classifier, so cross-entropy is part of the loss.
-=======
-    With hard ranks, the area of the 0/1 loss has no gradient. With soft ranks, it has a gradient
-    through the confidence: failures get a lower confidence than successes. This gradient does not
-    train the predictions, so cross-entropy is added.
->>>>>>> main
 
     Parameters
     ----------
@@ -203,48 +167,28 @@ class Joint(RankWeighted):
     weights : str or callable, default="augrc"
         Area. `weights` and the next four options are passed to `RankWeightedLoss`.
     score : str or callable, default="msr"
-<<<<<<< HEAD
         Score that ranks the samples and is the confidence of the objective.
-=======
-        Score that ranks the samples; it is the confidence of the objective.
->>>>>>> main
     between : tuple of float, optional
         Coverages (low, high) of a partial area.
     soft : float, default=0.1
         Temperature of the soft ranks.
     queue : int, default=0
-<<<<<<< HEAD
         Number of recent confidences among which a batch is ranked. A queue of 1,000 confidences
         decreased the AURC of MNIST digits by 2.6%, but increased the AURC of 8 x 8 pixel digits by
         2.3%.
-=======
-        Number of recent confidences among which a batch is ranked. With 1,000 of them, the AURC was
-        2.6% lower on MNIST and 2.3% higher on digits of 8 x 8 pixels.
->>>>>>> main
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     InputError
-<<<<<<< HEAD
         If `strength` is not positive, or if `RankWeightedLoss` rejects an option.
 
     Notes
     -----
     This objective is from abstain. In the fine-tuning experiment of the documentation, it was
-    better
-    than the same number of epochs with cross-entropy on one data set of digits and worse on the
-    other, so it does not improve results reliably.
-=======
-        If `strength` is not positive, or if an option is invalid for `RankWeightedLoss`.
-
-    Notes
-    -----
-    This objective is not published elsewhere. In the fine-tuning experiment of the documentation,
-    it was better than the same number of steps with cross-entropy on one data set and worse on the
-    other. Evaluate it on validation data before you use it.
->>>>>>> main
+    better than the same number of epochs with cross-entropy on one data set of digits and worse on
+    the other, so it does not improve results reliably.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """An objective that combines CWSA above a threshold with cross-entropy."""
-=======
-"""CWSA as an objective: confidence-weighted successes minus failures above a threshold."""
->>>>>>> main
 
 from typing import Final
 
@@ -22,42 +18,27 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-<<<<<<< HEAD
     r"""One minus the CWSA of a batch, plus cross-entropy, for a classifier without branches.
 
     Let c be the softmax response of a prediction and tau the threshold. If c is at least tau, a
     correct prediction adds (c - tau)/(1 - tau) to CWSA, and a wrong prediction subtracts it. The
     sum is divided by the number of all samples.
-=======
-    r"""Train a classifier with one minus the CWSA of a batch, plus cross-entropy.
-
-    If the softmax response c reaches the threshold tau, a correct prediction adds
-    (c - tau)/(1 - tau) to the CWSA, and a wrong prediction subtracts it. The sum is divided by the
-    number of all samples.
->>>>>>> main
 
     Parameters
     ----------
     threshold : float, default=0.5
         Threshold tau, in [0, 1).
     keep : float, default=1
-<<<<<<< HEAD
         Factor of the cross-entropy. If it is 0, samples below the threshold have no gradient.
     warm_up : float, default=0
         Share of the epochs that first train with cross-entropy only.
-=======
-        Weight of the cross-entropy. With 0, samples below the threshold have no gradient.
-    warm_up : float, default=0
-        Share of the epochs, at the start, with only cross-entropy.
->>>>>>> main
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-<<<<<<< HEAD
-        If `threshold` is outside [0, 1), `keep` is negative, or `warm_up` is outside [0, 1).
+        If `threshold` or `warm_up` is outside [0, 1), or if `keep` is negative.
 
     Notes
     -----
@@ -73,22 +54,6 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
     CWSA is not a proper scoring rule. If a prediction is correct with a probability above 1/2, the
     optimal confidence is 1. A classifier trained with CWSA is therefore overconfident and should be
     calibrated afterwards.
-=======
-        If `threshold` or `warm_up` is outside [0, 1), or if `keep` is negative.
-
-    Notes
-    -----
-    Appendix A.3 of [1]_ derives the gradient of a loss based on CWSA with respect to the logits,
-    but does not define the loss; 1 - CWSA is the simplest one. For an accepted sample, the gradient
-    in the logit of class k is ``-s (1[k is predicted] - p_k) c/(n (1 - tau))``, with s = +1 for a
-    correct and s = -1 for a wrong prediction. For rejected samples it is 0. The weight is 0 at the
-    threshold, so CWSA over all samples is continuous there; it is discontinuous only where the
-    predicted class changes. CWSA+ and the equation of the paper, which divide by the number of
-    accepted samples, are discontinuous at the threshold.
-
-    CWSA is not a proper scoring rule: if a prediction is correct with a probability above one half,
-    the optimal confidence is 1. Networks trained with it are overconfident; calibrate them.
->>>>>>> main
 
     References
     ----------
@@ -131,11 +96,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
             raise DomainError(f"`keep` must not be below 0; got {self.keep!r}")
 
     def confidence(self, output: Output) -> Tensor:
-<<<<<<< HEAD
         """Compute the log-odds of the most probable class.
-=======
-        """Return the log-odds of the most probable class.
->>>>>>> main
 
         Parameters
         ----------
@@ -152,13 +113,6 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         """Return one minus the CWSA of the batch, plus the weighted cross-entropy."""
         logs = functional.log_softmax(at_least_float32(output.logits), dim=1)
-<<<<<<< HEAD
-        log_response, predicted_class = logs.max(dim=1)
-        sign = torch.where(predicted_class == labels, 1.0, -1.0).to(log_response)
-        ramp = (log_response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
-        loss = 1.0 - (sign * ramp).mean()
-        return loss + self.keep * cross_entropy(output, labels) if self.keep else loss
-=======
         log_response, prediction = logs.max(dim=1)
         sign = torch.where(prediction == labels, 1.0, -1.0).to(log_response)
         weight = (log_response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
@@ -166,7 +120,6 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
         if self.keep:
             loss = loss + self.keep * cross_entropy(output, labels)
         return loss
->>>>>>> main
 
 
 CONFIDENCE_WEIGHTED: Final = ObjectiveKind(

@@ -20,24 +20,14 @@ from abstain.training._logits import BaseLoss, ScoreFunction, base_loss, score_o
 from abstain.training._processes import has_several_processes
 from abstain.training._weights import WeightFunction, check_weighting
 
-<<<<<<< HEAD
 #: Maximum size of a queue, which is sorted at each step.
-=======
-#: Largest number of confidences in a queue, which is sorted at each step.
->>>>>>> main
 _LARGEST_QUEUE = 10_000_000
 
 
 def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
-<<<<<<< HEAD
     """Call a function without tracing by `torch.compile`.
 
     Ranks are looked up in tables of the host, where a compiler has to stop. Importing
-=======
-    """Call a function that `torch.compile` must not trace.
-
-    Ranks are looked up in tables in host memory, which cannot be compiled. The import behind
->>>>>>> main
     `torch.compiler.disable` takes a second, so it is used only during compilation.
     """
     if torch.compiler.is_compiling():
@@ -72,12 +62,8 @@ def rank_weighted_loss(
         function maps ascending ranks, a tensor in which 1 is the least confident, and their number
         n to weights.
     between : tuple of float, optional
-<<<<<<< HEAD
         Coverages (low, high) of a partial area. Required for partial areas, and not allowed
         otherwise.
-=======
-        The coverages (low, high) of a partial area; required for partial areas only.
->>>>>>> main
     soft : float, optional
         Temperature of soft ranks, relative to the standard deviation of the confidences. A good
         first value is 0.1. By default, ranks are integers without a gradient.
@@ -97,8 +83,7 @@ def rank_weighted_loss(
         The area; lower is better. Its type is the type of `loss`, at least float32. Without `soft`
         and `recent`, the value equals the metric: `aurc` with the estimator "plugin", "log" or
         "sele", `augrc`, `partial_aurc` or `partial_augrc`. With `gather`, the value is computed
-        from
-        the samples of all processes.
+        from the samples of all processes.
 
     Raises
     ------
@@ -112,13 +97,11 @@ def rank_weighted_loss(
     Notes
     -----
     The value is ``sum_i phi(r_i) loss_i / n``, where phi are the weights of the metrics, computed
-    by
-    the same kernel. Tied samples have the mean of their weights, so the order of rows has no
-    effect.
-    A soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``, and phi is evaluated at this real rank.
-    For "aurc", phi is digamma(n + 1) - digamma(n - r + 1). If no confidences are tied, the value
-    converges to the value of hard ranks as the temperature goes to 0. A tied sample has the weight
-    at its mean rank.
+    by the same kernel. Tied samples have the mean of their weights, so the order of rows has no
+    effect. A soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``, and phi is evaluated at this
+    real rank. For "aurc", phi is digamma(n + 1) - digamma(n - r + 1). If no confidences are tied,
+    the value converges to the value of hard ranks as the temperature goes to 0. A tied sample has
+    the weight at its mean rank.
 
     If a confidence is NaN or infinite, ranks are undefined and the value is NaN.
 
@@ -163,25 +146,17 @@ def rank_weighted_loss(
 class RankWeightedLoss(torch.nn.Module):
     r"""Train a classifier for an area under its risk-coverage curve.
 
-<<<<<<< HEAD
     The loss is the mean over the batch of each sample's loss, weighted by the rank of its
     confidence. A failure with a higher confidence thus has a larger weight. For any batch size, the
     value equals the metric, both in training and in evaluation.
-=======
-    The loss is the mean over the batch of the sample losses, weighted by the rank of the
-    confidence: a failure with a higher confidence has a larger weight. In training and in
-    evaluation, and for any batch size, the value equals that of the metric.
->>>>>>> main
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
         "aurc" (harmonic weights), "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or
-        a
-        function. The function maps ascending ranks, a float tensor in which 1 is the least
+        a function. The function maps ascending ranks, a float tensor in which 1 is the least
         confident, and their number n to weights.
     score : str or callable, default="msr"
-<<<<<<< HEAD
         Confidence score: the name of a score that needs only logits, with or without a temperature
         ("msr@T=2"), or a function from logits (n, K) to confidences (n,).
     base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
@@ -203,32 +178,10 @@ class RankWeightedLoss(torch.nn.Module):
         Whether to rank among the samples of all processes of `torch.distributed`. "auto" does so in
         training if there are several processes, and scales the gradient for the averaging of DDP
         and FSDP.
-=======
-        The confidence: the name of a score that requires only logits, with or without a temperature
-        ("msr@T=2"), or a function from logits (n, K) to (n,).
-    base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
-        The loss of a sample: a name, or a function from (logits, labels) to (n,). "zero-one" has
-        no gradient, so `backward` raises an error: use it for evaluation, or with `soft` to train
-        the ranking.
-    between : tuple of float, optional
-        The coverages (low, high) of a partial area; required for partial areas only.
-    soft : float, optional
-        Temperature of soft ranks, which give the confidence a gradient, as a share of the standard
-        deviation of the confidences; start with 0.1. By default, ranks are integers without a
-        gradient, as in the paper.
-    queue : int, default=0
-        Number of confidences of recent training batches among which a batch is also ranked, so that
-        the ranks in a small batch approximate those of the population. The queue is part of the
-        state dict and is filled only during training.
-    gather : {"auto", False}, default="auto"
-        "auto" ranks the samples among those of all processes of `torch.distributed` during
-        training, and scales the gradient for the averaging of DDP and FSDP.
->>>>>>> main
 
     Raises
     ------
     InputError
-<<<<<<< HEAD
         If a name is unknown or options exclude each other. `forward` raises it if logits or labels
         have a wrong shape, if a batch is empty or, on the CPU, if a label is out of range.
     DomainError
@@ -243,22 +196,6 @@ class RankWeightedLoss(torch.nn.Module):
 
     The confidences in the queue are from earlier states of the model. At batch size b, they are up
     to queue/b steps old. The documentation of training states the cost.
-=======
-        If a name is unknown or options exclude each other. In `forward`: if labels or logits have a
-        wrong shape, if the batch is empty, or, on the CPU, if labels are out of range.
-    DomainError
-        If a coverage is outside [0, 1] or a temperature is not positive.
-
-    Notes
-    -----
-    Scores are computed in float64 on a scale that does not saturate (log-odds for "msr"), and
-    losses at least in float32, for any precision of the logits. The result is float32 or float64.
-    With NaN or infinite logits, the result is NaN, as for cross-entropy, so
-    `torch.amp.GradScaler` skips the step; such values are not added to the queue.
-
-    The confidences in the queue come from earlier models: with batch size b, up to queue/b steps
-    earlier. Cost: see the page on training.
->>>>>>> main
 
     References
     ----------
@@ -301,16 +238,10 @@ class RankWeightedLoss(torch.nn.Module):
         if gather not in ("auto", False):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
-<<<<<<< HEAD
-        options = {"weights": weights, "score": score, "base": base}
-        optional = {"between": between, "soft": soft} | ({} if self._gather else {"gather": False})
-        self._options = options | {name: x for name, x in optional.items() if x is not None}
-=======
         # Options for `extra_repr`; optional ones only if they differ from the default.
         self._options: dict[str, Any] = {"weights": weights, "score": score, "base": base}
         optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
         self._options |= {name: value for name, value in optional.items() if value is not None}
->>>>>>> main
 
     def forward(
         self,
@@ -325,15 +256,9 @@ class RankWeightedLoss(torch.nn.Module):
         logits : Tensor of shape (n, K)
             Logits of the classes.
         labels : Tensor of shape (n,)
-<<<<<<< HEAD
             Class codes, or the labels that a custom function as `base` requires.
         weight : Tensor of shape (n,), optional
             Frequency weights, which require hard ranks, a name as `weights` and no queue.
-=======
-            Class codes, or the labels that a custom `base` requires.
-        weight : Tensor of shape (n,), optional
-            Frequency weights; only with hard ranks, named `weights` and no queue.
->>>>>>> main
 
         Returns
         -------
@@ -352,13 +277,8 @@ class RankWeightedLoss(torch.nn.Module):
         with torch.set_grad_enabled(self._area.soft is not None and torch.is_grad_enabled()):
             confidence = self._score(logits)
         loss = self._base(logits, labels)
-<<<<<<< HEAD
-        gather = self._gather and self.training and has_several_processes()
-        batch, precision = build_batch(confidence, loss, weight, gather=gather)
-=======
         is_gathered = self._gather and self.training and has_several_processes()
         batch, precision = build_batch(confidence, loss, weight, gather=is_gathered)
->>>>>>> main
         recent = None if self.recent is None else self.recent.stored(batch.confidence)
         value = self._area.value(batch, recent, precision)
         if self.recent is not None and self.training:
@@ -384,15 +304,10 @@ def _queue_size(queue: Any) -> int:
 
 def _check_recent(recent: Any) -> None:
     if not isinstance(recent, Tensor) or recent.ndim != 1:
-<<<<<<< HEAD
-        got = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
-        raise InputError(f"`recent` must be a tensor of earlier confidences, shape (m,); got {got}")
-=======
         actual = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
         raise InputError(
             f"`recent` must be a tensor of earlier confidences, shape (m,); got {actual}"
         )
->>>>>>> main
 
 
 def _check_logits(logits: Any) -> None:

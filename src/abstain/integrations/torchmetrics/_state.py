@@ -22,10 +22,10 @@ from abstain.streaming import Histogram
 from abstain.streaming.scales import Scale, bin_index, check_bins, check_scale
 
 # The exact state contains every sample. A list with one tensor per update, as in torchmetrics,
-# needs
-# at least half a kilobyte per update. Therefore, the newest blocks of a long list are concatenated.
-# A million updates of one sample then result in a few hundred tensors, and each sample is copied a
-# few times. The bounded state is the histogram of `abstain.streaming`, as tensors on the device.
+# needs at least half a kilobyte per update. Therefore, the newest blocks of a long list are
+# concatenated. A million updates of one sample then result in a few hundred tensors, and each
+# sample is copied a few times. The bounded state is the histogram of `abstain.streaming`, as
+# tensors on the device.
 
 #: Maximum length of the list of tensors.
 MAX_BLOCKS = 512
@@ -281,13 +281,8 @@ class StreamState(Metric):
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
     def _agree(self, gather: Callable[[Any], Any]) -> None:
-<<<<<<< HEAD
-        """Convert the samples of all processes to one type, even if a process has no samples."""
-        local_samples = {part: self._joined(part) for part in self._names}
-=======
         """Convert the samples of all processes to one type, even if a process has none."""
         local_samples = {part: self._concatenated(part) for part in self._names}
->>>>>>> main
         codes = torch.tensor([code_of(x) for x in local_samples.values()], device=self.device)
         codes_by_process = torch.stack(gather(codes)).tolist()
         codes_by_part = zip(*codes_by_process, strict=True)

@@ -69,8 +69,7 @@ class SelectiveMetric(StreamState):
     The value is a tensor without axes on the device of the metric, in float64 (float32 on MPS). If
     the metric is undefined, the value is NaN and an `UndefinedMetricWarning` is issued. Confidences
     keep their precision, including half precision, and sums are computed in float64. Casting a
-    model
-    with ``.half()`` or ``.to(dtype)`` does not change the state. The value does not depend on
+    model with ``.half()`` or ``.to(dtype)`` does not change the state. The value does not depend on
     batches, row order or processes, and has no gradient. Metrics of a collection with equal options
     share one state. An update validates the batch, which synchronizes with the device once.
     `compute` sorts the samples once.

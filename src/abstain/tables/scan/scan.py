@@ -264,8 +264,7 @@ def scan_predictions(
     r"""Prepare to read predictions in batches from files that do not fit in memory.
 
     All files belong to one set of predictions. The first file determines the columns by the rules
-    of
-    `read_predictions`. Every other file must have these columns.
+    of `read_predictions`. Every other file must have these columns.
 
     Parameters
     ----------
