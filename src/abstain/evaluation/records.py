@@ -1,9 +1,9 @@
 """The records of an evaluation: results, curves and notes (`Evaluation`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
 from abstain._foundation.notes import Note
@@ -194,6 +194,82 @@ class ScoreCurves:
     group_curves: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
 
 
+#: The split and the score of a result.
+ScoreKey: TypeAlias = tuple[Split, str]
+
+
+@dataclass(frozen=True)
+class ScoreDifference:
+    """Difference of a metric between two scores on the same samples.
+
+    Attributes
+    ----------
+    first, second : pair of split and score
+        The scores; `difference` is first minus second.
+    difference, low, high : float
+        The difference with its confidence interval, which is not adjusted.
+    adjusted : float
+        Two-sided p-value of the paired test, adjusted for all pairs that were tested together; NaN
+        if the pair cannot be tested.
+    is_significant : bool
+        Whether the adjusted p-value is below one minus the confidence level.
+    """
+
+    first: ScoreKey
+    second: ScoreKey
+    difference: float
+    low: float
+    high: float
+    adjusted: float
+    is_significant: bool
+
+    def reversed(self) -> "ScoreDifference":
+        """Return the difference between the second and the first score."""
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+        )
+
+
+@dataclass(frozen=True)
+class ScoreTests:
+    """Paired tests of one metric between the scores of an evaluation.
+
+    The tests use influence functions, as `compare` does, and Holm's adjustment for all pairs.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    level : float
+        Confidence level of the intervals.
+    differences : tuple of ScoreDifference
+        All tested pairs.
+    has_same_samples : bool
+        Whether all splits contain the same samples, such as the predictions of several models. If
+        so, all pairs of scores and splits are tested together; otherwise, those of each split.
+    """
+
+    metric: str
+    level: float
+    differences: tuple[ScoreDifference, ...]
+    has_same_samples: bool
+
+    def differences_from(self, reference: ScoreKey) -> dict[ScoreKey, ScoreDifference]:
+        """Return the difference of each tested score from a reference."""
+        differences = {}
+        for pair in self.differences:
+            if pair.second == reference:
+                differences[pair.first] = pair
+            elif pair.first == reference:
+                differences[pair.second] = pair.reversed()
+        return differences
+
+
 def warnings_first(notes: Iterable[Note]) -> tuple[Note, ...]:
     """Remove duplicate notes and put warnings first."""
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.level != "warning"))
@@ -223,6 +299,13 @@ class Evaluation(NotebookDisplay):
         evaluated.
     column_scores : frozenset of str
         The scores that are columns of the data.
+    n_classes : int
+        Number of classes of the predictions; 0 without classes.
+    tests : ScoreTests or None
+        Paired tests between the scores; None for one score, without intervals, for a stream and
+        for more than 100 scores and splits.
+    equal_rankings : tuple of tuple of str
+        Groups of scores that sort the samples of every split in the same order.
     """
 
     results: tuple[Result, ...]
@@ -233,6 +316,9 @@ class Evaluation(NotebookDisplay):
     is_binary: bool = True
     requested_metrics: tuple[str, ...] = ()
     column_scores: frozenset[str] = frozenset()
+    n_classes: int = 0
+    tests: ScoreTests | None = None
+    equal_rankings: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
         """Return the numbers of splits, scores, metrics and warnings."""
