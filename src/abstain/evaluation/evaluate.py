@@ -166,11 +166,12 @@ def evaluate(
     # Imported here, since one score does not need it.
     from abstain.evaluation.score_tests import compute_score_tests, find_equal_rankings
 
+    equal_rankings = find_equal_rankings(parts, evaluation.results)
     return replace(
         evaluation,
         n_classes=_count_classes(splits.values()),
-        tests=compute_score_tests(parts, evaluation.results),
-        equal_rankings=find_equal_rankings(parts, evaluation.results),
+        equal_rankings=equal_rankings,
+        tests=compute_score_tests(parts, evaluation.results, equal_rankings),
     )
 
 

@@ -1,20 +1,24 @@
 """The records of an evaluation: results, curves and notes (`Evaluation`)."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from abstain._foundation.frames import AnyFrame, Backend, NotebookDisplay, frame_from_rows
-from abstain._foundation.notes import Note
+from abstain._foundation.notes import ABSTENTIONS, Note, RowCount
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
-from abstain.curves.risk_coverage import RiskCoverageCurve
+from abstain.curves.risk_coverage import ROUNDING, RiskCoverageCurve
 from abstain.errors import UnknownNameError, suggest
 from abstain.inference.intervals import Interval, no_interval
 from abstain.metrics import Metric
-from abstain.typing import Split
+from abstain.metrics.catalogue import CLASSIFIER_METRIC
+from abstain.typing import Array, Split
 
 #: The interval of a result if no intervals were requested.
 NOT_REQUESTED = no_interval(float("nan"), "")
@@ -42,6 +46,9 @@ _RESULT_ATTRIBUTES = {
     "interval_note": "interval.note",
 }
 RESULT_COLUMNS = tuple(_RESULT_ATTRIBUTES)
+
+#: Maximum rounding error of a share times the number of samples.
+_COUNT_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,6 +94,16 @@ class Result:
     reason: str
     interval: Interval = NOT_REQUESTED
 
+    def count_of(self, total: int) -> int | None:
+        """Return the number of samples whose share of `total` is the value.
+
+        None if the value is not such a share, because of weights or of losses between 0 and 1.
+        """
+        count = self.value * total
+        if math.isnan(count) or abs(count - round(count)) > _COUNT_ROUNDING:
+            return None
+        return round(count)
+
     def row(self) -> dict[str, Any]:
         """Return the result as a flat row that begins with the split columns."""
         row = {name: attrgetter(path)(self) for name, path in _RESULT_ATTRIBUTES.items()}
@@ -101,13 +118,18 @@ class Result:
 
 @dataclass(frozen=True)
 class ExtremeSample:
-    """A very confident failure or a success with low confidence."""
+    """A very confident failure or a success with low confidence.
+
+    `probability` is the confidence as the probability of a correct prediction; None if the score
+    has no probability or is one.
+    """
 
     id: str
     label: str
     prediction: str
     confidence: float
     loss: float
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +157,23 @@ class Contribution:
     sample_share: float
     contribution: float
     share: float
+
+
+@dataclass(frozen=True)
+class WorkingPoint:
+    """A threshold and the samples that it accepts.
+
+    `risk` is the mean loss of the accepted samples, and `failures` their (weighted) total loss.
+    `probability` is the threshold as the probability of a correct prediction; NaN if the score has
+    no probability or is one.
+    """
+
+    threshold: float
+    probability: float
+    coverage: float
+    risk: float
+    accepted: int
+    failures: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +211,9 @@ class ScoreCurves:
     group_curves : mapping from str to RiskCoverageCurve
         Curves of the twelve largest groups, each against the coverage of its group; empty for a
         stream.
+    probabilities : array or None
+        The thresholds of the curves as probabilities of a correct prediction; None if the score has
+        no probability or is one.
     """
 
     split: Split
@@ -192,6 +234,20 @@ class ScoreCurves:
     is_column: bool = False
     band: RiskCoverageBand | None = None
     group_curves: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
+    probabilities: Array | None = None
+
+    def point_at(self, coverage: float) -> WorkingPoint:
+        """Return the vertex of the curve with the smallest coverage of at least `coverage`."""
+        curve = self.selective
+        i = int(np.searchsorted(curve.coverage, coverage - ROUNDING).clip(max=len(curve.risk) - 1))
+        return WorkingPoint(
+            float(curve.thresholds[i]),
+            math.nan if self.probabilities is None else float(self.probabilities[i]),
+            float(curve.coverage[i]),
+            float(curve.risk[i]),
+            int(curve.accepted[i]),
+            float(curve.failures[i]),
+        )
 
 
 #: The split and the score of a result.
@@ -302,8 +358,8 @@ class Evaluation(NotebookDisplay):
     n_classes : int
         Number of classes of the predictions; 0 without classes.
     tests : ScoreTests or None
-        Paired tests between the scores; None for one score, without intervals, for a stream and
-        for more than 100 scores and splits.
+        Paired tests between the scores, of which those with equal rankings are tested once. None
+        for one score, without intervals, for a stream and for more than 100 scores and splits.
     equal_rankings : tuple of tuple of str
         Groups of scores that sort the samples of every split in the same order.
     """
@@ -329,6 +385,28 @@ class Evaluation(NotebookDisplay):
             "warning": sum(note.level == "warning" for note in self.notes),
         }
         return f"Evaluation({format_counts(counts)}; .frame() has the numbers)"
+
+    def risk_without_abstention(self, split: Split) -> float:
+        """Return the mean loss of all samples of a split; NaN if it is not available."""
+        for curves in self.curves:
+            if curves.split == split:
+                return curves.risk
+        for result in self.results:
+            if self.is_binary and result.split == split and result.metric.name == CLASSIFIER_METRIC:
+                return 1 - result.value
+        return math.nan
+
+    @property
+    def answered(self) -> RowCount | None:
+        """Number of samples that the model answered; None if it refused none.
+
+        Also None if the samples are split, or if several confidences have refusals.
+        """
+        refusals = [note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows]
+        n_samples = {result.n for result in self.results}
+        if len(refusals) != 1 or n_samples != {refusals[0].n_total}:
+            return None
+        return RowCount(refusals[0].n_total - refusals[0].n, refusals[0].n_total)
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""

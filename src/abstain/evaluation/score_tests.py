@@ -33,10 +33,13 @@ def choose_tested_metric(results: Iterable[Result]) -> Metric | None:
 
 
 def compute_score_tests(
-    parts: Sequence[InMemorySplit], results: Sequence[Result]
+    parts: Sequence[InMemorySplit],
+    results: Sequence[Result],
+    equal_rankings: Iterable[tuple[str, ...]],
 ) -> ScoreTests | None:
     """Test the differences between all scores; None if there is nothing to test.
 
+    Of scores with equal rankings, only the first is tested.
     If all splits contain the same samples, such as the predictions of several models, all pairs of
     scores and splits are tested together. Otherwise the scores of each split are tested.
     """
@@ -44,7 +47,12 @@ def compute_score_tests(
     level = parts[0].intervals.level
     if metric is None or parts[0].intervals.kind == "none" or len(parts) < 2:
         return None
-    applicable = [part for part in parts if not part.reason_not_applicable(metric)]
+    repeated = {score for group in equal_rankings for score in group[1:]}
+    applicable = [
+        part
+        for part in parts
+        if part.score not in repeated and not part.reason_not_applicable(metric)
+    ]
     n_influences = sum(part.s.n_rows for part in applicable)
     if not 2 <= len(applicable) <= _MAX_SCORES or n_influences > _MAX_INFLUENCES:
         return None

@@ -223,7 +223,13 @@ def style_sheet() -> str:
     """Return the style sheet with the colors of the scores."""
     css = read_template_file("page.css")
     css = css.replace("@@LIGHT@@", score_variables(LIGHT))
+    css = css.replace("@@SWATCHES@@", _swatch_rules())
     return css.replace("@@DARK@@", score_variables(DARK))
+
+
+def _swatch_rules() -> str:
+    """Return the colors of the swatches of scores in tables."""
+    return " ".join(f".s{i} {{ background: {css_variable(i)}; }}" for i in range(len(LIGHT)))
 
 
 def score_variables(colors: Iterable[str]) -> str:

@@ -23,16 +23,16 @@ Json = dict[str, Any]
 
 #: Maximum number of vertices of a curve and of all curves of a page; minimum for a curve.
 _MAX_VERTICES = 400
-_MAX_PAGE_VERTICES = 30_000
-_MIN_VERTICES = 60
+_MAX_PAGE_VERTICES = 1_800
+_MIN_VERTICES = 40
 
 #: Maximum number of points of all bands of a page; minimum for a band.
-_MAX_PAGE_BAND_POINTS = 12_000
-_MIN_BAND_POINTS = 20
+_MAX_PAGE_BAND_POINTS = 500
+_MIN_BAND_POINTS = 16
 _BAND_DIGITS = 4
 
 #: Maximum number of values for the groups of all cases of a page.
-_MAX_PAGE_GROUP_NUMBERS = 300_000
+_MAX_PAGE_GROUP_NUMBERS = 20_000
 
 # Significant digits. Thresholds have more, because thresholds near 1 are close to each other.
 _DIGITS = 6
@@ -59,7 +59,7 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
         "split": lookup.split_index[case.split],
         "score": lookup.score_index[case.score],
         "risk": _round_significant(case.risk, _DIGITS),
-        "curve": _risk_coverage_data(case.selective, case.generalized, n_vertices),
+        "curve": _risk_coverage_data(case, n_vertices),
     }
     if case.reliability is not None:
         data["reliability"] = _reliability_data(case.reliability)
@@ -75,21 +75,26 @@ def _case_data(case: ScoreCurves, lookup: ResultLookup, n_vertices: int) -> dict
     return data
 
 
-def _risk_coverage_data(
-    selective: RiskCoverageCurve, generalized: RiskCoverageCurve, n_vertices: int
-) -> dict[str, list[Any]]:
-    """Return both risks at the vertices of the thinned selective risk curve."""
-    thinned = thin(selective, vertices=n_vertices)
-    is_vertex = np.isin(generalized.thresholds, thinned.thresholds)
-    return {
+def _risk_coverage_data(case: ScoreCurves, n_vertices: int) -> dict[str, list[Any]]:
+    """Return the counts at the vertices of the thinned curve, from which the page derives the risk.
+
+    With weights, the counts do not determine coverage and selective risk, which are then included.
+    """
+    thinned = thin(case.selective, vertices=n_vertices)
+    data: dict[str, list[Any]] = {
         "threshold": _rounded_list(thinned.thresholds, _THRESHOLD_DIGITS),
-        "coverage": _rounded_list(thinned.coverage),
-        "selective": _rounded_list(thinned.risk),
-        "generalized": _rounded_list(generalized.risk[is_vertex]),
         "accepted": [int(v) for v in thinned.accepted],
         "failures": _rounded_list(thinned.failures),
         "usable": [int(v) for v in thinned.usable],
     }
+    if not np.allclose(thinned.coverage * case.n, thinned.accepted):
+        data["coverage"] = _rounded_list(thinned.coverage)
+        data["selective"] = _rounded_list(thinned.risk)
+    if case.probabilities is not None:
+        # Thresholds decrease.
+        index = np.searchsorted(-case.selective.thresholds, -thinned.thresholds)
+        data["probability"] = _rounded_list(case.probabilities[index])
+    return data
 
 
 def _group_data(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[str, Any]:
