@@ -16,7 +16,8 @@ from abstain.metrics import Metric
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray, Split
 
-#: Maximum number of tested scores, and of samples times scores: the tests need one number for each.
+#: Maximum number of scores that are tested together, and of samples times scores: the tests need
+#: one number for each.
 _MAX_SCORES = 100
 _MAX_INFLUENCES = 20_000_000
 
@@ -44,35 +45,33 @@ def compute_score_tests(
     scores and splits are tested together. Otherwise the scores of each split are tested.
     """
     metric = choose_tested_metric(results)
-    level = parts[0].intervals.level
-    if metric is None or parts[0].intervals.kind == "none" or len(parts) < 2:
+    if metric is None or parts[0].intervals.kind == "none":
         return None
     repeated = {score for group in equal_rankings for score in group[1:]}
-    applicable = [
-        part
-        for part in parts
-        if part.score not in repeated and not part.reason_not_applicable(metric)
-    ]
-    n_influences = sum(part.s.n_rows for part in applicable)
-    if not 2 <= len(applicable) <= _MAX_SCORES or n_influences > _MAX_INFLUENCES:
-        return None
     by_split: dict[Split, list[InMemorySplit]] = {}
-    for part in applicable:
-        by_split.setdefault(part.split, []).append(part)
-    rows_by_split = _rows_of_same_samples([group[0].predictions for group in by_split.values()])
+    for part in parts:
+        if part.score not in repeated and not part.reason_not_applicable(metric):
+            by_split.setdefault(part.split, []).append(part)
+    if sum(map(len, by_split.values())) < 2:
+        return None
+    level = parts[0].intervals.level
     plan = Plan.from_options(level=level, bootstrap=0, rng=0, bands=False, skip_slow=True)
-    differences: list[ScoreDifference] = []
-    if rows_by_split is not None:
-        samples = {
-            (split, part.score): _reorder(part.s, rows)
-            for (split, group), rows in zip(by_split.items(), rows_by_split, strict=True)
-            for part in group
-        }
-        differences += _test_pairs(samples, applicable[0].cluster, metric, plan)
+    rows_by_split = _rows_of_same_samples([group[0].predictions for group in by_split.values()])
+    if rows_by_split is None:
+        families = [{(p.split, p.score): p.s for p in group} for group in by_split.values()]
     else:
-        for split, group in by_split.items():
-            samples = {(split, part.score): part.s for part in group}
-            differences += _test_pairs(samples, group[0].cluster, metric, plan)
+        pairs_of_rows = zip(by_split.values(), rows_by_split, strict=True)
+        families = [
+            {
+                (p.split, p.score): _reorder(p.s, rows)
+                for group, rows in pairs_of_rows
+                for p in group
+            }
+        ]
+    clusters = [group[0].cluster for group in by_split.values()]
+    differences: list[ScoreDifference] = []
+    for samples, cluster in zip(families, clusters, strict=False):
+        differences += _test_pairs(samples, cluster, metric, plan)
     return ScoreTests(
         metric=metric.name,
         level=level,
@@ -105,8 +104,12 @@ def _reorder(s: Scored, rows: IntArray | None) -> Scored:
 def _test_pairs(
     samples: dict[ScoreKey, Scored], cluster: IntArray | None, metric: Metric, plan: Plan
 ) -> Iterator[ScoreDifference]:
-    """Test all pairs of scores of the same samples, with Holm's adjustment for their number."""
-    if len(samples) < 2:
+    """Test all pairs of scores of the same samples, with Holm's adjustment for their number.
+
+    Too many scores are not tested.
+    """
+    n_influences = sum(s.n_rows for s in samples.values())
+    if not 2 <= len(samples) <= _MAX_SCORES or n_influences > _MAX_INFLUENCES:
         return
     keys = {str(i): key for i, key in enumerate(samples)}
     run = ScoredRun(
@@ -184,4 +187,5 @@ def _is_same_order(first: Array, second: Array) -> bool:
     is_reversed = steps[1] < -tolerances[1]
     is_tied = [np.abs(x) <= tolerance for x, tolerance in zip(steps, tolerances, strict=True)]
     n_other_ties = np.count_nonzero(is_tied[0] != is_tied[1])
-    return not is_reversed.any() and n_other_ties <= _MAX_SHARE_OF_OTHER_TIES * order.size
+    has_same_ties = int(n_other_ties) <= _MAX_SHARE_OF_OTHER_TIES * order.size
+    return has_same_ties and not bool(is_reversed.any())

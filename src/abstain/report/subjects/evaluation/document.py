@@ -13,7 +13,6 @@ from abstain._foundation.notes import Note
 from abstain.curves.risk_coverage import thin
 from abstain.evaluation.records import Evaluation, Result, ScoreCurves
 from abstain.metrics import metric_named
-from abstain.metrics.catalogue import CLASSIFIER_METRIC
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
@@ -38,12 +37,16 @@ from abstain.report.subjects.evaluation.first_screen import (
 )
 from abstain.report.subjects.evaluation.lookup import (
     ResultLookup,
+    interval_note,
     metrics_by_interval_method,
     reasons_without_interval,
 )
 from abstain.report.subjects.evaluation.samples import SampleBrowser
 from abstain.report.subjects.evaluation.verdict import evaluation_verdict
 from abstain.tables import split_name
+
+#: Maximum number of requested metrics that a summary prints in columns.
+_MAX_METRIC_COLUMNS: Final = 8
 
 _BOLD_TEXT: Final = "Bold: the best, and what is not significantly different from it."
 
@@ -70,9 +73,11 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
         ),
         answer=tuple(evaluation_verdict(lookup)),
         key_numbers=tuple(key_numbers(lookup)),
-        overview=lambda: () if _prints_metrics(lookup, options) else overview_blocks(lookup),
+        overview=lambda: overview_blocks(
+            lookup, "detail" if _prints_metrics(lookup, options) else "key"
+        ),
         facts=tuple(_facts(lookup, options.source)),
-        findings=build_remarks(_demote_warnings(lookup), options.notes),
+        findings=build_remarks(tuple(_demote_warnings(lookup)), options.notes),
         command=options.command,
         citation_advice=_CITATION_ADVICE,
         chart_data=lambda: chart_data(lookup),
@@ -111,14 +116,15 @@ def _facts(lookup: ResultLookup, source: str) -> Iterator[tuple[str, str]]:
 
 def _prints_metrics(lookup: ResultLookup, options: doc.ReportOptions) -> bool:
     """Return whether a summary prints all requested metrics instead of the key table."""
-    shown = {CLASSIFIER_METRIC, lookup.key_metric}
-    has_other_metrics = bool(set(lookup.evaluation.requested_metrics) - shown)
-    return options.full or has_other_metrics or lookup.best is None
+    return options.full or bool(lookup.evaluation.requested_metrics) or lookup.best is None
 
 
 def _summary_blocks(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.Block]:
     """Yield all metrics if they are requested, what the summary omits, and one curve."""
-    if _prints_metrics(lookup, options):
+    has_requested_metrics = 0 < len(lookup.evaluation.requested_metrics) <= _MAX_METRIC_COLUMNS
+    if has_requested_metrics and not options.full:
+        yield tables.requested_table(lookup)
+    elif _prints_metrics(lookup, options):
         yield from tables.explained_tables(lookup)
     text = "Arrows point to better values."
     if lookup.evaluation.tests is not None:
@@ -247,7 +253,7 @@ def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
         f"{MIN_BIN_COUNT} samples.",
         role="interactive",
     )
-    meanings = [
+    meanings: list[tuple[str | doc.Span, ...]] = [
         (doc.Span(_METRIC_NAMES[name], "strong"), f": {metric_meaning(metric_named(name))} ")
         for name in _METRIC_NAMES
         if name in lookup.metrics
@@ -457,6 +463,8 @@ def _interval_entries(lookup: ResultLookup) -> Iterator[doc.GlossaryEntry]:
         yield doc.GlossaryEntry(
             "No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons)
         )
+    if notes := unique(filter(None, map(interval_note, lookup.evaluation.results))):
+        yield doc.GlossaryEntry("Notes on intervals", " ".join(notes))
 
 
 _CITATION_ADVICE: Final = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from abstain.evaluation.records import Result, ScoreCurves
 from abstain.metrics import metric_named
@@ -90,7 +90,7 @@ def is_share(metric: str, *, is_binary: bool) -> bool:
 def column_title(metric: str, lookup: ResultLookup) -> doc.Label:
     """Return the header of a metric in the key tables."""
     result = next(r for r in lookup.results.values() if r.metric.name == metric)
-    direction = "lower" if result.metric.lower_is_better else "higher"
+    direction: Literal["lower", "higher"] = "lower" if result.metric.lower_is_better else "higher"
     coverage = metric_named(metric).measurement.at_coverage
     if coverage is not None and is_share(metric, is_binary=lookup.evaluation.is_binary):
         text = f"Wrong at {format_percent(coverage)} coverage"
@@ -123,7 +123,8 @@ def count_splits(lookup: ResultLookup) -> str:
 
 def evaluation_context(lookup: ResultLookup, source: str) -> Iterator[str]:
     """Yield the numbers of samples and classes, and the source of the data."""
-    counts = {split: n for split, _, n in _sample_counts(lookup)}
+    counts = {result.split: result.n for result in lookup.evaluation.results}
+    counts |= {case.split: case.n for case in lookup.evaluation.curves}
     if len(set(counts.values())) == 1:
         each = " each" if lookup.has_several_splits and not lookup.models_are_compared else ""
         samples = f"{format_count(next(iter(counts.values())))} samples{each}"
@@ -135,12 +136,6 @@ def evaluation_context(lookup: ResultLookup, source: str) -> Iterator[str]:
         yield f"{smallest} to {largest} samples per {lookup.split_noun}"
     if source:
         yield source
-
-
-def _sample_counts(lookup: ResultLookup) -> Iterator[tuple[Split, str, int]]:
-    """Yield the number of samples of each result or curve."""
-    for record in (*lookup.evaluation.results, *lookup.evaluation.curves):
-        yield record.split, record.score, record.n
 
 
 # ----------------------------------------------------------------------------------- key numbers
@@ -189,14 +184,14 @@ def _format_ratio(count: float | None, total: int) -> str:
 
 
 # ------------------------------------------------------------------------------------ key tables
-def overview_blocks(lookup: ResultLookup) -> Iterator[doc.Block]:
+def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[doc.Block]:
     """Yield the key table beside the key figure."""
     tables = tuple(_key_tables(lookup))
     figure = tuple(_key_figure(lookup))
     if tables and figure:
-        yield doc.Box((doc.Box(tables, "stack"), doc.Box(figure)), "overview", role="key")
+        yield doc.Box((doc.Box(tables, "stack"), doc.Box(figure)), "overview", role=role)
     elif tables:
-        yield doc.Box(tables, role="key")
+        yield doc.Box(tables, role=role)
 
 
 def _key_tables(lookup: ResultLookup) -> Iterator[doc.Table]:

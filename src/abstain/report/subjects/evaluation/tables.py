@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, Literal
 
 from abstain.errors import UnknownNameError, suggest
@@ -15,6 +16,7 @@ from abstain.report.formatting import (
     metric_meaning,
     narrow_title,
     result_meaning,
+    short_title,
     unique,
 )
 from abstain.report.glossary import score_entries
@@ -80,8 +82,9 @@ def all_scores_table(lookup: ResultLookup) -> doc.Table:
         for split in lookup.splits:
             result = lookup.results.get((split, group[0], key))
             reference = lookup.best_results.get(split)
-            is_best = has_tests and result is not None and reference is not None
-            is_best = is_best and lookup.is_among_best(result, reference)
+            is_best = False
+            if has_tests and result is not None and reference is not None:
+                is_best = lookup.is_among_best(result, reference)
             cell = number_format.cell(result, is_best=is_best)
             cells.append(cell and replace(cell, small_text=""))
         rows.append(doc.Row(tuple(cells)))
@@ -101,7 +104,7 @@ def all_scores_table(lookup: ResultLookup) -> doc.Table:
         title=title,
         caption=(title, doc.Span(f" {direction}", "small")),
         anchor="all-scores",
-        layout="wide" if len(lookup.splits) > _MAX_SPLIT_COLUMNS else "",
+        layout="wide" if len(lookup.splits) > _MAX_SPLIT_COLUMNS else "names" if has_names else "",
         is_sortable=True,
     )
 
@@ -112,13 +115,14 @@ def _score_title(score: str, lookup: ResultLookup) -> str:
 
 def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc.Table:
     """Return mean confidence, accuracy and calibration metrics of scores that are probabilities."""
-    names = [name for name in ("ece", "brier", "nll") if name in lookup.metrics]
-    rows = []
+    names = [name for name in _CALIBRATION_TITLES if name in lookup.metrics]
+    rows: list[doc.Row] = []
     for case in cases:
         curve = case.reliability
         if curve is None:
             continue
-        cells = [
+        cells: list[doc.Cell] = [
+            case_label(lookup, case),
             doc.Number(curve.mean_confidence, number_format="three_decimals"),
             doc.Number(curve.mean_accuracy, number_format="three_decimals"),
         ]
@@ -126,7 +130,7 @@ def calibration_table(lookup: ResultLookup, cases: Sequence[ScoreCurves]) -> doc
             result = lookup.results.get((case.split, case.score, name))
             cell = number_without_interval(result, lookup)
             cells.append(cell and replace(cell, number_format="three_decimals", mark=""))
-        rows.append((case_label(lookup, case), *cells))
+        rows.append(doc.Row(tuple(cells)))
     return doc.Table(
         (
             doc.Column(case_noun(lookup), "name"),
@@ -247,6 +251,39 @@ def number_without_interval(result: Result | None, lookup: ResultLookup) -> doc.
     """Return a result as a number without its interval."""
     number = number_with_interval(result, lookup)
     return number and replace(number, low=doc.NAN, high=doc.NAN)
+
+
+def requested_table(lookup: ResultLookup) -> doc.Table:
+    """Return the requested metrics for each split and score, or explained ones if too wide."""
+    split_columns = unique(column for split in lookup.splits for column, _ in split)
+    formats = {
+        name: FixedFormat.of(
+            (r for r in lookup.results.values() if r.metric.name == name),
+            is_binary=lookup.evaluation.is_binary,
+        )
+        for name in lookup.metrics
+    }
+    rows: dict[Split, list[doc.Row]] = {split: [] for split in lookup.splits}
+    for split, score in lookup.split_score_pairs():
+        value_by_column = dict(split)
+        split_cells = (value_by_column.get(column, "") for column in split_columns)
+        cells = (
+            formats[name].cell(lookup.results.get((split, score, name))) for name in lookup.metrics
+        )
+        rows[split].append(doc.Row((*split_cells, score, *cells)))
+    columns = (
+        *(doc.Column(column, "name", blank_repeats=True) for column in split_columns),
+        doc.Column("Score", "name"),
+        *(
+            doc.number_column(_metric_label(name, lookup, short_title(name)))
+            for name in lookup.metrics
+        ),
+    )
+    if split_columns and len(lookup.scores) > 1:
+        groups = tuple(doc.TableRows(tuple(split_rows)) for split_rows in rows.values())
+    else:
+        groups = (doc.TableRows(tuple(chain.from_iterable(rows.values()))),)
+    return doc.Table(columns, groups, alternative=tuple(explained_tables(lookup)))
 
 
 def explained_tables(lookup: ResultLookup) -> Iterator[doc.Table]:

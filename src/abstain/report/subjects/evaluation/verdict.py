@@ -7,7 +7,11 @@ from abstain.evaluation.records import Result
 from abstain.metrics import metric_named
 from abstain.plots.formatting import format_p_value, format_percent, metric_title
 from abstain.report.formatting import format_count, format_number, format_share, join_first
-from abstain.report.subjects.evaluation.first_screen import FixedFormat, is_share
+from abstain.report.subjects.evaluation.first_screen import (
+    FixedFormat,
+    count_splits,
+    is_share,
+)
 from abstain.report.subjects.evaluation.lookup import ResultLookup, interval_clause
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -109,11 +113,11 @@ def _comparison_sentence(lookup: ResultLookup, best: Result, competitors: list[R
     if not competitors:
         return ""
     tests = lookup.evaluation.tests
-    noun = lookup.split_noun
     if lookup.has_several_splits and (tests is None or not tests.has_same_samples):
         if tests is None:
             return "The differences are not tested."
-        return f"Each {noun} has other samples, so no paired test compares them."
+        splits = count_splits(lookup)
+        return f"The {splits} contain different samples, so no paired test compares them."
     worse: dict[str, float] = {}
     equal: dict[str, float] = {}
     for result in competitors:
@@ -146,7 +150,9 @@ def _join_names(names: Collection[str]) -> str:
 
 def _describe_p_value(value: float, relation: str) -> str:
     text = format_p_value(value)
-    return f"adjusted p {text}" if text.startswith("<") else f"adjusted p {relation} {text}"
+    condition = text if text.startswith("<") else f"{relation} {text}"
+    # Non-breaking spaces keep the p-value on one line.
+    return f"adjusted p {condition}".replace(" ", "\u00a0")
 
 
 # ---------------------------------------------------------------------------------- single score
