@@ -10,7 +10,7 @@ from tests.report.test_formats import has_format
 from tests.report.test_notebook import is_small_and_whole, names_no_option
 
 from abstain.report.document import FORMATS
-from abstain_bench.pages import study_terminal
+from abstain_bench.pages.study import study_terminal
 from abstain_bench.studies import (
     STUDIES,
     StudyResult,
@@ -44,7 +44,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_numbers_of_studies_are_those_of_a_terminal_without_end(name, width):
+def test_the_numbers_of_studies_equal_those_of_a_terminal_without_end(name, width):
     def numbers(columns):
         console = Console(width=columns)
         with console.capture() as shown:

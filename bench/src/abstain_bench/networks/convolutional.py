@@ -124,12 +124,12 @@ class VGG(Backbone):
         super().__init__(hidden or last)
         layers: list[Any] = []
         inputs = channels
-        for place, (outputs, following) in enumerate(pairwise((*maps, 0))):
+        for i, (outputs, next_outputs) in enumerate(pairwise((*maps, 0))):
             if outputs == 0:
                 layers.append(MaxPool2x2())
                 continue
             layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
-            rate = dropout * (_LATER if place else _FIRST) if following else 0.0
+            rate = dropout * (_LATER if i else _FIRST) if next_outputs else 0.0
             layers += [nn.BatchNorm2d(outputs), _active(rate)]
             inputs = outputs
         self.layers = nn.Sequential(*layers)
@@ -222,7 +222,7 @@ _WIDER = 4
 
 
 class _Block(nn.Module):
-    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 beside an identity or a projection.
+    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 in parallel with an identity or a projection.
 
     Layers have the names that published weights give them.
     """
@@ -234,11 +234,7 @@ class _Block(nn.Module):
         self.conv2, self.bn2 = convolution(maps, maps, 3, stride), nn.BatchNorm2d(maps)
         self.conv3, self.bn3 = convolution(maps, outputs, 1), nn.BatchNorm2d(outputs)
         self.dropout = dropout_layer(dropout)
-        self.downsample = (
-            nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
-            if stride > 1 or inputs != outputs
-            else None
-        )
+        self.downsample = _projection(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the maps of the next block."""
@@ -250,18 +246,14 @@ class _Block(nn.Module):
 
 
 class _Basic(nn.Module):
-    """Two convolutions of 3 x 3 beside an identity or a projection, with the same names."""
+    """Two 3 x 3 convolutions in parallel with an identity or a projection, with the same names."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
         self.conv1, self.bn1 = convolution(inputs, maps, 3, stride), nn.BatchNorm2d(maps)
         self.conv2, self.bn2 = convolution(maps, maps), nn.BatchNorm2d(maps)
         self.dropout = dropout_layer(dropout)
-        self.downsample = (
-            nn.Sequential(convolution(inputs, maps, 1, stride), nn.BatchNorm2d(maps))
-            if stride > 1 or inputs != maps
-            else None
-        )
+        self.downsample = _projection(inputs, maps, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the maps of the next block."""
@@ -269,6 +261,13 @@ class _Basic(nn.Module):
         out = self.dropout(relu(self.bn1(self.conv1(x))))
         aside = x if self.downsample is None else self.downsample(x)
         return relu(self.bn2(self.conv2(out)) + aside)
+
+
+def _projection(inputs: int, outputs: int, stride: int) -> Any:
+    """Return the layers beside a block that changes the shape of its input; None for others."""
+    if stride == 1 and inputs == outputs:
+        return None
+    return nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
 class ResNet(Backbone):
@@ -319,8 +318,8 @@ class ResNet(Backbone):
             rate = dropout if number > 1 else 0.0
             self.stages.append(f"layer{number}")
             first = kind(inputs, maps, 2 if number > 1 else 1, rate)
-            others = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
-            self.add_module(f"layer{number}", nn.Sequential(first, *others))
+            later = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
+            self.add_module(f"layer{number}", nn.Sequential(first, *later))
             inputs = wider * maps
         initialize_weights(self)
 
@@ -339,7 +338,7 @@ _WIDTHS = (16, 32, 64)
 
 
 class _PreActivated(nn.Module):
-    """Two or three convolutions beside an identity, or a projection where the shape changes."""
+    """Two or three convolutions in parallel with an identity, or a projection to a new shape."""
 
     def __init__(self, inputs: int, maps: int, stride: int, *, bottleneck: bool) -> None:
         super().__init__()
@@ -413,7 +412,7 @@ def _stages(blocks: int, *, bottleneck: bool) -> list[Any]:
 
 
 class _WideBlock(nn.Module):
-    """Two pre-activated 3 x 3 convolutions beside an identity or a projection."""
+    """Two pre-activated 3 x 3 convolutions in parallel with an identity or a projection."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()

@@ -21,6 +21,7 @@ from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
 from abstain_bench.runs.selection import SelectedSetting
+from abstain_bench.runs.store import configured
 from abstain_bench.runs.studies import Study
 
 
@@ -264,7 +265,7 @@ class BenchmarkResults(NotebookDisplay):
     Examples
     --------
     >>> from abstain_bench.results import results_of
-    >>> from abstain_bench.runs.store import Store
+    >>> from abstain_bench.runs.store import configured, Store
     >>> results = results_of(Store.read("runs"))  # doctest: +SKIP
     >>> results.frame("estimates").filter(run="mean")  # doctest: +SKIP
     """
@@ -288,7 +289,7 @@ class BenchmarkResults(NotebookDisplay):
     published_orders: tuple[PublishedOrder, ...] = ()
 
     #: The tables of `rows`: fields of this record, and those of its comparisons.
-    OWN: ClassVar[tuple[str, ...]] = (
+    BENCHMARK_TABLES: ClassVar[tuple[str, ...]] = (
         "studies",
         "methods",
         "chosen",
@@ -302,7 +303,7 @@ class BenchmarkResults(NotebookDisplay):
         "published",
         "published_orders",
     )
-    TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *OWN)
+    TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *BENCHMARK_TABLES)
 
     @property
     def headline(self) -> tuple[Study, ...]:
@@ -311,12 +312,7 @@ class BenchmarkResults(NotebookDisplay):
 
     def configured(self, name: str) -> Any:
         """Return an entry of the configuration or of its table "benchmark"; empty if missing."""
-        config = self.facts.get("config")
-        if not isinstance(config, Mapping):
-            return ""
-        table = config.get("benchmark")
-        entry = table.get(name) if isinstance(table, Mapping) else None
-        return entry or config.get(name, "")
+        return configured(self.facts.get("config") or {}, name)
 
     @property
     def task(self) -> str:
@@ -350,7 +346,7 @@ class BenchmarkResults(NotebookDisplay):
         if table in Comparison.TABLES:
             comparisons = self.comparisons.values()
             return [row for comparison in comparisons for row in comparison.rows(table)]
-        if table not in self.OWN:
+        if table not in self.BENCHMARK_TABLES:
             names = ", ".join(map(repr, self.TABLES))
             raise InputError(
                 f"`table` must be one of {names}; got {table!r}.{suggest(table, self.TABLES)}"
@@ -379,8 +375,8 @@ class BenchmarkResults(NotebookDisplay):
         # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
         frames = [comparison.frame(table) for comparison in self.comparisons.values()]
         nonempty = [frame for frame in frames if frame.height]
-        joined = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
-        return convert_frame(joined, backend)
+        frame = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
+        return convert_frame(frame, backend)
 
 
 def _as_cell(value: Any) -> Any:

@@ -11,7 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray, Rng
-from abstain_bench.data.downloads import read_class_names
+from abstain_bench.data.downloads import check_labels, read_class_names
 from abstain_bench.data.images import Images, Splits, renumber_classes
 from abstain_bench.data.published.cifar import CIFAR100, read_cifar100
 from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, find_image_folder
@@ -81,11 +81,11 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
     held_out = _held_out_codes(train.classes, super_class_of, names)
     retained = [code for code, name in enumerate(names) if name != DROPPED]
     retained_names = tuple(names[code] for code in retained)
-    known, shifted = [], []
+    unshifted, shifted = [], []
     for images, old_labels in zip((train, test), super_labels, strict=True):
         labels = renumber_classes(old_labels, len(names), np.array(retained))
         is_retained, is_held_out = labels >= 0, np.isin(images.labels, held_out)
-        known.append(_relabeled(images, labels, is_retained & ~is_held_out, retained_names))
+        unshifted.append(_relabeled(images, labels, is_retained & ~is_held_out, retained_names))
         shifted.append(_relabeled(images, labels, is_retained & is_held_out, retained_names))
     train_shift, test_shift = shifted
     shift = Images(
@@ -94,19 +94,15 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
         retained_names,
         np.concatenate([train_shift.source_indices, train.n + test_shift.source_indices]),
     )
-    return Splits(known[0], None, known[1], {"sub-class": shift})
+    return Splits(unshifted[0], None, unshifted[1], {"sub-class": shift})
 
 
 def _read_super_labels(path: Path) -> IntArray:
     """Read the super-classes of all images: the first byte of each record."""
     records = np.memmap(path, np.uint8, mode="r").reshape(-1, _N_RECORD_BYTES)
     labels = records[:, 0].astype(np.int64)
-    invalid = np.flatnonzero(labels >= 20)
-    if invalid.size:
-        raise FileFormatError(
-            f"{path.name} is not of CIFAR-100 in the binary version: image {invalid[0]:,} has the "
-            f"super-class {labels[invalid[0]]}, and the last is 19"
-        )
+    description = f"{path.name} is not of CIFAR-100 in the binary version"
+    check_labels(description, labels, labels >= 20, "and the last super-class is 19")
     return labels
 
 

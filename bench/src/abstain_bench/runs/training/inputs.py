@@ -117,7 +117,7 @@ class Distortion(Variation):
     noise : float
         Standard deviation of normal noise; the images' values lie in [0, 1].
     background : float
-        What is black gets a level of its own in each image, from 0 to this; the rest is moved
+        Black gets a random level in each image, from 0 to this; the rest is moved
         up with it, so that white stays white.
     side : int
         Height and width of what comes out, sampled once from the images; 0 for theirs.
@@ -413,7 +413,6 @@ class Preprocessing:
         exposure: Exposure,
         *,
         seed: int,
-        device: str = "cpu",
         images: Images | None = None,
     ) -> Tensor:
         """Return the normalized images of an exposure, corrupted if it is a corruption."""
@@ -423,7 +422,7 @@ class Preprocessing:
             clipped = prepared.clamp(0, 1).numpy()
             corrupted = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
             prepared = torch.from_numpy(corrupted)
-        return self._normalize(prepared).to(device)
+        return self._normalize(prepared)
 
     def prepare_lazily(self, images: Images) -> "LazyImages | None":
         """Return images that are normalized on access.
