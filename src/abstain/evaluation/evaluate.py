@@ -177,4 +177,4 @@ def evaluate(
 
 def _count_classes(predictions: Iterable[Predictions]) -> int:
     """Return the largest number of classes; 0 without classes."""
-    return max((len(p.classes or ()) for p in predictions), default=0)
+    return max((p.n_classes for p in predictions), default=0)

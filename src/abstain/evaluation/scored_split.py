@@ -99,8 +99,9 @@ def extreme_samples(
 
 def other_probability(s: Scored) -> Array | None:
     """Return the probability of each sample if the confidence has another scale, else None."""
-    is_same = s.probability is None or s.probability is s.confidence
-    return None if is_same or np.array_equal(s.probability, s.confidence) else s.probability
+    if s.probability is None or s.probability is s.confidence:
+        return None
+    return None if np.array_equal(s.probability, s.confidence) else s.probability
 
 
 def class_name(classes: tuple[object, ...], code: int) -> str:

@@ -317,12 +317,12 @@ def rows_of_same_samples(reference: Predictions, predictions: Predictions) -> In
     aligned = predictions if rows is None else predictions.subset(rows)
     if _describe_difference(reference, aligned):
         return None
-    weights = [np.ones(p.n) if p.weight is None else p.weight for p in (reference, aligned)]
-    if not np.array_equal(*weights):
+    first, second = (np.ones(p.n) if p.weight is None else p.weight for p in (reference, aligned))
+    if not np.array_equal(first, second):
         return None
-    names = [_sample_names(reference), _sample_names(aligned)]
-    have_names = names[0] is not None and names[1] is not None
-    have_equal_names = have_names and not _are_different(names[0], names[1])
+    reference_names, names = _sample_names(reference), _sample_names(aligned)
+    have_names = reference_names is not None and names is not None
+    have_equal_names = have_names and not _are_different(reference_names, names)
     have_labels = reference.labels is not None and aligned.labels is not None
     if not (have_equal_names or have_labels):
         return None

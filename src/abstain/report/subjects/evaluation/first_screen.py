@@ -310,8 +310,10 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
         if name in {CLASSIFIER_METRIC, key} or name.startswith(("selective_risk@", "coverage@"))
         if name in lookup.metrics
     ]
-    if not lookup.evaluation.requested_metrics:
-        names = [name for name in names if not name.startswith("coverage@")]
+    names = [name for name in names if not name.startswith("coverage@")]
+    # Without classes, the confidences usually are stated probabilities.
+    if lookup.evaluation.n_classes == 0 and "ece" in lookup.metrics:
+        names = [*(name for name in names if not name.startswith("selective_risk@")), "ece"]
     formats = {
         name: FixedFormat.of(
             (lookup.results.get((split, group[0], name)) for group in shown),

@@ -40,6 +40,9 @@ def evaluation_verdict(lookup: ResultLookup) -> list[str]:
         ]
         if not lookup.has_several_splits:
             sentences.append(_coverage_sentence(lookup, best.split, best.score))
+            if answered := lookup.evaluation.answered:
+                n, n_total = format_count(answered.n), format_count(answered.n_total)
+                sentences.append(f"The model answered {n} of {n_total} questions.")
         elif not lookup.models_are_compared:
             sentences.append(_split_range_sentence(lookup))
     return [sentence for sentence in sentences if sentence]
