@@ -20,6 +20,7 @@ from abstain.plots.formatting import escape_control_characters
 from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, css_variable
 from abstain.report import document as doc
 from abstain.report.render import elements
+from abstain.report.render.line_chart import line_chart_svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -176,6 +177,7 @@ def environment() -> "Environment":
         elements.label,
         elements.reference,
         elements.tag_attributes,
+        line_chart_svg,
     ):
         env.globals[function.__name__] = _returning_markup(function)
     return env

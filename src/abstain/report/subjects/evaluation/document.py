@@ -28,7 +28,7 @@ from abstain.report.glossary import metric_entries, score_entries, skipped_metri
 from abstain.report.images import SampleImages
 from abstain.report.subjects.evaluation import charts, tables
 from abstain.report.subjects.evaluation.charts import chart_data
-from abstain.report.subjects.evaluation.figures import MIN_BIN_COUNT, ReliabilityFigure
+from abstain.report.subjects.evaluation.figures import MIN_BIN_COUNT, reliability_line
 from abstain.report.subjects.evaluation.first_screen import (
     evaluation_context,
     evaluation_title,
@@ -44,6 +44,9 @@ from abstain.report.subjects.evaluation.lookup import (
 from abstain.report.subjects.evaluation.samples import SampleBrowser
 from abstain.report.subjects.evaluation.verdict import evaluation_verdict
 from abstain.tables import split_name
+
+#: Maximum width of a column of names, in characters.
+_MAX_NAME_WIDTH: Final = 14
 
 #: Maximum number of requested metrics that a summary prints in columns.
 _MAX_METRIC_COLUMNS: Final = 8
@@ -82,7 +85,14 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
         citation_advice=_CITATION_ADVICE,
         chart_data=lambda: chart_data(lookup),
         is_complete=options.full,
+        name_width=min(max(map(len, _names(lookup)), default=0), _MAX_NAME_WIDTH),
     )
+
+
+def _names(lookup: ResultLookup) -> Iterator[str]:
+    """Yield the names in the first columns of the key tables."""
+    yield from lookup.split_labels.values()
+    yield from map(", ".join, lookup.rankings)
 
 
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:
@@ -240,17 +250,20 @@ def _calibration_section(lookup: ResultLookup) -> Iterator[doc.Section]:
         return
     table = tables.calibration_table(lookup, selected)
     labels = [tables.case_label(lookup, case) for case in selected]
-    curves = {
-        label.text: case.reliability
+    lines = tuple(
+        reliability_line(case.reliability, label.line or 0)
         for label, case in zip(labels, selected, strict=True)
         if case.reliability is not None
-    }
-    figure = doc.Figure(
+    )
+    figure = doc.LineChart(
         "reliability-curves",
         "Accuracy by predicted probability",
-        ReliabilityFigure(curves, {label.text: label.line or 0 for label in labels}),
+        tuple(line for line in lines if line.x),
+        "Predicted probability of a correct answer",
+        1.02,
         "On the diagonal, accuracy equals the probability. Each dot is a bin with at least "
         f"{MIN_BIN_COUNT} samples.",
+        has_diagonal=True,
         role="interactive",
     )
     meanings: list[tuple[str | doc.Span, ...]] = [

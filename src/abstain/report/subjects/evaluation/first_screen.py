@@ -17,7 +17,7 @@ from abstain.report.formatting import (
     narrow_title,
     short_title,
 )
-from abstain.report.subjects.evaluation.figures import MARKED_COVERAGE, CurvesFigure
+from abstain.report.subjects.evaluation.figures import MARKED_COVERAGE, max_risk, risk_line
 from abstain.report.subjects.evaluation.lookup import ResultLookup
 from abstain.typing import Split
 
@@ -187,9 +187,10 @@ def _format_ratio(count: float | None, total: int) -> str:
 def overview_blocks(lookup: ResultLookup, role: doc.Role = "key") -> Iterator[doc.Block]:
     """Yield the key table beside the key figure."""
     tables = tuple(_key_tables(lookup))
-    figure = tuple(_key_figure(lookup))
-    if tables and figure:
-        yield doc.Box((doc.Box(tables, "stack"), doc.Box(figure)), "overview", role=role)
+    if tables and lookup.cases:
+        # Only a page draws the figure.
+        figure = doc.DeferredBlocks(lambda: _key_figure(lookup), role="interactive")
+        yield doc.Box((doc.Box(tables, "stack"), doc.Box((figure,))), "overview", role=role)
     elif tables:
         yield doc.Box(tables, role=role)
 
@@ -465,23 +466,21 @@ def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
     names = [name for name, _, _ in cases]
     visible = _visible_names(lookup, names)
     zero_one = lookup.evaluation.is_binary
-    figure = CurvesFigure(
-        {name: case.selective for name, _, case in cases},
-        {name: index for name, index, _ in cases},
-        is_share=zero_one,
-        scaled=tuple(visible),
-    )
+    lines = {name: risk_line(case.selective, index) for name, index, case in cases}
     title = "Wrong answers against coverage" if zero_one else "Mean loss against coverage"
     whose = f"best score of each {lookup.split_noun}" if lookup.has_several_splits else "scores"
     if len(names) == 1:
         whose = f"score {names[0]}"
     coverage = format_percent(MARKED_COVERAGE)
-    yield doc.Figure(
+    yield doc.LineChart(
         "key-curves",
         title,
-        figure,
+        tuple(lines.values()),
+        "Coverage: share of samples answered",
+        max_risk([lines[name] for name in visible]),
         f"for the {whose}. Dots mark {coverage} coverage. Lower curves are better.",
-        role="interactive",
+        is_percent=zero_one,
+        marked_x=MARKED_COVERAGE,
     )
     if len(names) > 1:
         options = tuple(
