@@ -99,7 +99,7 @@ def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
     widths = sorted(high - low for low, high in intervals if high - low > 0)
     if not widths:
         return 4
-    median_width = widths[len(widths) // 2]
+    median_width = widths[(len(widths) - 1) // 2]
     return min(max(math.ceil(-math.log10(median_width / 12)), 0), 8)
 
 
