@@ -160,7 +160,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class WorkingPoint:
+class CurvePoint:
     """A threshold and the samples that it accepts.
 
     `risk` is the mean loss of the accepted samples, and `failures` their (weighted) total loss.
@@ -236,11 +236,11 @@ class ScoreCurves:
     group_curves: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
     probabilities: Array | None = None
 
-    def point_at(self, coverage: float) -> WorkingPoint:
+    def point_at(self, coverage: float) -> CurvePoint:
         """Return the vertex of the curve with the smallest coverage of at least `coverage`."""
         curve = self.selective
         i = int(np.searchsorted(curve.coverage, coverage - ROUNDING).clip(max=len(curve.risk) - 1))
-        return WorkingPoint(
+        return CurvePoint(
             float(curve.thresholds[i]),
             math.nan if self.probabilities is None else float(self.probabilities[i]),
             float(curve.coverage[i]),

@@ -222,7 +222,7 @@ class Figure(Block):
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A line of a `LineChart`: points from left to right, and some of them with a dot.
 
     `index` determines its color and dashes, and its class ``method-INDEX`` on a page.
@@ -244,7 +244,7 @@ class LineChart(Block):
 
     key: str
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     x_title: str
     y_max: float
     description: Text = ""

@@ -6,7 +6,7 @@ from typing import Final
 
 from abstain.plots.bands import METHOD_CLASS_PREFIX
 from abstain.plots.style import css_variable, dash_pattern
-from abstain.report.document import Line, LineChart
+from abstain.report.document import ChartLine, LineChart
 from abstain.report.render.elements import format_attributes
 
 #: Size of the drawing, and position of the axes inside it.
@@ -53,7 +53,7 @@ def _elements(chart: LineChart) -> Iterator[str]:
         yield _line(line, chart)
 
 
-def _line(line: Line, chart: LineChart) -> str:
+def _line(line: ChartLine, chart: LineChart) -> str:
     points = [f"{_x(x)} {_y(y, chart)}" for x, y in zip(line.x, line.y, strict=True)]
     color = css_variable(line.index)
     dashes = "" if dash_pattern(line.index)[1] == 0 else _join(dash_pattern(line.index))

@@ -206,12 +206,14 @@ class _Axes:
     """Encodings that the layers of a chart share: axes, and color and dashes of each score.
 
     The datasets of the page contain the fields of `x` and `y` and the name of the score.
+    `first_color` is the index of the color of the first score: splits have the colors before it.
     """
 
     scores: list[str]
     x: Json
     y: Json
     data: str = "curves"
+    first_color: int = 0
 
     def layer(self, mark: Json, *, data: str = "", **channels: Json | list[Json]) -> Json:
         """Return a layer that draws a dataset; `channels` override the shared encodings."""
@@ -247,12 +249,16 @@ class _Axes:
     @property
     def color(self) -> Json:
         """Colors of the scores."""
-        return self._score_channel([css_variable(i) for i in range(len(self.scores))])
+        return self._score_channel([css_variable(i) for i in self._color_indices])
 
     @property
     def dashes(self) -> Json:
         """Dashes of the scores."""
-        return self._score_channel([dash_pattern(i) for i in range(len(self.scores))])
+        return self._score_channel([dash_pattern(i) for i in self._color_indices])
+
+    @property
+    def _color_indices(self) -> range:
+        return range(self.first_color, self.first_color + len(self.scores))
 
     def _score_channel(self, styles: Sequence[str | list[int]]) -> Json:
         return _nominal_channel(
@@ -260,7 +266,9 @@ class _Axes:
         )
 
 
-def risk_coverage_chart(scores: list[str], *, kind: str, zero_one: bool, level: str = "") -> Json:
+def risk_coverage_chart(
+    scores: list[str], *, kind: str, zero_one: bool, level: str = "", first_color: int = 0
+) -> Json:
     """Return the chart of the selective or the generalized risk by coverage.
 
     The page sets the datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable,
@@ -270,7 +278,8 @@ def risk_coverage_chart(scores: list[str], *, kind: str, zero_one: bool, level: 
     ``edges`` (coverage, risk, end, score; simultaneous).
     """
     y = _quantitative_channel("risk", title=_RISK_TITLES[kind, zero_one], scale=_RISK_SCALE)
-    axes = _Axes(scores, _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE), y)
+    x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
+    axes = _Axes(scores, x, y, first_color=first_color)
     points = axes.layer(_clipped_mark("point", filled=True, shape="circle", size=14, opacity=0.6))
     layers = [
         axes.reference(),
@@ -327,13 +336,13 @@ def _band_layers(axes: _Axes) -> list[Json]:
     ]
 
 
-def reliability_chart(scores: list[str]) -> Json:
+def reliability_chart(scores: list[str], *, first_color: int = 0) -> Json:
     """Return the reliability diagram: accuracy by mean confidence, for each bin."""
     x, y = (
         _quantitative_channel(field, title=title, scale=_RELIABILITY_SCALE)
         for field, title in zip(("confidence", "accuracy"), RELIABILITY_TITLES, strict=True)
     )
-    axes = _Axes(scores, x, y, data="reliability")
+    axes = _Axes(scores, x, y, data="reliability", first_color=first_color)
     size = _quantitative_channel("count", legend=None, scale={"range": [14, 220]})
     layers = [
         axes.reference(),
@@ -345,10 +354,11 @@ def reliability_chart(scores: list[str]) -> Json:
     return _chart(layers, _DESCRIPTIONS["reliability"])
 
 
-def metric_coverage_chart(scores: list[str], *, title: str) -> Json:
+def metric_coverage_chart(scores: list[str], *, title: str, first_color: int = 0) -> Json:
     """Return the chart of a metric with a threshold (CWSA, CWSA+) by coverage."""
     x = _quantitative_channel("coverage", title=_COVERAGE, scale=_UNIT_SCALE)
-    axes = _Axes(scores, x, _quantitative_channel("value", title=title, scale={"zero": False}))
+    y = _quantitative_channel("value", title=title, scale={"zero": False})
+    axes = _Axes(scores, x, y, first_color=first_color)
     layers = [axes.line(strokeWidth=2), axes.dots(_TOOLTIPS["metric"])]
     return _chart(layers, f"{title} by coverage, one line for each score.")
 

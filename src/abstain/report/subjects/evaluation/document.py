@@ -205,7 +205,10 @@ def _collapsed_sections(
 def _controls(lookup: ResultLookup) -> doc.Controls:
     """Return the controls that select the split and the scores of the charts and tables."""
     splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(lookup.splits))
-    lines = tuple(doc.line_option(i, name) for i, name in enumerate(lookup.scores))
+    lines = tuple(
+        replace(doc.line_option(lookup.first_score_color + i, name), key=str(i))
+        for i, name in enumerate(lookup.scores)
+    )
     choices = (
         *([doc.Choice("split", "Split", splits)] if lookup.has_several_splits else []),
         doc.Choice("score", "Scores", lines, is_multiple=True),
@@ -300,7 +303,12 @@ def _curves_section(lookup: ResultLookup) -> doc.Section:
             f"{kind.capitalize()} risk",
             texts[kind],
             partial(
-                charts.risk_coverage_chart, lookup.scores, kind=kind, zero_one=zero_one, level=bands
+                charts.risk_coverage_chart,
+                lookup.scores,
+                kind=kind,
+                zero_one=zero_one,
+                level=bands,
+                first_color=lookup.first_score_color,
             ),
             "coverage",
             "risk",
@@ -378,7 +386,7 @@ def _reliability_chart(lookup: ResultLookup) -> Iterator[doc.Block]:
         "reliability",
         "Reliability diagram",
         "Accuracy by mean confidence in each bin.",
-        partial(charts.reliability_chart, lookup.scores),
+        partial(charts.reliability_chart, lookup.scores, first_color=lookup.first_score_color),
         "confidence",
         "accuracy",
     )
@@ -391,7 +399,12 @@ def _cwsa_section(lookup: ResultLookup) -> doc.Section:
             key,
             title,
             text,
-            partial(charts.metric_coverage_chart, lookup.scores, title=title),
+            partial(
+                charts.metric_coverage_chart,
+                lookup.scores,
+                title=title,
+                first_color=lookup.first_score_color,
+            ),
             "coverage",
             "value",
         )

@@ -22,17 +22,17 @@ _MIN_DRAWN_COVERAGE: Final = 0.02
 _MIN_COVERAGE_FOR_AXIS: Final = 0.05
 
 
-def risk_line(curve: RiskCoverageCurve, index: int) -> doc.Line:
+def risk_line(curve: RiskCoverageCurve, index: int) -> doc.ChartLine:
     """Return the line of a selective risk, with a dot at the marked coverage."""
     thinned = thin(curve, vertices=_MAX_VERTICES)
     x, y = (np.asarray(to_numpy(v, "curve"), float) for v in (thinned.coverage, thinned.risk))
     is_drawn = x >= min(_MIN_DRAWN_COVERAGE, float(x[-1]))
     x, y = x[is_drawn], y[is_drawn]
     i = int(np.searchsorted(x, MARKED_COVERAGE).clip(max=x.size - 1))
-    return doc.Line(index, tuple(x.tolist()), tuple(y.tolist()), ((float(x[i]), float(y[i])),))
+    return doc.ChartLine(index, tuple(x.tolist()), tuple(y.tolist()), ((float(x[i]), float(y[i])),))
 
 
-def max_risk(lines: Sequence[doc.Line]) -> float:
+def max_risk(lines: Sequence[doc.ChartLine]) -> float:
     """Return the end of the risk axis."""
     risks = [
         y
@@ -43,9 +43,9 @@ def max_risk(lines: Sequence[doc.Line]) -> float:
     return 1.06 * max(risks, default=0.0) or 1.0
 
 
-def reliability_line(curve: ReliabilityCurve, index: int) -> doc.Line:
+def reliability_line(curve: ReliabilityCurve, index: int) -> doc.ChartLine:
     """Return the accuracy by mean confidence in the bins with enough samples."""
     bins = np.flatnonzero(np.asarray(curve.count) >= MIN_BIN_COUNT)
     x = tuple(np.asarray(curve.confidence, float)[bins].tolist())
     y = tuple(np.asarray(curve.accuracy, float)[bins].tolist())
-    return doc.Line(index, x, y, tuple(zip(x, y, strict=True)))
+    return doc.ChartLine(index, x, y, tuple(zip(x, y, strict=True)))

@@ -468,9 +468,7 @@ def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
     zero_one = lookup.evaluation.is_binary
     lines = {name: risk_line(case.selective, index) for name, index, case in cases}
     title = "Wrong answers against coverage" if zero_one else "Mean loss against coverage"
-    whose = f"best score of each {lookup.split_noun}" if lookup.has_several_splits else "scores"
-    if len(names) == 1:
-        whose = f"score {names[0]}"
+    lead = f"Best score of each {lookup.split_noun}. " if lookup.has_several_splits else ""
     coverage = format_percent(MARKED_COVERAGE)
     yield doc.LineChart(
         "key-curves",
@@ -478,7 +476,7 @@ def _key_figure(lookup: ResultLookup) -> Iterator[doc.Block]:
         tuple(lines.values()),
         "Coverage: share of samples answered",
         max_risk([lines[name] for name in visible]),
-        f"for the {whose}. Dots mark {coverage} coverage. Lower curves are better.",
+        f"{lead}Dots mark {coverage} coverage. Lower curves are better.",
         is_percent=zero_one,
         marked_x=MARKED_COVERAGE,
     )

@@ -79,6 +79,11 @@ class ResultLookup:
         return headline_metrics(self.metrics)
 
     @property
+    def first_score_color(self) -> int:
+        """Index of the color of the first score; several splits have the colors before it."""
+        return len(self.splits) if self.has_several_splits else 0
+
+    @property
     def has_several_splits(self) -> bool:
         """Whether there are several splits."""
         return len(self.splits) > 1

@@ -74,6 +74,11 @@ class SampleBrowser:
 
     def _choices(self) -> Iterator[doc.Choice]:
         lookup = self.lookup
+        if lookup.has_several_splits:
+            splits = tuple(
+                doc.Option(str(i), split_name(split)) for i, split in enumerate(lookup.splits)
+            )
+            yield doc.Choice("split", "Split", splits)
         if len(lookup.scores) > 1:
             best_index = lookup.score_index[find_best_score(lookup, lookup.splits[0])]
             options = tuple(doc.Option(str(i), name) for i, name in enumerate(lookup.scores))
