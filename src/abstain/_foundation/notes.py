@@ -8,12 +8,13 @@ if TYPE_CHECKING:
     from abstain.typing import Split
 
 #: Kinds of notes on reading data, which reports do not group: selected columns, external
-#: confidences of FD-Shifts, dropped rows, and all other notes.
+#: confidences of FD-Shifts, dropped rows, answers that the model refused, and all other notes.
 COLUMNS: Final = "columns"
 EXTERNAL_CONFIDENCE: Final = "external_confidence"
 DROPPED: Final = "dropped"
+ABSTENTIONS: Final = "refused"
 READING: Final = "source"
-READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, READING})
+READING_KINDS: Final = frozenset({COLUMNS, EXTERNAL_CONFIDENCE, DROPPED, ABSTENTIONS, READING})
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,18 @@ class ReliabilityCurve(CurveArrays):
 
     scalar_fields: ClassVar[frozenset[str]] = frozenset({"binning", "total"})
 
+    @property
+    def mean_confidence(self) -> float:
+        """Weighted mean confidence of all samples."""
+        is_nonempty = self.weight > 0
+        return float(self.weight[is_nonempty] @ self.confidence[is_nonempty] / self.total)
+
+    @property
+    def mean_accuracy(self) -> float:
+        """One minus the weighted mean loss of all samples."""
+        is_nonempty = self.weight > 0
+        return float(self.weight[is_nonempty] @ self.accuracy[is_nonempty] / self.total)
+
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the bins as a dataframe, one row each; an empty bin has nulls."""
         import polars as pl

@@ -55,7 +55,7 @@ class Label:
 
     `direction` says whether lower or higher values are better, `scale` is the factor by which the
     values are multiplied, `short_text` fits a narrow column, and `note` is small print below the
-    name.
+    name. `line` is the index of the color of its line in the figures.
     """
 
     text: str
@@ -65,6 +65,7 @@ class Label:
     note: str = ""
     link: str = ""
     tooltip: str = ""
+    line: int | None = None
 
     @property
     def unit(self) -> str:
@@ -91,6 +92,7 @@ NumberFormat = Literal[
     "cases_of_100",
     "rank",
     "two_decimals",
+    "three_decimals",
     "four_decimals",
     "six_digits",
     "signed",

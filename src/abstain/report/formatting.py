@@ -160,6 +160,7 @@ _FORMATTERS: Final[Mapping[NumberFormat, Callable[[float], str]]] = {
     "cases_of_100": format_cases_of_100,
     "rank": lambda value: f"{value:g}",
     "two_decimals": lambda value: f"{value:.2f}",
+    "three_decimals": lambda value: f"{value:.3f}",
     "four_decimals": _format_four_decimals,
     "six_digits": lambda value: f"{value:.6g}",
     "signed": lambda value: ("" if value < 0 else "+") + _format_four_decimals(value),
@@ -297,6 +298,20 @@ def result_meaning(result: Result) -> str:
     if result.reason:
         return f"Undefined: {result.reason}."
     return result.metric.identity.meaning.format(value=_MeaningNumber(result.value))
+
+
+def metric_meaning(metric: Metric) -> str:
+    """Return a sentence that explains a metric, in which x is its value."""
+    return metric.identity.meaning.format(value=_Placeholder())
+
+
+class _Placeholder:
+    """Placeholder for the value in the sentence that explains a metric."""
+
+    def __format__(self, spec: str) -> str:
+        """Return "x" for every format."""
+        del spec
+        return "x"
 
 
 def note_location(note: Note) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain._foundation.checks import FIRST_INEXACT_INTEGER, reject_rounding_ties
-from abstain._foundation.notes import DROPPED, READING, Note, RowCount
+from abstain._foundation.notes import ABSTENTIONS, DROPPED, Note, RowCount
 from abstain._foundation.option_format import format_option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables.number_formats import parse_numbers
@@ -325,7 +325,7 @@ class MissingEntries:
             f"have no confidence in {column.name!r} and count as abstentions with the lowest "
             f"confidence of the column, {values[is_missing][0]!s}"
         )
-        self.notes.append(Note(READING, text, rows=count_rows(is_missing)))
+        self.notes.append(Note(ABSTENTIONS, text, rows=count_rows(is_missing)))
         return DataColumn(column.name, values, None, None, column.dtype_name)
 
     def handle_answers(self, is_missing: BoolArray, name: str, role: str) -> None:
@@ -342,7 +342,7 @@ class MissingEntries:
         else:
             self.is_abstention = self.is_abstention | is_missing
         text = f"have no {role} in {name!r} and count as abstentions, which are always wrong"
-        self.notes.append(Note(READING, text, rows=count_rows(is_missing)))
+        self.notes.append(Note(ABSTENTIONS, text, rows=count_rows(is_missing)))
 
     @property
     def retained_rows(self) -> Array | None:

@@ -6,6 +6,7 @@ from html import escape
 from typing import Final
 
 from abstain.plots.formatting import escape_control_characters
+from abstain.plots.style import LIGHT
 from abstain.report.document import (
     Axis,
     Cell,
@@ -102,6 +103,9 @@ def label(name: Label | str) -> str:
         )
         # A non-breaking space keeps the arrow on the same line.
         html = f"{html}&nbsp;<span{attributes}>{name.arrow}</span>"
+    if name.line is not None:
+        css_class = f"swatch s{name.line % len(LIGHT)}"
+        html = f"<span{format_attributes({'class': css_class})}></span>{html}"
     return f"{html}<small>{_escape(name.note)}</small>" if name.note else html
 
 
@@ -219,7 +223,8 @@ def _annotations_html(cell: Number, scales: Mapping[str, int]) -> str:
     }
     if all(spans.values()):
         intervals = (
-            f"<span{format_attributes({'class': c})}>{span}</span>" for c, span in spans.items()
+            f"<span{format_attributes({'class': c})}>{span}</span>" if c else span
+            for c, span in spans.items()
         )
         html += f'<small class="interval">{"".join(intervals)}</small>'
     if not math.isnan(cell.standard_error):

@@ -94,7 +94,8 @@ def label(name: doc.Label | str) -> str:
         return escape(name)
     unit = r" $\times 10^3$" if name.unit else ""
     arrow = f" {escape(name.arrow)}" if name.arrow else ""
-    return f"{escape(name.text)}{unit}{arrow}"
+    note = f" ({escape(name.note)})" if name.note else ""
+    return f"{escape(name.text)}{unit}{arrow}{note}"
 
 
 def escape(text: str) -> str:

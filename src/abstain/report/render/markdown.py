@@ -63,7 +63,10 @@ class _Markdown(TextRenderer):
         return f"[{text}]({span.link})" if span.link.startswith("https://") else text
 
     def label(self, name: doc.Label | str) -> str:
-        return escape(name) if isinstance(name, str) else f"{escape(name.text)}{name.suffix}"
+        if isinstance(name, str):
+            return escape(name)
+        note = f" ({escape(name.note)})" if name.note else ""
+        return f"{escape(name.text)}{name.suffix}{note}"
 
     def heading(self, title: doc.Text, level: int) -> str:
         return f"{'#' * level} {self.inline(title)}"
