@@ -92,6 +92,7 @@ NumberFormat = Literal[
     "four_decimals",
     "six_digits",
     "signed",
+    "percent",
 ]
 
 
