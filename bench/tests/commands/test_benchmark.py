@@ -22,9 +22,9 @@ import abstain_bench.runs.run as runner
 from abstain.cli import console as console_of_commands
 from abstain.cli.main import run
 from abstain.errors import InputError
-from abstain_bench.commands import job_lines
+from abstain_bench.commands import console as job_lines
 from abstain_bench.commands.benchmark.run import changes_in
-from abstain_bench.commands.job_lines import JobLines
+from abstain_bench.commands.console import JobLines
 from abstain_bench.results import results_of
 from abstain_bench.runs.costs import REPORT, read_costs
 from abstain_bench.runs.jobs import Job, Outcome

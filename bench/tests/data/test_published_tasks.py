@@ -309,7 +309,7 @@ def everything(parts):
 def test_every_model_takes_the_pictures_of_its_task(loaded):
     pytest.importorskip("torch")
     from abstain_bench.networks import MODELS
-    from abstain_bench.runs.training.variations import make_variation
+    from abstain_bench.runs.training.inputs import make_variation
 
     task, parts = loaded
     MODELS[task.model]._check_shape(parts.train.shape)
@@ -326,7 +326,7 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     from abstain_bench.networks import MODELS
     from abstain_bench.runs.passes import compute_outputs
     from abstain_bench.runs.training import Preprocessing, train
-    from abstain_bench.runs.training.variations import make_variation
+    from abstain_bench.runs.training.inputs import make_variation
 
     task = TASKS[name]
     parts = task.load(home, Sizes(RECORDS, 10, 40, 30, 64))

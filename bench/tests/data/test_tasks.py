@@ -87,7 +87,7 @@ def test_the_recipe_and_the_variation_are_known(task):
     torch = pytest.importorskip("torch")
     from abstain_bench.networks import MODELS
     from abstain_bench.runs.training import Preprocessing
-    from abstain_bench.runs.training.variations import make_variation
+    from abstain_bench.runs.training.inputs import make_variation
 
     parts = task.load(None)
     inputs = Preprocessing.from_training_images(parts.train, make_variation(task.variation))

@@ -102,7 +102,7 @@ def test_weights_are_those_of_the_seed_and_the_global_generator_is_left_alone():
 
 
 def test_a_residual_block_of_zero_weights_is_the_identity():
-    from abstain_bench.networks.residual import _PreActivated
+    from abstain_bench.networks.convolutional import _PreActivated
 
     block = _PreActivated(16, 16, 1, bottleneck=False)
     for layer in block.convolutions:

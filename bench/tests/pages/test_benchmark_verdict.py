@@ -8,12 +8,12 @@ from rich.console import Console
 from abstain.report.document import Label, Number
 from abstain_bench.pages import benchmark_terminal
 from abstain_bench.pages.benchmark.document import glossary_entries
-from abstain_bench.pages.benchmark.leaderboard import Grid, GridEntry, Leaderboard
-from abstain_bench.pages.benchmark.verdict import (
+from abstain_bench.pages.benchmark.front import (
     baseline_sentences,
     best_methods_sentence,
     verdict_of,
 )
+from abstain_bench.pages.benchmark.leaderboard import Grid, GridEntry, Leaderboard
 from abstain_bench.results import MethodFacts
 from abstain_bench.runs.studies import Study
 

@@ -9,7 +9,7 @@ from bench.tests.runs.stored_runs import make_runs
 
 from abstain.cli.main import run
 from abstain.inference import kendall
-from abstain_bench.pages.benchmark.published import published_section, published_summary
+from abstain_bench.pages.benchmark.methods import published_section, published_summary
 from abstain_bench.published import table
 from abstain_bench.results import results_of, with_published
 

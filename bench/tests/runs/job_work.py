@@ -5,7 +5,7 @@ import signal
 import time
 
 from abstain._foundation.files import write_atomically
-from abstain_bench.runs.jobs.devices import device_of_this_process
+from abstain_bench.runs.jobs.engine import device_of_this_process
 
 
 def work(job, folder):

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from abstain.errors import InputError
-from abstain_bench.runs.jobs import devices
-from abstain_bench.runs.jobs.devices import (
+from abstain_bench.runs.jobs import engine
+from abstain_bench.runs.jobs.engine import (
     check_devices_available,
     device_kind,
     device_of_this_process,
@@ -43,7 +43,7 @@ def test_devices_that_make_no_sense_are_refused(text, said):
 
 
 def test_devices_are_dealt_out_in_turn(monkeypatch):
-    monkeypatch.setattr(devices, "_process_index", 0)
+    monkeypatch.setattr(engine, "_process_index", 0)
     two = ("cuda:0", "cuda:1")
     given = []
     for number in range(4):
@@ -66,6 +66,6 @@ def test_devices_that_are_not_there_are_refused():
 
 
 def test_reading_devices_needs_no_torch():
-    code = "import sys, abstain_bench.runs.jobs.devices as d; d.parse_devices('cuda'); print('torch' in sys.modules)"
+    code = "import sys, abstain_bench.runs.jobs.engine as d; d.parse_devices('cuda'); print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"

@@ -12,7 +12,7 @@ from abstain.predictions import Predictions
 from abstain_bench.results import results_of
 from abstain_bench.runs.importing import import_fd_shifts
 from abstain_bench.runs.importing.fd_shifts import read_results
-from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
+from abstain_bench.runs.methods.catalogue import fd_shifts_scores
 from abstain_bench.runs.store import Store
 
 #: From our values to those of FD-Shifts, by its names of scores.

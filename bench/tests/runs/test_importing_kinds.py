@@ -13,7 +13,7 @@ from abstain_bench.runs.importing import import_fd_shifts
 from abstain_bench.runs.importing.fd_shifts import configured_model, logits_of_probabilities
 from abstain_bench.runs.importing.imported_run import LEVEL_SCORES
 from abstain_bench.runs.methods import METHODS, score_all
-from abstain_bench.runs.methods.fd_shifts import fd_shifts_scores
+from abstain_bench.runs.methods.catalogue import fd_shifts_scores
 from abstain_bench.runs.store import Store
 
 

@@ -26,9 +26,8 @@ from abstain_bench.runs.training import (  # noqa: E402
     compute_logits,
     train,
 )
-from abstain_bench.runs.training.loop import load_state  # noqa: E402
-from abstain_bench.runs.training.precision import MixedPrecision  # noqa: E402
-from abstain_bench.runs.training.variations import make_variation  # noqa: E402
+from abstain_bench.runs.training.inputs import make_variation  # noqa: E402
+from abstain_bench.runs.training.loop import MixedPrecision, load_state  # noqa: E402
 
 
 def pictures(n=50, seed=0):

@@ -9,7 +9,7 @@ from abstain.errors import DomainError, FileFormatError, InputError  # noqa: E40
 from abstain_bench.data import Images  # noqa: E402  after the skip
 from abstain_bench.networks import MODELS, Resized, SmallConv, StreetConv  # noqa: E402
 from abstain_bench.runs.training import Augmentation, Preprocessing  # noqa: E402
-from abstain_bench.runs.training.variations import make_variation  # noqa: E402
+from abstain_bench.runs.training.inputs import make_variation  # noqa: E402
 
 
 def draws(seed=0):

@@ -9,13 +9,8 @@ import pytest
 import abstain as ab
 from abstain_bench.published import table, tables
 from abstain_bench.studies import study_published
-from abstain_bench.studies.published import (
-    columns,
-    contradictions,
-    rank_agreement,
-    relations,
-    threshold_tables,
-)
+from abstain_bench.studies._area_estimators import augrc_from_factors
+from abstain_bench.studies.published import contradictions, recomputed
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +38,7 @@ def test_the_ranks_of_every_two_tables(found):
         ("augrc_table_3", "augrc_table_4", "each by its own metric"): (252, 252, 252, 1287, 0),
         ("augrc_table_3", "augrc_table_4", "both by AUGRC"): (252, 252, 252, 1287, 0),
     }
-    assert rank_agreement.invalid_rank_columns() == []
+    assert recomputed.invalid_rank_columns() == []
 
 
 def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
@@ -63,8 +58,8 @@ def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
     assert "252 of 252" in text
     assert "the ranks include MCD-EE instead of MCD-MI, and no number of MCD-EE is printed" in text
     # By hand: the ranks of a column of the table of numbers, against those of the other table.
-    numbers = columns.table_columns("augrc_table_3")
-    _, ranks = rank_agreement.ranks_by_selection()["both by AUGRC"]
+    numbers = recomputed.table_columns("augrc_table_3")
+    _, ranks = recomputed.ranks_by_selection()["both by AUGRC"]
     equal = {"shared": 0, "renamed": 0}
     for column, own in numbers.items():
         for method, value in own.items():
@@ -78,16 +73,16 @@ def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
 def test_ranks_are_those_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     numbers = dict(enumerate(np.random.default_rng(0).integers(6, size=15).tolist()))
-    for own, method in ((columns.min_ranks, "min"), (columns.max_ranks, "max")):
+    for own, method in ((recomputed.min_ranks, "min"), (recomputed.max_ranks, "max")):
         expected = stats.rankdata(list(numbers.values()), method=method)
         assert [*own(numbers).values()] == expected.tolist()
 
 
 def test_taus_are_those_of_scipy(found):
     stats = pytest.importorskip("scipy.stats")
-    first, second = rank_agreement.ranks_by_selection()["each by its own metric"]
+    first, second = recomputed.ranks_by_selection()["each by its own metric"]
     for row in found.rows("changes"):
-        at = columns.PrintedColumn("CNN", row["dataset"], row["study"])
+        at = recomputed.PrintedColumn("CNN", row["dataset"], row["study"])
         names = list(first[at])
         expected = stats.kendalltau([first[at][n] for n in names], [second[at][n] for n in names])
         assert row["tau"] == pytest.approx(expected.statistic)
@@ -101,7 +96,7 @@ def test_the_two_metrics_rank_alike_but_not_everywhere(found):
     assert taus["CIFAR-10", "cor"] == pytest.approx((1.0, 1.0))
     assert min(tau for tau, _ in taus.values()) == taus["BREEDS", "iid"][0]
     # Ranks by AUGRC are the same in both parts: only the choice for AURC differs.
-    (_, one), (_, other) = rank_agreement.ranks_by_selection().values()
+    (_, one), (_, other) = recomputed.ranks_by_selection().values()
     assert one == other
 
 
@@ -109,16 +104,16 @@ def test_a_rank_that_contradicts_its_number_is_counted(monkeypatch):
     first = table("fd_shifts_table_11")[0]
     assert (first["printed"], first["rank"]) == ("MSR", "6")
     changed(
-        monkeypatch, columns, "fd_shifts_table_11",
+        monkeypatch, recomputed, "fd_shifts_table_11",
         lambda cell: {"number": 12.5} if cell is first else {},
     )  # fmt: skip
     sums = Counter()
-    for row in rank_agreement.recompute_ranks():
+    for row in recomputed.recompute_ranks():
         if row["against"] == "fd_shifts_table_11":
             sums.update(reversed=row["reversed"], impossible=row["ranks"] - row["possible"])
     assert sums["reversed"] == 6
     assert sums["impossible"] == 7
-    assert rank_agreement.invalid_rank_columns() == [
+    assert recomputed.invalid_rank_columns() == [
         ("fd_shifts_table_11", "", ("CNN", "iWildCam", "iid"))
     ]
 
@@ -129,13 +124,11 @@ def test_the_area_is_that_of_the_definition():
     loss = rng.random(2_000) < 0.3
     confidence = rng.normal(size=2_000) - loss
     auroc = ab.failure_auroc(confidence, loss)
-    assert relations.augrc_from_auroc(1 - loss.mean(), auroc) == pytest.approx(
-        ab.augrc(confidence, loss)
-    )
+    assert augrc_from_factors(1 - loss.mean(), auroc) == pytest.approx(ab.augrc(confidence, loss))
 
 
 def test_areas_follow_from_accuracy_and_auroc(found):
-    rows = list(relations.recompute_areas())
+    rows = list(recomputed.recompute_areas())
     off = np.array([row["relative_difference"] for row in rows])
     assert len(rows) == 210
     assert abs(np.median(off)) < 0.002
@@ -147,13 +140,13 @@ def test_areas_follow_from_accuracy_and_auroc(found):
 
 
 def test_accuracies_beside_new_classes_follow_from_those_without():
-    rows = list(relations.recompute_accuracies())
+    rows = list(recomputed.recompute_accuracies())
     assert len(rows) == 189
     assert max(abs(row["difference"]) for row in rows) < 0.00065
 
 
 def test_what_is_printed_twice_is_the_same_but_for_the_other_runs():
-    rows = list(relations.compare_repeated_numbers())
+    rows = list(recomputed.compare_repeated_numbers())
     apart = Counter((r["classifier"], r["dataset"]) for r in rows if not r["same"])
     assert len(rows) == 38
     assert apart == {
@@ -190,13 +183,13 @@ def test_every_contradiction_is_a_packaged_doubt(found):
     """What a reader of the tables is told and what the study finds are the same cells."""
     lines = {
         threshold
-        for threshold, line in threshold_tables.lines_by_threshold("cwsa_table_1").items()
-        if threshold_tables._is_above_bound(line)
+        for threshold, line in contradictions.lines_by_threshold("cwsa_table_1").items()
+        if contradictions._is_above_bound(line)
     }
     (doubt,) = [d for d in tables()["cwsa_table_1"].doubts if "no data allow" in d.text]
     assert lines == set(doubt.where["threshold"])
     prose = [row for row in table("cwsa_text") if row["doubt"]]
-    assert len(prose) == len(list(threshold_tables._unsupported_prose())) == 3
+    assert len(prose) == len(list(contradictions._unsupported_prose())) == 3
 
 
 def test_swapped_columns_are_found_and_those_in_order_are_not(monkeypatch):
@@ -209,7 +202,7 @@ def test_swapped_columns_are_found_and_those_in_order_are_not(monkeypatch):
 
     assert len(cells) == 1092
     assert len(list(contradictions._swapped_columns())) == 1
-    changed(monkeypatch, rank_agreement, "augrc_table_4", renamed)
+    changed(monkeypatch, recomputed, "augrc_table_4", renamed)
     assert list(contradictions._swapped_columns()) == []
 
 

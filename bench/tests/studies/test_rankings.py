@@ -16,10 +16,10 @@ from abstain_bench.results import results_of
 from abstain_bench.runs.store import Store
 from abstain_bench.studies import study_rankings
 from abstain_bench.studies.rankings.conclusions import conclude_neighbors
-from abstain_bench.studies.rankings.disagreements import find_disagreements
 from abstain_bench.studies.rankings.folder import RankedFolder
 from abstain_bench.studies.rankings.ranked_studies import PAIRED, UNADJUSTED, RankedStudies
 from abstain_bench.studies.rankings.simulation import METHODS, SimulatedMethod, simulate_rankings
+from abstain_bench.studies.rankings.tables import find_disagreements
 
 
 @pytest.fixture(scope="module")

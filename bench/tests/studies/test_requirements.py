@@ -15,12 +15,12 @@ from abstain.metrics import METRICS, Need, augrc, aurc, f1_auc, failure_auroc, m
 from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import Measurement
 from abstain_bench.studies import study_requirements
+from abstain_bench.studies._area_estimators import augrc_from_factors
 from abstain_bench.studies.requirements import (
     _metric_names,
     _verdict_from_json,
     _verdict_to_json,
     closed_forms,
-    toy,
 )
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
@@ -389,7 +389,7 @@ def test_eq_7_is_the_augrc_of_every_order():
     confidence = np.arange(6, 0, -1)
     for loss in orders_of(6)[1:-1]:
         ranking = failure_auroc(confidence, loss)
-        expected = closed_forms.augrc_from_factors(1 - loss.mean(), ranking)
+        expected = augrc_from_factors(1 - loss.mean(), ranking)
         assert augrc(confidence, loss) == pytest.approx(float(expected))
     spread = closed_forms.areas_at_equal_factors(6)
     assert spread["AUGRC"] < 1e-15
@@ -416,7 +416,7 @@ def test_contributions_are_linear_and_harmonic():
 
 
 def test_the_toy_is_as_the_paper_tells_of_its_own():
-    first, second, third = toy.toy_rows()
+    first, second, third = closed_forms.toy_rows()
     assert first["accuracy"] == second["accuracy"] > third["accuracy"]
     assert first["failure_AUROC"] == second["failure_AUROC"] > third["failure_AUROC"]
     assert second["AURC"] < first["AURC"]

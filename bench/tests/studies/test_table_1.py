@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 from abstain_bench import published
 from abstain_bench.networks import MODELS
-from abstain_bench.studies.finetuning import paper
+from abstain_bench.studies.finetuning import conclusions as paper
 from abstain_bench.studies.finetuning.experiment import (
     override_experiment,
     packaged_configuration,
@@ -80,7 +80,7 @@ def test_both_areas_stand_beside_what_is_printed():
 def test_other_networks_and_data_have_none(model, data):
     result = experiment(model, data)
     chosen = {c.name: 0 for c in result.objectives}
-    assert paper.tables(result, rows_of(result), chosen) == {}
+    assert paper.compare_with_table_1(result, rows_of(result), chosen) == []
     assert paper.conclude_order(result, []) == []
 
 

@@ -1,11 +1,21 @@
-"""Lines and tables that the commands print."""
+"""Lines and tables that the commands print, and the progress of jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isfinite
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
 from rich.table import Table
 
+from abstain.cli.console import format_duration
 from abstain.plots.formatting import escape_control_characters
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from abstain_bench.runs.jobs import JobProgress, Outcome
 
 
 def print_line(console: Console, text: str) -> None:
@@ -26,3 +36,87 @@ def plain_table(
     for name in number_columns:
         table.add_column(name, justify="right")
     return table
+
+
+#: Seconds between two updates of the progress bar.
+_BAR_INTERVAL: Final = 1.0
+#: Seconds between two progress lines if there is no terminal.
+_LINE_INTERVAL: Final = 30.0
+
+
+def progress_text(step: "JobProgress") -> str:
+    """Describe the progress of a job and the remaining time."""
+    remaining = (
+        f", about {format_duration(step.seconds_left)} left" if isfinite(step.seconds_left) else ""
+    )
+    return f"{step.description}{remaining}"
+
+
+class JobLines:
+    """Prints a line on standard error for each finished job, above the progress bar.
+
+    The first started job also has a line. As a context manager, the object reads the progress of
+    running jobs from their `folder` and displays it: in the progress bar, or in a line every 30
+    seconds if there is no terminal.
+    """
+
+    def __init__(
+        self,
+        progress: "Progress | None",
+        *,
+        describe_result: "Callable[[Outcome], str] | None" = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.progress, self.folder = progress, folder
+        self.running: dict[str, TaskID] = {}
+        self.stop_event = Event()
+        self.console = Console(stderr=True) if progress is None else progress.console
+        self.task = None if progress is None else progress.add_task("Jobs", total=None)
+        self.describe_result = describe_result
+        self.has_first_line = False
+
+    def __enter__(self) -> Self:
+        """Start to display the progress of running jobs."""
+        if self.folder is not None:
+            Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the display."""
+        self.stop_event.set()
+
+    def _watch(self) -> None:
+        while not self.stop_event.wait(_LINE_INTERVAL if self.progress is None else _BAR_INTERVAL):
+            self.update()
+
+    def update(self) -> None:
+        """Display the progress of the running jobs."""
+        from abstain_bench.runs.jobs import read_job_progress
+
+        steps = [] if self.folder is None else read_job_progress(self.folder)
+        if self.progress is None:
+            for step in steps:
+                print_line(self.console, f"{step.name}: {progress_text(step)}")
+            return
+        for step in steps:
+            if step.name not in self.running:
+                self.running[step.name] = self.progress.add_task("", total=step.total)
+            text = escape_control_characters(f"{step.name}: {progress_text(step)}")
+            self.progress.update(self.running[step.name], completed=step.done, description=text)
+        for name in self.running.keys() - {step.name for step in steps}:
+            self.progress.remove_task(self.running.pop(name))
+
+    def __call__(self, outcome: "Outcome", n_finished: int, n_jobs: int) -> None:
+        """Print a line for an outcome, with its results if `describe_result` returns some."""
+        if outcome.status == "begun":
+            if self.has_first_line:
+                return
+            self.has_first_line = True
+        text = f"{n_finished}/{n_jobs} {outcome.job.name}: {outcome.status}"
+        text += f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
+        text += f": {outcome.error}" if outcome.error else ""
+        if self.describe_result is not None and (result := self.describe_result(outcome)):
+            text += f"; {result}"
+        print_line(self.console, text)
+        if self.progress is not None and self.task is not None:
+            self.progress.update(self.task, completed=n_finished, total=n_jobs)

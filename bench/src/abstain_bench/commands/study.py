@@ -34,7 +34,7 @@ from abstain.cli.output_folder import (
 )
 from abstain.cli.predictions import read_by_name
 from abstain.errors import AbstainError, InputError
-from abstain_bench.commands.job_lines import JobLines
+from abstain_bench.commands.console import JobLines
 from abstain_bench.studies import STUDIES, StudyEntry, StudyOption, StudyResult
 
 

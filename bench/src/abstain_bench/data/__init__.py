@@ -12,8 +12,8 @@ from abstain_bench.data.embedded import glyph_families as glyph_families
 from abstain_bench.data.embedded import glyphs as glyphs
 from abstain_bench.data.embedded import textures as textures
 from abstain_bench.data.entry import DataSet as DataSet
-from abstain_bench.data.exposures import KINDS as KINDS
-from abstain_bench.data.exposures import Exposure as Exposure
+from abstain_bench.data.images import KINDS as KINDS
+from abstain_bench.data.images import Exposure as Exposure
 from abstain_bench.data.images import Images as Images
 from abstain_bench.data.images import Splits as Splits
 from abstain_bench.data.images import split as split

@@ -14,15 +14,17 @@ from abstain._foundation.lazy_imports import is_installed
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain_bench._torch import torch
 from abstain_bench.networks.backbone import Backbone, Resized, Tensor
-from abstain_bench.networks.plain import (
+from abstain_bench.networks.convolutional import (
     NINETEEN,
     THIRTEEN,
     VGG,
+    PreResNet,
+    ResNet,
     SmallConv,
     StreetConv,
+    WideResNet,
     vgg13_as_run,
 )
-from abstain_bench.networks.residual import PreResNet, ResNet, WideResNet
 from abstain_bench.networks.vit import ViT
 
 

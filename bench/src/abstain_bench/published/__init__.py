@@ -8,10 +8,10 @@ Nothing here was measured by this package.
 ['6', '4', '7']
 """
 
+from abstain_bench.published.cells import Doubt as Doubt
+from abstain_bench.published.cells import Fact as Fact
+from abstain_bench.published.cells import PublishedTable as PublishedTable
 from abstain_bench.published.cells import table as table
 from abstain_bench.published.cells import tables as tables
-from abstain_bench.published.records import Doubt as Doubt
-from abstain_bench.published.records import Fact as Fact
-from abstain_bench.published.records import PublishedTable as PublishedTable
 
 __all__ = ["Doubt", "Fact", "PublishedTable", "table", "tables"]

@@ -18,13 +18,6 @@ from abstain_bench.results.details import (
     extremes_of,
     mean_curve,
 )
-from abstain_bench.results.findings import (
-    about_choices,
-    about_failures,
-    about_runs,
-    about_studies,
-    about_untested,
-)
 from abstain_bench.results.published import (
     compare_with_published,
     published_notes,
@@ -46,6 +39,11 @@ from abstain_bench.results.samples import (
 )
 from abstain_bench.results.scope import (
     ComparableRuns,
+    about_choices,
+    about_failures,
+    about_runs,
+    about_studies,
+    about_untested,
     all_runs,
     check_tested,
     methods_without_scores,

@@ -14,12 +14,13 @@ from abstain.metrics import Metric
 from abstain.metrics.catalogue import DEFAULT_METRIC
 from abstain.typing import IntArray, Rng
 from abstain_bench.results.details import mean_curve
-from abstain_bench.results.findings import about_choices, about_studies
 from abstain_bench.results.records import BenchmarkResults, CurvePoints
 from abstain_bench.results.results import meaningless, method_facts
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
     ComparableRuns,
+    about_choices,
+    about_studies,
     select_comparable_runs,
     select_methods,
     select_metrics,

@@ -12,7 +12,7 @@ from abstain.typing import IntArray
 from abstain_bench.data import Exposure, Images
 from abstain_bench.runs.tasks import TASKS, Sizes, TaskImages
 from abstain_bench.runs.training import Preprocessing
-from abstain_bench.runs.training.variations import make_variation
+from abstain_bench.runs.training.inputs import make_variation
 
 #: torch may be absent when types are checked.
 Tensor = Any

@@ -16,7 +16,7 @@ from abstain.errors import InputError
 from abstain_bench.data import Exposure
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.jobs import Job, OnOutcome, Outcome, WorkerPool, run_jobs
-from abstain_bench.runs.jobs.devices import check_devices_available, device_kind, parse_devices
+from abstain_bench.runs.jobs.engine import check_devices_available, device_kind, parse_devices
 from abstain_bench.runs.jobs.record import read_receipts, stored_outcome
 from abstain_bench.runs.loaded_task import LoadedTask, load_task, select_exposures
 from abstain_bench.runs.selection import select_best_settings

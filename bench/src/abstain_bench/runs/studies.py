@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.typing import BoolArray, FloatArray, IntArray
-from abstain_bench.data.exposures import KINDS
+from abstain_bench.data.images import KINDS
 from abstain_bench.runs.store import ExposureFacts, RunScores
 
 #: Treatment of wrong predictions for images of known classes, in studies with new classes.
@@ -43,7 +43,7 @@ class Study:
     title : str
         Name for people.
     kind : str
-        Kind of shift, in `abstain_bench.data.exposures.KINDS`.
+        Kind of shift, in `abstain_bench.data.images.KINDS`.
     exposures : tuple of str
         Keys of the exposures. Studies of new classes include the i.i.d. images.
     errors : {"kept", "removed", "scod", "outlier"}

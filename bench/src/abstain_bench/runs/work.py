@@ -18,7 +18,7 @@ from abstain_bench.data import Images
 from abstain_bench.networks import MODELS
 from abstain_bench.runs.costs import Stopwatch
 from abstain_bench.runs.jobs import Job
-from abstain_bench.runs.jobs.devices import device_of_this_process
+from abstain_bench.runs.jobs.engine import device_of_this_process
 from abstain_bench.runs.jobs.progress import ProgressWriter
 from abstain_bench.runs.loaded_task import InputImages, LoadedTask, load_task
 from abstain_bench.runs.methods import METHODS, FitData, FittedMethods, Method, fit_all

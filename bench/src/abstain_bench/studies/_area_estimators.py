@@ -3,7 +3,7 @@
 The weights come from `abstain.metrics`. A matrix product applies them to many samples at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,9 @@ import numpy as np
 from abstain._foundation.tie_groups import TieGroups
 from abstain.metrics import rank_weights
 from abstain.metrics.rank_weights import trapezoid_weight
+from abstain.plots.series import Series
 from abstain.typing import BoolArray, FloatArray, IntArray
+from abstain_bench.studies._display import Row, column_series
 from abstain_bench.studies._sources import OrderedBlock, SampleSource
 
 PAPER_URL: Final = "https://arxiv.org/abs/2410.15361"
@@ -95,6 +97,38 @@ _LOSS_TITLES: Final = {
 def loss_title(loss: str) -> str:
     """Return the title of a loss for figures and sentences."""
     return _LOSS_TITLES.get(loss, loss)
+
+
+def augrc_from_factors(
+    accuracy: FloatArray | float, failure_auroc: FloatArray | float
+) -> FloatArray:
+    """Compute the AUGRC from accuracy and failure AUROC (Traub et al. 2024, eq. 7).
+
+    Examples
+    --------
+    >>> augrc_from_factors(0.9, [0.5, 0.8, 1.0]).round(4).tolist()
+    [0.05, 0.023, 0.005]
+    """
+    a, u = np.asarray(accuracy, dtype=np.float64), np.asarray(failure_auroc, dtype=np.float64)
+    return np.asarray((1 - u) * a * (1 - a) + (1 - a) ** 2 / 2)
+
+
+def estimator_series(
+    rows: Sequence[Row],
+    y: str,
+    panel: Callable[[Row], str],
+    *,
+    x: str = "n",
+    half_width: str = "",
+) -> tuple[Series, ...]:
+    """Return a line for each panel and estimator. See `column_series` for the columns."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((panel(row), row["estimator"]), []).append(row)
+    return tuple(
+        column_series(ESTIMATOR_TITLES[name], group, x, y, half_width=half_width, panel=title)
+        for (title, name), group in groups.items()
+    )
 
 
 # ------------------------------------------------------------------------ errors on samples

@@ -14,7 +14,7 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, logits, make
 from abstain.tables import split_name
 from abstain.typing import FloatArray
-from abstain_bench.studies._sentences import counted, listed
+from abstain_bench.studies._display import counted, listed
 from abstain_bench.studies._sources import (
     TABLE_S2_SCORES,
     FileSource,

@@ -17,7 +17,7 @@ from abstain._foundation.lazy_imports import is_installed
 from abstain._foundation.notes import Note
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
-from abstain_bench.studies._tables import OVER_MODELS, OVER_MODELS_CAPTION, Row
+from abstain_bench.studies._display import OVER_MODELS, OVER_MODELS_CAPTION, Row
 
 P = ParamSpec("P")
 

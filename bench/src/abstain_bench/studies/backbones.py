@@ -15,9 +15,8 @@ from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain_bench.published import table
-from abstain_bench.studies._sentences import counted, signed
+from abstain_bench.studies._display import Row, counted, group_rows, signed, unique_values
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
 
 #: Number of the table of the paper for each metric.
 _TABLES: Final = {AURC.name: 1, ACCURACY.name: 8, FAILURE_AUROC.name: 9, ece.__name__: 10}

@@ -13,9 +13,8 @@ from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain.typing import FloatArray
 from abstain_bench.published import table
-from abstain_bench.studies._sentences import counted
+from abstain_bench.studies._display import Row, counted, group_rows, unique_values
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
 
 #: Coverages of table 14.
 COVERAGES: Final = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)

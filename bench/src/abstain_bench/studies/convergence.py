@@ -17,8 +17,17 @@ from abstain_bench.studies._area_estimators import (
     INCONSISTENT,
     PAPER_URL,
     error_rows,
+    estimator_series,
 )
-from abstain_bench.studies._figures import estimator_series, panels_above_zero
+from abstain_bench.studies._display import (
+    Row,
+    average_over_models,
+    counted,
+    group_rows,
+    panels_above_zero,
+    unique_values,
+    value_range,
+)
 from abstain_bench.studies._inputs import (
     DataArgument,
     PopulationsArgument,
@@ -28,14 +37,7 @@ from abstain_bench.studies._inputs import (
     tie_notes,
     true_value_notes,
 )
-from abstain_bench.studies._sentences import counted, value_range
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import (
-    Row,
-    average_over_models,
-    group_rows,
-    unique_values,
-)
 
 #: Populations that are studied without data: smooth, overconfident, with a continuous loss.
 DEFAULT_POPULATIONS: Final = ("two-gaussians", "beta-scores", "continuous-loss")

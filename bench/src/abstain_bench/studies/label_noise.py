@@ -22,11 +22,17 @@ from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import logits
 from abstain.typing import BoolArray, FloatArray, IntArray, Rng
+from abstain_bench.studies._display import (
+    Row,
+    column_series,
+    counted,
+    group_rows,
+    signed,
+    unique_values,
+)
 from abstain_bench.studies._inputs import named_datasets
-from abstain_bench.studies._sentences import counted, signed
 from abstain_bench.studies._sources import compute_confidence, default_scores
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
 
 #: Metrics that the study compares. A contribution of label errors exists for the areas only.
 _AREAS: Final = (AURC, AUGRC)
@@ -305,13 +311,8 @@ def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, 
     shares, curves = [], []
     for case in _first_cases(cases):
         rows = rows_by_case[case.data, case.score]
-        shares.append(
-            Series(
-                f"{case.score}, {case.data}",
-                tuple(row["coverage"] for row in rows),
-                tuple(np.nan if row["share"] is None else row["share"] for row in rows),
-            )
-        )
+        title = f"{case.score}, {case.data}"
+        shares.append(column_series(title, rows, "coverage", "share"))
         for kind in ("selective", "generalized"):
             panel = f"{case.data}, {case.score}: {kind} risk"
             for title, scored in (

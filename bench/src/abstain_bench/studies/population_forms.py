@@ -13,6 +13,13 @@ from abstain.predictions import Predictions
 from abstain.simulate import POPULATIONS, LogitPopulation
 from abstain.typing import FloatArray, Rng
 from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL, loss_title
+from abstain_bench.studies._display import (
+    Row,
+    average_over_models,
+    counted,
+    group_rows,
+    unique_values,
+)
 from abstain_bench.studies._inputs import (
     LOGITS,
     DataArgument,
@@ -20,10 +27,8 @@ from abstain_bench.studies._inputs import (
     StudyRequest,
     check_sizes,
 )
-from abstain_bench.studies._sentences import counted
 from abstain_bench.studies._sources import UNNAMED, ScoredCase
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, average_over_models, group_rows, unique_values
 
 #: Largest number of data sets with a color of their own in the figures.
 _MAX_COLORS: Final = 8

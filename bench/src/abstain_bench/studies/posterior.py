@@ -17,10 +17,15 @@ from abstain.predictions import Predictions
 from abstain.simulate import logits
 from abstain.typing import Rng
 from abstain_bench.studies._area_estimators import GLOSSARY, PAPER_URL
-from abstain_bench.studies._figures import column_series, panels_above_zero
+from abstain_bench.studies._display import (
+    Row,
+    average_over_models,
+    column_series,
+    group_rows,
+    panels_above_zero,
+)
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats, named_datasets
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, average_over_models, group_rows
 
 #: Name of the simulated posterior.
 SIMULATED: Final = "simulated posterior"

@@ -15,10 +15,9 @@ from abstain.predictions import Predictions
 from abstain.simulate import logits
 from abstain.typing import Array, FloatArray, Rng
 from abstain_bench.published import table
+from abstain_bench.studies._display import Row, group_rows, value_range
 from abstain_bench.studies._inputs import DataArgument, named_datasets
-from abstain_bench.studies._sentences import value_range
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows
 
 #: Floating-point types by their names in the paper.
 PRECISIONS: Final = {"16bit": np.float16, "32bit": np.float32, "64bit": np.float64}

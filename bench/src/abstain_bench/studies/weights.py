@@ -24,12 +24,11 @@ from abstain_bench.studies._area_estimators import (
     ESTIMATOR_TITLES,
     GLOSSARY,
     PAPER_URL,
+    estimator_series,
 )
-from abstain_bench.studies._figures import column_series, estimator_series
+from abstain_bench.studies._display import Row, column_series, group_rows, signed, value_range
 from abstain_bench.studies._inputs import check_sizes
-from abstain_bench.studies._sentences import signed, value_range
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows
 
 #: Estimators of the AURC whose weights depend on the rank alone.
 ESTIMATORS: Final = ("plugin", "log", "sele", "2sele")

@@ -22,8 +22,7 @@ from abstain.cli.console import (
 )
 from abstain.cli.options import PrintConfig, list_option
 from abstain.errors import AbstainError, InputError, MissingInputError, UnknownNameError
-from abstain_bench.commands.console import plain_table, print_line
-from abstain_bench.commands.job_lines import JobLines
+from abstain_bench.commands.console import JobLines, plain_table, print_line
 
 if TYPE_CHECKING:
     from abstain_bench.runs.jobs import Outcome

@@ -9,8 +9,7 @@ from rich.table import Table
 from abstain.cli.console import console, format_duration, plain_text
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
-from abstain_bench.commands.console import plain_table
-from abstain_bench.commands.job_lines import progress_text
+from abstain_bench.commands.console import plain_table, progress_text
 
 if TYPE_CHECKING:
     from abstain_bench.runs.costs import Cost

@@ -15,8 +15,7 @@ from abstain.report.formatting import (
     short_title,
 )
 from abstain.report.glossary import metric_entries
-from abstain_bench.pages.benchmark.corruption import corruption_section
-from abstain_bench.pages.benchmark.front import front_blocks, front_curve
+from abstain_bench.pages.benchmark.front import front_blocks, front_curve, verdict_of
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
@@ -34,10 +33,10 @@ from abstain_bench.pages.benchmark.methods import (
     backbones_section,
     calibration_section,
     methods_section,
+    published_section,
+    published_summary,
 )
-from abstain_bench.pages.benchmark.published import published_section, published_summary
-from abstain_bench.pages.benchmark.studies import change_figure, studies_section
-from abstain_bench.pages.benchmark.verdict import verdict_of
+from abstain_bench.pages.benchmark.studies import change_figure, corruption_section, studies_section
 from abstain_bench.results import BenchmarkResults
 from abstain_bench.runs.costs import Cost, CostRow, costs_by_score, costs_by_stage
 from abstain_bench.runs.selection import needs_probabilities

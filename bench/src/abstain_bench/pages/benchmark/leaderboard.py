@@ -14,7 +14,7 @@ from abstain.plots.formatting import capitalize_first, check_result_type
 from abstain.report.document import NAN, Label, Number
 from abstain.report.formatting import find_metric, headline_metrics, is_printed_x1000, short_title
 from abstain.report.subjects.comparison.metric_result import MetricResult
-from abstain_bench.data.exposures import KINDS
+from abstain_bench.data.images import KINDS
 from abstain_bench.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain_bench.runs.studies import Study
 

@@ -19,8 +19,7 @@ from abstain.predictions import Predictions
 from abstain.tables import read_predictions
 from abstain.typing import IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
-from abstain_bench.data.exposures import KINDS
-from abstain_bench.data.images import renumber_classes
+from abstain_bench.data.images import KINDS, renumber_classes
 from abstain_bench.runs.importing.rows import join_names
 from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.store import VALIDATION, ExposureFacts, Run, Store

@@ -154,7 +154,7 @@ def check_config(config: Config) -> None:
             )
     if is_installed("torch"):
         from abstain_bench.networks import MODELS
-        from abstain_bench.runs.training.variations import make_variation
+        from abstain_bench.runs.training.inputs import make_variation
 
         _ = MODELS[config.model]
         make_variation(dict(config.variation or {}))

@@ -1,18 +1,351 @@
-"""`Preprocessing`: augmentation and normalization of stored images for a network."""
+"""`Preprocessing`: variations, augmentation and normalization of stored images for a network."""
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from abstain._foundation import checks
+from abstain._foundation.records import between, check_unconverted
+from abstain.errors import InputError
 from abstain_bench._torch import torch
 from abstain_bench.data import Exposure, Images
 from abstain_bench.data.corruptions import corrupt
-from abstain_bench.runs.training.variations import Variation
 
 #: torch may be absent when types are checked.
 Tensor = Any
+Generator = Any
+
+#: Pixels; more than any image here is wide.
+_MAX_PADDING = 256
+
+
+class Variation(ABC):
+    """A random change of images with values in [0, 1].
+
+    Attributes
+    ----------
+    is_part_of_task : bool
+        Whether it belongs to the task, so that images to validate and test on are changed too
+        (drawn once), or only helps to learn.
+    """
+
+    is_part_of_task: ClassVar[bool] = False
+
+    @abstractmethod
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Return the images (n, channels, height, width), each changed on its own."""
+
+    def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:  # noqa: ARG002
+        """Return images that were changed and scaled, changed again where 0 is their mean."""
+        return images
+
+    def prepare_for_evaluation(self, images: Tensor) -> Tensor:
+        """Return what is validated and tested on, unless the variation belongs to the task."""
+        return images
+
+
+@dataclass(frozen=True)
+class CropFlip(Variation):
+    """Move each image by up to a few pixels and mirror half of them, as usual on CIFAR.
+
+    Attributes
+    ----------
+    padding : int
+        Black pixels on each side, from which a part of the old size is cut.
+    mirror : bool
+        Whether to mirror left and right.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain_bench.runs.training import CropFlip
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> CropFlip()(torch.ones(2, 3, 32, 32), generator).shape
+    torch.Size([2, 3, 32, 32])
+    """
+
+    padding: Annotated[int, between(1, _MAX_PADDING)] = 4
+    mirror: bool = True
+
+    def __post_init__(self) -> None:
+        check_unconverted(self)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Return the images (n, channels, height, width), each changed on its own."""
+        return shift_and_mirror(images, self.padding, mirror=self.mirror, generator=generator)
+
+
+def shift_and_mirror(images: Tensor, padding: int, *, mirror: bool, generator: Generator) -> Tensor:
+    """Move each image by up to `padding` pixels, and mirror half of them if `mirror` is set."""
+    n, _, height, width = images.shape
+    device = images.device
+    padded = torch.nn.functional.pad(images, (padding,) * 4)
+    shift = torch.randint(0, 2 * padding + 1, (2, n, 1), generator=generator, device=device)
+    rows = shift[0] + torch.arange(height, device=device)
+    columns = shift[1] + torch.arange(width, device=device)
+    if mirror:
+        flip = torch.rand(n, 1, generator=generator, device=device) < 0.5
+        columns = torch.where(flip, columns.flip(1), columns)
+    sample_index = torch.arange(n, device=device)[:, None, None]
+    # Indexing puts the channels last.
+    shifted = padded[sample_index, :, rows[:, :, None], columns[:, None, :]]
+    return shifted.permute(0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
+class Distortion(Variation):
+    """Turn, scale, shear and shift each image, lower its contrast and add noise.
+
+    It belongs to the task: images to validate and test on are distorted too.
+
+    Attributes
+    ----------
+    rotation : float
+        Degrees, at most, to either side.
+    scale : float
+        Images are scaled by a factor between 1 / (1 + scale) and 1 + scale.
+    shear : float
+        Shear, at most, to either side.
+    shift : float
+        Share of the image's side, at most, in each direction.
+    contrast : float
+        The lowest contrast; 1 leaves it as it is.
+    noise : float
+        Standard deviation of normal noise; the images' values lie in [0, 1].
+    background : float
+        What is black gets a level of its own in each image, from 0 to this; the rest is moved
+        up with it, so that white stays white.
+    side : int
+        Height and width of what comes out, sampled once from the images; 0 for theirs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain_bench.runs.training import Distortion
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> Distortion(noise=0.0)(torch.zeros(2, 1, 28, 28), generator).abs().max()
+    tensor(0.)
+    """
+
+    rotation: float = 20.0
+    scale: float = 0.2
+    shear: float = 0.2
+    shift: float = 0.08
+    contrast: float = 0.4
+    noise: float = 0.25
+    background: float = 0.0
+    side: int = 0
+
+    is_part_of_task: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("rotation", "scale", "shear", "noise"):
+            checks.fraction(getattr(self, name), name, high=math.inf)
+        for name in ("shift", "contrast", "background"):
+            checks.fraction(getattr(self, name), name)
+        if self.side:
+            checks.positive_int(self.side, "side")
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Return the images (n, channels, height, width), each changed on its own."""
+
+        def uniform(low: float, high: float) -> Tensor:
+            return _uniform(images, generator, low, high)
+
+        angle = uniform(-1, 1) * math.radians(self.rotation)
+        size = torch.exp(uniform(-1, 1) * math.log1p(self.scale))
+        shear = uniform(-1, 1) * self.shear
+        # The grid spans [-1, 1], so a share of the side counts twice.
+        across, down = (uniform(-2, 2) * self.shift for _ in range(2))
+        cos, sin = size * angle.cos(), size * angle.sin()
+        matrix = ((cos, shear * cos - sin, across), (sin, shear * sin + cos, down))
+        side = (self.side, self.side) if self.side else images.shape[2:]
+        distorted = _resample(images, matrix, side) * _per_image(uniform(self.contrast, 1.0))
+        if self.background:
+            level = _per_image(uniform(0.0, self.background))
+            distorted = level + (1 - level) * distorted
+        noise = torch.randn(distorted.shape, generator=generator, device=images.device)
+        return distorted + self.noise * noise
+
+
+#: Weights of red, green and blue in a gray level.
+_LUMA: Final = (0.299, 0.587, 0.114)
+
+
+@dataclass(frozen=True)
+class Augmentation(Variation):
+    """What FD-Shifts does to images to learn from: crop, mirror, turn, cut out, jitter.
+
+    Each is left out at its default.
+
+    Attributes
+    ----------
+    padding : int
+        Black pixels on each side, from which a part of the old size is cut.
+    mirror : bool
+        Whether to mirror left and right, half of the time.
+    rotation : float
+        Degrees, at most, to either side; what comes in from outside is black.
+    cutout : int
+        Side of the square around a random pixel that gets the mean of all images, in half of
+        the images.
+    side : int
+        Height and width of what comes out, less than that of the images: what is validated and
+        tested on is their center.
+    area : float
+        Of images to learn from, the least share of the area that is cut out at random and
+        scaled to `side`, with a ratio of its sides from 3/4 to 4/3; 1 for the center.
+    jitter : float
+        Brightness, contrast and saturation are multiplied by factors from 1 - jitter to
+        1 + jitter.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain_bench.runs.training.inputs import Augmentation
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> Augmentation(side=24, area=0.1)(torch.ones(2, 3, 32, 32), generator).shape
+    torch.Size([2, 3, 24, 24])
+    >>> some = Augmentation(cutout=4).augment_normalized(torch.ones(64, 3, 32, 32), generator)
+    >>> 16 < int((some.amin((1, 2, 3)) == 0).sum()) < 48
+    True
+    """
+
+    padding: Annotated[int, between(0, _MAX_PADDING)] = 0
+    mirror: bool = False
+    rotation: Annotated[float, between(0.0, 180.0)] = 0.0
+    cutout: Annotated[int, between(0, 4096)] = 0
+    side: Annotated[int, between(0, 4096)] = 0
+    area: Annotated[float, between(0.01, 1.0)] = 1.0
+    jitter: Annotated[float, between(0.0, 1.0)] = 0.0
+
+    def __post_init__(self) -> None:
+        check_unconverted(self)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Return the images (n, channels, height, width), each changed on its own."""
+        augmented = self._jitter_colors(images, generator) if self.jitter else images
+        if self.side and self.area < 1.0:
+            augmented = self._random_crop(augmented, generator)
+        else:
+            augmented = self.prepare_for_evaluation(augmented)
+        if self.rotation:
+            angle = _uniform(images, generator, -1, 1) * math.radians(self.rotation)
+            cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
+            side = augmented.shape[2]
+            augmented = _resample(augmented, ((cos, -sin, zero), (sin, cos, zero)), (side, side))
+        return shift_and_mirror(augmented, self.padding, mirror=self.mirror, generator=generator)
+
+    def augment_normalized(self, images: Tensor, generator: Generator) -> Tensor:
+        """Return images that are scaled, half of them with a square set to the mean."""
+        if not self.cutout:
+            return images
+        n, _, height, width = images.shape
+        device, half = images.device, self.cutout // 2
+        is_cut = torch.rand(n, 1, generator=generator, device=device) < 0.5
+        in_square = []
+        for size in (height, width):
+            center = torch.randint(0, size, (n, 1), generator=generator, device=device)
+            position = torch.arange(size, device=device)
+            in_square.append((position >= center - half) & (position < center + half) & is_cut)
+        square = in_square[0][:, None, :, None] & in_square[1][:, None, None, :]
+        return images.masked_fill(square, 0.0)
+
+    def prepare_for_evaluation(self, images: Tensor) -> Tensor:
+        """Return the centers of images."""
+        if not self.side:
+            return images
+        height, width = images.shape[2:]
+        if min(height, width) < self.side:
+            raise InputError(
+                f"`variation.side` must be at most that of the images; got {self.side} of "
+                f"{height} x {width}"
+            )
+        top, left = (height - self.side) // 2, (width - self.side) // 2
+        return images[:, :, top : top + self.side, left : left + self.side]
+
+    def _random_crop(self, images: Tensor, generator: Generator) -> Tensor:
+        """Cut out a part of random size, shape and position, and scale it."""
+
+        def uniform(low: float, high: float) -> Tensor:
+            return _uniform(images, generator, low, high)
+
+        # Shares of the sides; the grid spans [-1, 1], so they are its factors too.
+        area, ratio = uniform(self.area, 1.0), torch.exp(uniform(-1, 1) * math.log(4 / 3))
+        width, height = ((area * r).sqrt().clamp(max=1.0) for r in (ratio, 1 / ratio))
+        across, down = (uniform(-1, 1) * (1 - size) for size in (width, height))
+        zero = torch.zeros_like(width)
+        matrix = ((width, zero, across), (zero, height, down))
+        return _resample(images, matrix, (self.side, self.side))
+
+    def _jitter_colors(self, images: Tensor, generator: Generator) -> Tensor:
+        """Change brightness, contrast and saturation."""
+
+        def factor() -> Tensor:
+            return _per_image(1 + self.jitter * _uniform(images, generator, -1, 1))
+
+        brighter = (images * factor()).clamp(0, 1)
+        level = _gray_levels(brighter).mean((1, 2, 3), keepdim=True)
+        contrasted = (level + (brighter - level) * factor()).clamp(0, 1)
+        level = _gray_levels(contrasted)
+        return (level + (contrasted - level) * factor()).clamp(0, 1)
+
+
+def _gray_levels(images: Tensor) -> Tensor:
+    if images.shape[1] != len(_LUMA):
+        return images.mean(1, keepdim=True)
+    weights = torch.tensor(_LUMA, device=images.device)[:, None, None]
+    return (images * weights).sum(1, keepdim=True)
+
+
+def _uniform(images: Tensor, generator: Generator, low: float, high: float) -> Tensor:
+    """Sample a number from low to high for each image."""
+    sample = torch.rand(len(images), generator=generator, device=images.device)
+    return low + (high - low) * sample
+
+
+def _per_image(values: Tensor) -> Tensor:
+    """Return values (n,) in the shape (n, 1, 1, 1)."""
+    return values[:, None, None, None]
+
+
+def _resample(images: Tensor, matrix: Any, size: Any) -> Tensor:
+    """Resample each image by its affine map: two rows of three tensors (n,)."""
+    maps = torch.stack([torch.stack(row, dim=1) for row in matrix], dim=1)
+    grid = torch.nn.functional.affine_grid(maps, [*images.shape[:2], *size], align_corners=False)
+    resampled: Tensor = torch.nn.functional.grid_sample(images, grid, align_corners=False)
+    return resampled
+
+
+#: Every variation by the name that configurations use.
+VARIATIONS: dict[str, type[Variation]] = {
+    "crop-flip": CropFlip,
+    "distortion": Distortion,
+    "augmentation": Augmentation,
+}
+
+
+def make_variation(options: dict[str, Any] | None) -> Variation | None:
+    """Make a variation from its name and options, as a configuration has them; None for none."""
+    if not options:
+        return None
+    options_without_name = dict(options)
+    name = options_without_name.pop("name", None)
+    if not isinstance(name, str) or name not in VARIATIONS:
+        names = ", ".join(map(repr, VARIATIONS))
+        raise InputError(f"`variation.name` must be one of {names}; got {name!r}")
+    kind = VARIATIONS[name]
+    fields = tuple(getattr(kind, "__dataclass_fields__", ()))
+    if unknown := sorted(set(options_without_name) - set(fields)):
+        raise InputError(
+            f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
+        )
+    return kind(**options_without_name)
+
 
 #: Number of images per block for the statistics of pixels.
 _BLOCK = 5000

@@ -11,14 +11,14 @@ from abstain.errors import InputError, suggest
 from abstain.metrics import CwsaSweep, cwsa_area, cwsa_plus_area
 from abstain.simulate import Population
 from abstain.typing import FloatArray, Rng
+from abstain_bench.studies._display import Row
+from abstain_bench.studies._display import group_rows as group_rows
 from abstain_bench.studies._inputs import DataArgument, as_names, check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row
-from abstain_bench.studies._tables import group_rows as group_rows
 from abstain_bench.studies.cwsa import claims, experiments
 from abstain_bench.studies.cwsa.claims import Axioms as Axioms
 from abstain_bench.studies.cwsa.claims import Claim as Claim
-from abstain_bench.studies.cwsa.conclusions import conclude
+from abstain_bench.studies.cwsa.conclusions import conclude, make_figures
 from abstain_bench.studies.cwsa.experiments import (
     COMPARISON as COMPARISON,
 )
@@ -32,7 +32,6 @@ from abstain_bench.studies.cwsa.experiments import (
 from abstain_bench.studies.cwsa.experiments import (
     NOISE as NOISE,
 )
-from abstain_bench.studies.cwsa.figures import make_figures
 from abstain_bench.studies.cwsa.models import (
     DIGITS,
     OVERCONFIDENT_TEXT,

@@ -10,7 +10,7 @@ import numpy as np
 from abstain.metrics import CwsaSweep, cwsa, cwsa_plus
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._display import Row, group_rows
 from abstain_bench.studies.cwsa.experiments import NOISE, SHARPENING, best_temperatures
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,

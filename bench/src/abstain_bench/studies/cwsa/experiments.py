@@ -10,7 +10,7 @@ from abstain import simulate
 from abstain.metrics import augrc, ece
 from abstain.simulate import Population
 from abstain.typing import FloatArray
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._display import Row, group_rows
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
     QUANTITIES,

@@ -17,8 +17,8 @@ from abstain.metrics import CwsaSweep, cwsa_sweep, ece, published_aurc
 from abstain.predictions import per_sample_loss
 from abstain.simulate import Population
 from abstain.typing import FloatArray, IntArray
+from abstain_bench.studies._display import Row
 from abstain_bench.studies._inputs import DataArgument, named_datasets
-from abstain_bench.studies._tables import Row
 
 #: Quantities of a sweep at each threshold, in the order of tables and figures.
 QUANTITIES: Final = ("coverage", "selective_accuracy", "cwsa", "cwsa_plus")

@@ -8,8 +8,7 @@ import numpy as np
 from abstain.simulate import Population
 from abstain.typing import FloatArray
 from abstain_bench.published import table
-from abstain_bench.studies._sentences import listed
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._display import Row, group_rows, listed
 from abstain_bench.studies.cwsa.claims import OPEN, Claim, to_verdict
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,

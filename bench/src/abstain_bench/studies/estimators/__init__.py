@@ -18,9 +18,21 @@ from abstain_bench.studies._area_estimators import (
     GLOSSARY,
     PAPER_URL,
     error_rows,
+    estimator_series,
     loss_title,
 )
-from abstain_bench.studies._figures import estimator_series, panels_above_zero
+from abstain_bench.studies._display import (
+    OVER_MODELS,
+    Row,
+    average_over_models,
+    counted,
+    group_rows,
+    panels_above_zero,
+    unique_values,
+)
+from abstain_bench.studies._display import (
+    OVER_MODELS_CAPTION as OVER_MODELS_CAPTION,
+)
 from abstain_bench.studies._inputs import (
     LOGITS,
     DataArgument,
@@ -31,19 +43,8 @@ from abstain_bench.studies._inputs import (
     tie_notes,
     true_value_notes,
 )
-from abstain_bench.studies._sentences import counted
 from abstain_bench.studies._sources import UNNAMED, FileSource, SampleSource
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import (
-    OVER_MODELS,
-    Row,
-    average_over_models,
-    group_rows,
-    unique_values,
-)
-from abstain_bench.studies._tables import (
-    OVER_MODELS_CAPTION as OVER_MODELS_CAPTION,
-)
 from abstain_bench.studies.estimators.conclusions import (
     estimator_conclusions,
     model_conclusions,

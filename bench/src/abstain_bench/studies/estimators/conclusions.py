@@ -11,9 +11,8 @@ from abstain_bench.studies._area_estimators import (
     INCONSISTENT,
     loss_title,
 )
-from abstain_bench.studies._sentences import counted, value_range
+from abstain_bench.studies._display import Row, counted, group_rows, unique_values, value_range
 from abstain_bench.studies._sources import UNNAMED
-from abstain_bench.studies._tables import Row, group_rows, unique_values
 
 #: Number of Monte-Carlo standard errors from which a bias counts as different from 0.
 _N_STANDARD_ERRORS: Final = 4.0

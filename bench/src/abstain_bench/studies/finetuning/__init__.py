@@ -125,7 +125,7 @@ def finetune(
         packaged_configuration,
         read_experiment,
     )
-    from abstain_bench.studies.finetuning.run import run_experiment
+    from abstain_bench.studies.finetuning.jobs import run_experiment
 
     n_processes = checks.positive_int(jobs, "jobs")
     path = Path(config) if config is not None else packaged_configuration(data or "digits")

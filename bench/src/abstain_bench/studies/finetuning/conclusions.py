@@ -1,20 +1,32 @@
-"""Tables, figures and conclusions of the fine-tuning experiment."""
+"""Tables, figures and conclusions of the fine-tuning experiment, and table 1 of the paper."""
 
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from operator import itemgetter
 from statistics import fmean, stdev
-from typing import Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
 
 from abstain._foundation.notes import Note
 from abstain.metrics.catalogue import CLASSIFIER_METRIC
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import (
+    MAX_LABEL_LENGTH,
+    draw_rule,
+    hide_frame,
+    label_width,
+    set_tick_labels,
+    unique_labels,
+)
+from abstain.plots.style import INK, LIGHT, MUTED, PAPER
+from abstain_bench import published
 from abstain_bench.runs.jobs import Outcome
-from abstain_bench.studies._sentences import signed
-from abstain_bench.studies._tables import Row
-from abstain_bench.studies.finetuning import paper
+from abstain_bench.studies._area_estimators import loss_title
+from abstain_bench.studies._display import Row, signed
 from abstain_bench.studies.finetuning.experiment import BEFORE, ComparedObjective, Experiment
-from abstain_bench.studies.finetuning.figure import DifferencesDisplay
 from abstain_bench.studies.finetuning.results import (
     MEASURES,
     FinalPredictions,
@@ -23,6 +35,217 @@ from abstain_bench.studies.finetuning.results import (
     evaluate_models,
     values_by_objective,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+#: Names of our networks in the table.
+NETWORKS: Final[Mapping[str, str]] = {
+    "resnet18-cifar": "ResNet18",
+    "resnet34-cifar": "ResNet34",
+    "resnet50-cifar": "ResNet50",
+    "vgg16-bn": "VGG16BN",
+    "vgg19-bn": "VGG19BN",
+    "wrn-28-10": "WideResNet28x10",
+}
+
+#: Name of the table of the comparison.
+TABLE: Final = "table-1"
+
+
+#: The AURC by both losses, with their columns in this table.
+_AREAS: Final = {
+    measure.column.replace("x1000", "x100"): measure
+    for measure in MEASURES
+    if measure.metric == MEASURES[0].metric and measure.column
+}
+
+
+def compare_with_table_1(
+    experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Return a row with our and the printed AURC for each objective of the paper."""
+    cells = [
+        cell
+        for cell in published.table("population_aurc_table_1")
+        if cell["task"] == experiment.data.name
+        and cell["classifier"] == NETWORKS.get(experiment.model)
+    ]
+    comparison = []
+    for objective in experiment.objectives:
+        if objective.name not in selected:
+            continue
+        setting = selected[objective.name]
+        cell = next((cell for cell in cells if _is_same(objective, setting, cell)), None)
+        if cell is not None:
+            comparison.append({
+                "objective": objective.title,
+                **_own_areas(objective, rows),
+                "table_1": float(cell["value"]),
+                "table_1_deviation": float(cell["spread"]),
+                "doubt": cell["doubt"],
+            })  # fmt: skip
+    return comparison
+
+
+def _is_same(objective: ComparedObjective, setting: int, cell: Mapping[str, Any]) -> bool:
+    """Return whether a cell has the kind and exactly the options of an objective."""
+    printed_options = dict(option.split("=") for option in cell["block"].split(";") if option)
+    options = dict(objective.settings[setting].options)
+    return objective.kind == cell["method"] and options == printed_options
+
+
+def _own_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[str, float]:
+    areas = {}
+    for column, measure in _AREAS.items():
+        values = values_by_objective(rows, measure.loss, measure.metric)[objective.name]
+        areas[column] = 100 * fmean(values)
+        areas[f"{column}_deviation"] = 100 * stdev(values) if len(values) > 1 else float("nan")
+    return areas
+
+
+def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[str]:
+    """Compare the orders of the objectives by AURC in the paper and in this run."""
+    if len(comparison) < 2:
+        return []
+    orders = [f"table 1 of the paper has {_order_text(comparison, 'table_1')}"]
+    orders += [
+        f"this run has {_order_text(comparison, column)} ({loss_title(measure.loss)})"
+        for column, measure in _AREAS.items()
+    ]
+    network = NETWORKS[experiment.model]
+    return [f"AURC on {experiment.data.name} with {network}: {'; '.join(orders)}."]
+
+
+def _order_text(comparison: Sequence[Row], column: str) -> str:
+    """Join the titles of the objectives, sorted by a column, with "<" and "=" signs."""
+    rows = sorted(comparison, key=itemgetter(column))
+    text = str(rows[0]["objective"])
+    for previous, row in pairwise(rows):
+        sign = "=" if previous[column] == row[column] else "<"
+        text += f" {sign} {row['objective']}"
+    return text
+
+
+#: Markers: blue if better than the reference, orange if worse, hollow if not significant.
+_MARKERS: dict[str, dict[str, Any]] = {
+    "better": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
+    "worse": {"marker": "s", "color": LIGHT[1], "markerfacecolor": LIGHT[1]},
+    "inconclusive": {"marker": "o", "color": INK, "markerfacecolor": PAPER},
+}
+_LEGEND = {
+    "better": "significantly better",
+    "worse": "significantly worse",
+    "inconclusive": "not significantly different",
+}
+
+#: Largest number of characters of a title on two lines.
+_MAX_TITLE_LENGTH = 2 * MAX_LABEL_LENGTH - 8
+
+#: Distance in inches from the axes to the legend.
+_LEGEND_DISTANCE = 0.5
+
+
+@dataclass(eq=False)
+class DifferencesDisplay(Titled):
+    """Each objective minus the reference on the same test samples, best first.
+
+    The thick line is the interval for new samples, which determines the conclusion. The thin line
+    is the interval for new samples and new seeds. Values are multiplied by 1000, as in the
+    literature. `plot` passes its options to every ``Axes.errorbar``.
+    """
+
+    #: Differences of one metric and one loss.
+    differences: Sequence[ReferenceDifference]
+    #: Titles of the objectives by name.
+    titles: dict[str, str]
+    #: Titles of the metric and of the reference.
+    metric: str
+    reference: str
+
+    @property
+    def title(self) -> str:
+        """Title of the figure."""
+        return f"{self.metric}: difference from {self.reference} with 95% intervals"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the plotted numbers as a polars table, one row for each objective."""
+        import polars as pl
+
+        rows = [asdict(d) | {"verdict": d.verdict} for d in self._sorted_differences()]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        rows = self._sorted_differences()
+        for y, difference in enumerate(rows):
+            draw_rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
+            self._draw_difference(axes, difference, y, kwargs)
+        axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
+        hide_frame(axes)
+        wrapped = self._wrapped_titles()
+        set_tick_labels(axes, "y", [wrapped[self._title_of(d)] for d in rows], range(len(rows)))
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        better = "left is better" if rows and rows[0].lower_is_better else "right is better"
+        axes.set_xlabel(f"Difference x 1000 ({better})")
+        axes.locator_params(axis="x", nbins=7)
+        self._draw_legend(axes)
+
+    def _draw_difference(
+        self, axes: "Axes", difference: ReferenceDifference, y: int, kwargs: dict[str, Any]
+    ) -> None:
+        style: dict[str, Any] = {"markersize": 5.5, "linestyle": "none", "capsize": 0}
+        style = {**_MARKERS[difference.verdict], **style, **kwargs}
+        x = 1000 * difference.difference
+        for low, high, width in (
+            (difference.new_seeds_low, difference.new_seeds_high, 0.8),
+            (difference.difference_low, difference.difference_high, 2.4),
+        ):
+            if not math.isnan(low + high):
+                half_widths = [[x - 1000 * low], [1000 * high - x]]
+                axes.errorbar([x], [y], xerr=half_widths, linewidth=width, **style)
+        axes.errorbar([x], [y], **style)
+
+    def _draw_legend(self, axes: "Axes") -> None:
+        from matplotlib.lines import Line2D
+
+        verdicts = {difference.verdict for difference in self.differences}
+        entries = {verdict: text for verdict, text in _LEGEND.items() if verdict in verdicts}
+        handles = [Line2D([], [], linestyle="none", markersize=6, **_MARKERS[v]) for v in entries]
+        figure: Any = axes.figure
+        height = float(axes.bbox.height / figure.dpi)
+        axes.legend(
+            handles,
+            list(entries.values()),
+            ncols=3,
+            handletextpad=0.2,
+            loc="upper left",
+            bbox_to_anchor=(0, -_LEGEND_DISTANCE / height),
+            fontsize=9,
+            frameon=False,
+            labelcolor=INK,
+        )
+
+    def _sorted_differences(self) -> list[ReferenceDifference]:
+        sign = 1 if self.differences and self.differences[0].lower_is_better else -1
+        return sorted(self.differences, key=lambda d: sign * d.difference)
+
+    def _title_of(self, difference: ReferenceDifference) -> str:
+        return self.titles.get(difference.objective, difference.objective)
+
+    def _wrapped_titles(self) -> dict[str, str]:
+        """Return the titles, shortened and divided into lines."""
+        shortened = unique_labels([self._title_of(d) for d in self.differences], _MAX_TITLE_LENGTH)
+        return {title: "\n".join(wrap(text, MAX_LABEL_LENGTH)) for title, text in shortened.items()}
+
+    def _size(self) -> tuple[float, float]:
+        lines_by_title = [text.split("\n") for text in self._wrapped_titles().values()]
+        title_width = label_width(line for lines in lines_by_title for line in lines)
+        max_lines = max(map(len, lines_by_title), default=1)
+        row_height = 0.3 if max_lines == 1 else 0.18 * max_lines + 0.06
+        return 4.4 + title_width, 1.7 + row_height * len(self.differences)
+
 
 _BEFORE_TITLE = "before fine-tuning"
 
@@ -66,7 +289,8 @@ def summarize_experiment(
     titles = {objective.name: objective.title for objective in experiment.objectives}
     titles[BEFORE] = _BEFORE_TITLE
     rows = evaluate_models(predictions)
-    paper_tables = paper.tables(experiment, rows, selected)
+    printed = compare_with_table_1(experiment, rows, selected)
+    paper_tables = {TABLE: printed} if printed else {}
     copies = experiment.data.test_copies
     differences = compare_with_reference(
         predictions, rows, experiment.reference, clustered=copies > 1
@@ -92,7 +316,7 @@ def summarize_experiment(
         },
         "verdict": (
             *_conclusions(compared, titles, reference),
-            *paper.conclude_order(experiment, paper_tables.get(paper.TABLE, ())),
+            *conclude_order(experiment, printed),
         ),
         "notes": (
             *failure_warnings(experiment, {name for name, _ in predictions}, outcomes),

@@ -32,7 +32,7 @@ from abstain_bench.runs.specification.plain_values import (
     update_recipe,
 )
 from abstain_bench.runs.training import Recipe
-from abstain_bench.runs.training.variations import make_variation
+from abstain_bench.runs.training.inputs import make_variation
 
 #: Configuration file in the package for each data set.
 PACKAGED_CONFIGURATIONS = {

@@ -23,7 +23,7 @@ from abstain.predictions import Predictions
 from abstain.tables import read_predictions
 from abstain.typing import Array, Split
 from abstain_bench.runs.jobs import Job
-from abstain_bench.studies._tables import Row
+from abstain_bench.studies._display import Row
 
 
 @dataclass(frozen=True)

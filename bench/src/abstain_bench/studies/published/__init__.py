@@ -8,11 +8,13 @@ from typing import Any, Final
 from abstain._foundation.notes import Note
 from abstain.plots.agreement import AgreementDisplay, Pair
 from abstain_bench.published import PublishedTable, table, tables
+from abstain_bench.studies._display import Row, group_rows, total, unique_values
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
-from abstain_bench.studies.published import rank_agreement, relations
-from abstain_bench.studies.published.contradictions import find_contradictions
-from abstain_bench.studies.published.threshold_tables import find_impossible_numbers
+from abstain_bench.studies.published import recomputed
+from abstain_bench.studies.published.contradictions import (
+    find_contradictions,
+    find_impossible_numbers,
+)
 
 #: Relative differences up to which a computed number counts as equal to the printed one.
 _TOLERANCE, _WIDE_TOLERANCE = 0.03, 0.10
@@ -90,12 +92,12 @@ def study_published() -> StudyResult:
     fd_shifts_table_11 482 483 483 0
     fd_shifts_table_13 196 231 231 0
     """
-    ranks = list(rank_agreement.recompute_ranks())
-    ranks_of_papers = list(rank_agreement.compare_papers())
-    metric_ranks = list(rank_agreement.compare_metrics())
-    areas = list(relations.recompute_areas())
-    accuracies = list(relations.recompute_accuracies())
-    repeated = list(relations.compare_repeated_numbers())
+    ranks = list(recomputed.recompute_ranks())
+    ranks_of_papers = list(recomputed.compare_papers())
+    metric_ranks = list(recomputed.compare_metrics())
+    areas = list(recomputed.recompute_areas())
+    accuracies = list(recomputed.recompute_accuracies())
+    repeated = list(recomputed.compare_repeated_numbers())
     contradictions = [*find_contradictions(), *find_impossible_numbers()]
     checks = {
         "ranks": ranks,
@@ -281,7 +283,7 @@ def _notes(metric_ranks: Sequence[Row]) -> Iterator[str | Note]:
         "Printed values are rounded. Two printed values count as equal if they differ by at most "
         "one unit of the last digit."
     )
-    if invalid := rank_agreement.invalid_rank_columns():
+    if invalid := recomputed.invalid_rank_columns():
         columns = ", ".join(f"{name} {column.title}" for name, _, column in invalid)
         text = f"the printed ranks in {columns} are not minimum ranks of any numbers."
         yield Note.warning("invalid_ranks", text)
@@ -301,18 +303,18 @@ def _conclusions(
     areas: Sequence[Row],
     contradictions: Sequence[Row],
 ) -> Iterator[str]:
-    recomputed = [row for row in rank_summary if row["ranks"] is not None]
-    n_reversed = _total(recomputed, "reversed")
+    reranked = [row for row in rank_summary if row["ranks"] is not None]
+    n_reversed = total(reranked, "reversed")
     agreement = "do not all agree" if n_reversed else "agree"
     yield (
         f"The printed ranks {agreement} with the printed numbers: {n_reversed} of "
-        f"{_total(recomputed, 'pairs')} pairs of methods without ties have the opposite order."
+        f"{total(reranked, 'pairs')} pairs of methods without ties have the opposite order."
     )
     yield from _explain_printed_ranks(rank_summary, ranks)
     yield (
         "After the common methods of both tables are ranked again, with ties as printed, "
-        f"{', '.join(map(_equal_ranks, recomputed))} are equal. {_total(recomputed, 'possible')} "
-        f"of {_total(recomputed, 'ranks')} ranks are possible for the numbers before rounding."
+        f"{', '.join(map(_equal_ranks, reranked))} are equal. {total(reranked, 'possible')} "
+        f"of {total(reranked, 'ranks')} ranks are possible for the numbers before rounding."
     )
     yield from _conclude_metric_ranks(metric_ranks)
     differences = [row["relative_difference"] for row in areas]
@@ -348,10 +350,6 @@ def _explain_printed_ranks(rank_summary: Sequence[Row], ranks: Sequence[Row]) ->
             f"{row['equal']} of {row['ranks']} ranks are equal."
         )
     yield from dict.fromkeys(sentences)
-
-
-def _total(rows: Sequence[Row], column: str) -> int:
-    return sum(row[column] for row in rows)
 
 
 def _equal_ranks(row: Row) -> str:

@@ -11,23 +11,22 @@ from abstain.errors import InputError
 from abstain.inference.intervals import check_level
 from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
+from abstain_bench.studies._display import Row, group_rows, unique_values
 from abstain_bench.studies._inputs import check_repeats
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row, group_rows, unique_values
 from abstain_bench.studies.rankings.conclusions import (
+    all_maps_figure,
+    changes_figure,
     conclude,
     conclude_printed_top,
     conclude_selections,
     conclude_true_ranks,
-)
-from abstain_bench.studies.rankings.figures import (
-    all_maps_figure,
-    changes_figure,
     curves_figure,
+    printed_changes,
+    printed_rank_rows,
     rankings_figure,
     study_maps_figure,
 )
-from abstain_bench.studies.rankings.paper import printed_changes, printed_rank_rows
 from abstain_bench.studies.rankings.ranked_studies import (
     FIRST_METRIC,
     PAIRED,
@@ -341,7 +340,7 @@ def _result_fields(
         tables["settings"] = folder.different_settings
         notes.append(_NETWORKS_NOTE)
         if joined["images"]:
-            from abstain_bench.studies.rankings.images import failure_images_figure
+            from abstain_bench.studies.rankings.folder import failure_images_figure
 
             images, reason = failure_images_figure(folder, joined["images"])
             if images is not None:

@@ -1,11 +1,16 @@
-"""Conclusions of the rankings."""
+"""Figures and conclusions of the rankings, and the ranks that Traub et al. print."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
+from typing import Any, Final
 
-from abstain_bench.studies._sentences import counted, listed
-from abstain_bench.studies._tables import Row, group_rows
-from abstain_bench.studies.rankings.paper import IID, N_CHANGES_IN_TEXT
+from abstain.evaluation.comparison import PairedDifference
+from abstain.plots.rank_changes import RankChange, RankChangesDisplay
+from abstain.plots.ranks import RankingChangeDisplay, RankingChangesDisplay
+from abstain.plots.series import Series, SeriesDisplay
+from abstain.plots.significance import SignificanceMapDisplay, SignificanceMapsDisplay
+from abstain_bench.published import table
+from abstain_bench.studies._display import Row, counted, group_rows, listed, total
 from abstain_bench.studies.rankings.ranked_studies import (
     ADJUSTED,
     FIRST_METRIC,
@@ -13,7 +18,195 @@ from abstain_bench.studies.rankings.ranked_studies import (
     PAIRED,
     SECOND_METRIC,
     UNADJUSTED,
+    summarize_changes,
 )
+
+#: Ranks by AURC and by AUGRC with two selections of settings.
+_TABLE = "augrc_table_4"
+
+#: Suffix of the name of a study of i.i.d. test data.
+IID: Final = " iid"
+
+#: Number of the six i.i.d. test sets on which the first three methods change (section 4.1).
+N_CHANGES_IN_TEXT: Final = 5
+
+
+def printed_rank_rows() -> list[dict[str, Any]]:
+    """Return the printed ranks, one row for each selection, study and method."""
+    ranks: dict[tuple[str, str, str], dict[str, float]] = {}
+    for cell in table(_TABLE):
+        study = f"{cell['dataset']} {cell['study']}"
+        key = (str(cell["block"]), study, str(cell["printed"]))
+        ranks.setdefault(key, {})[str(cell["metric"])] = float(cell["number"] or 0)
+    first, second = METRIC_NAMES
+    return [
+        {
+            "selection": selection,
+            "study": study,
+            "method": method,
+            **{f"{metric}_rank": method_ranks[metric] for metric in METRIC_NAMES},
+            "change": method_ranks[second] - method_ranks[first],
+        }
+        for (selection, study, method), method_ranks in ranks.items()
+    ]
+
+
+def printed_changes(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a summary of the changes for each selection and study."""
+    groups: dict[tuple[str, str], list[Row]] = group_rows(rows, "selection", "study")
+    for (selection, study), group in groups.items():
+        yield {"selection": selection, "study": study, **summarize_changes(group)}
+
+
+#: Largest numbers of methods of a map with p-values, and of a panel in a figure of many.
+_MAX_MAP_METHODS, _MAX_PANEL_METHODS = 12, 16
+
+_METRIC_TITLES: Final = f"{FIRST_METRIC.title} and {SECOND_METRIC.title}"
+
+#: Validity of the tests.
+_VALIDITY: Final = {UNADJUSTED: "as published, not valid", PAIRED: "valid"}
+
+
+def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
+    """Plot the ranks of all methods in all studies by both metrics."""
+    selected = [row for row in rows if row["selection"] == selection]
+    mean_ranks = {
+        method: sum(row[f"{SECOND_METRIC.name}_rank"] for row in group) / len(group)
+        for method, group in group_rows(selected, "method").items()
+    }
+    # Methods with equal means keep their order.
+    order = sorted(mean_ranks, key=lambda method: mean_ranks[method])
+    cells = [
+        RankChange(row["method"], row["study"], *(row[f"{m}_rank"] for m in METRIC_NAMES))
+        for row in sorted(selected, key=lambda row: order.index(row["method"]))
+    ]
+    settings = f"; settings selected {selection}" if selection else ""
+    return RankChangesDisplay(
+        tuple(cells),
+        f"Ranks by {FIRST_METRIC.title} → {SECOND_METRIC.title}{settings}. Blue: better by "
+        f"{SECOND_METRIC.title}",
+    )
+
+
+def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
+    """Plot the rankings by both metrics, one panel for each study, of the best methods."""
+    has_resamples = all(
+        f"{metric}_resampled_rank" in row for row in rows for metric in METRIC_NAMES
+    )
+    suffix = "resampled_rank" if has_resamples else "rank"
+    first, second = (f"{metric}_{suffix}" for metric in METRIC_NAMES)
+    rows_by_study = group_rows(rows, "study")
+    panels = {}
+    for study, group in rows_by_study.items():
+        best = sorted(group, key=lambda row: min(row[first], row[second]))[:_MAX_PANEL_METHODS]
+        ranks = {row["method"]: (row[first], row[second]) for row in best}
+        panels[study] = RankingChangeDisplay(*METRIC_NAMES, ranks, (), None)
+    kind = "mean rank over the resamples" if has_resamples else "test sets"
+    title = f"Rankings by {_METRIC_TITLES} ({kind}){_restriction(rows_by_study.values())}"
+    return RankingChangesDisplay(panels, title)
+
+
+def _restriction(groups: Iterable[Sequence[Row]]) -> str:
+    """Return a text about the methods that a panel omits."""
+    n_methods = max(map(len, groups), default=0)
+    if n_methods <= _MAX_PANEL_METHODS:
+        return ""
+    return f"; the best {_MAX_PANEL_METHODS} of {n_methods} methods"
+
+
+def study_maps_figure(
+    rows: Sequence[Row], pairs: Sequence[Row], study: str, level: float
+) -> SignificanceMapsDisplay | None:
+    """Plot the significant pairs of both tests in one study, by either metric."""
+    study_rows = [row for row in rows if row["study"] == study]
+    maps = {}
+    for metric in (FIRST_METRIC, SECOND_METRIC):
+        for test, validity in _VALIDITY.items():
+            significance = _significance_map(
+                study_rows, pairs, metric.name, test, level=level, max_methods=_MAX_MAP_METHODS
+            )
+            if significance is not None:
+                maps[f"{metric.title}: {test} ({validity})"] = significance
+    if not maps:
+        return None
+    restriction = ""
+    if len(study_rows) > _MAX_MAP_METHODS:
+        restriction = f", the best {_MAX_MAP_METHODS} of {len(study_rows)} methods"
+    title = f"Row better than column in {study}{restriction}: two tests of the same values"
+    return SignificanceMapsDisplay(maps, title)
+
+
+def all_maps_figure(
+    rows: Sequence[Row], pairs: Sequence[Row], test: str, level: float
+) -> SignificanceMapsDisplay | None:
+    """Plot the significant pairs of one test in every study, by either metric."""
+    rows_by_study = group_rows(rows, "study")
+    maps = {}
+    for study, study_rows in rows_by_study.items():
+        for metric in (FIRST_METRIC, SECOND_METRIC):
+            significance = _significance_map(
+                study_rows, pairs, metric.name, test, level=level, max_methods=_MAX_PANEL_METHODS
+            )
+            if significance is not None:
+                maps[f"{study}, {metric.title}"] = significance
+    if not maps:
+        return None
+    restriction = _restriction(rows_by_study.values())
+    return SignificanceMapsDisplay(
+        maps, f"Row better than column: {test} ({_VALIDITY[test]}){restriction}"
+    )
+
+
+def _significance_map(
+    rows: Sequence[Row],
+    pairs: Sequence[Row],
+    metric: str,
+    test: str,
+    *,
+    level: float,
+    max_methods: int,
+) -> SignificanceMapDisplay | None:
+    """Plot one test by one metric in one study, with methods in the order of their values."""
+    best = sorted(rows, key=lambda row: row[SECOND_METRIC.name])[:max_methods]
+    methods = [row["method"] for row in sorted(best, key=lambda row: row[metric])]
+    key = (rows[0]["study"], metric, test)
+    differences = [
+        PairedDifference(
+            metric,
+            (),
+            row["first"],
+            row["second"],
+            0.0,
+            p_value=row["p_value"],
+            adjusted=row["p_value" if test == UNADJUSTED else "adjusted_p_value"],
+            better=row["better"],
+            test=test,
+            valid=test == PAIRED,
+        )
+        for row in pairs
+        if (row["study"], row["metric"], row["test"]) == key
+        and {row["first"], row["second"]} <= set(methods)
+    ]
+    if not differences:
+        return None
+    return SignificanceMapDisplay(tuple(methods), tuple(differences), level)
+
+
+def curves_figure(curves: Sequence[Row]) -> SeriesDisplay:
+    """Plot the curves of two methods that the metrics rank in opposite orders."""
+    series = []
+    for row in curves:
+        coverage, risk = tuple(row["coverage"]), tuple(row["risk"])
+        generalized_risk = tuple(c * r for c, r in zip(coverage, risk, strict=True))
+        series.append(Series(row["method"], coverage, risk, panel="Selective risk"))
+        series.append(Series(row["method"], coverage, generalized_risk, panel="Generalized risk"))
+    better, worse = (row["method"] for row in curves)
+    title = (
+        f"{SECOND_METRIC.title} prefers {better}, {FIRST_METRIC.title} {worse}: "
+        f"{curves[0]['study']}, first run"
+    )
+    return SeriesDisplay(tuple(series), title, "Coverage", "", log_x=False)
+
 
 #: Largest number of methods that a sentence lists.
 _MAX_LISTED = 5
@@ -38,17 +231,13 @@ def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[st
         yield _conclude_settings(tables["settings"], tables["changes"])
 
 
-def _total(rows: Sequence[Row], column: str) -> int:
-    return sum(row[column] for row in rows)
-
-
 def conclude_selections(rows: Sequence[Row]) -> str:
     """Compare the changes between the selections of settings."""
     groups = group_rows(rows, "selection")
     counts = "; ".join(
-        f"with settings selected {selection}, {_total(group, 'changed')} of "
-        f"{_total(group, 'methods')} ranks change, and the first three methods in "
-        f"{counted(_total(group, 'top_3_changes'), 'study', 'studies')}"
+        f"with settings selected {selection}, {total(group, 'changed')} of "
+        f"{total(group, 'methods')} ranks change, and the first three methods in "
+        f"{counted(total(group, 'top_3_changes'), 'study', 'studies')}"
         for selection, group in groups.items()
     )
     return f"Over {counted(len(rows) // len(groups), 'study', 'studies')}: {counts}."
@@ -57,10 +246,10 @@ def conclude_selections(rows: Sequence[Row]) -> str:
 def _conclude_changes(rows: Sequence[Row]) -> str:
     taus = [row["tau"] for row in rows]
     return (
-        f"From {FIRST_METRIC.title} to {SECOND_METRIC.title}, {_total(rows, 'changed')} of "
-        f"{_total(rows, 'methods')} ranks change, by at most "
+        f"From {FIRST_METRIC.title} to {SECOND_METRIC.title}, {total(rows, 'changed')} of "
+        f"{total(rows, 'methods')} ranks change, by at most "
         f"{max(row['largest_change'] for row in rows)}. The best method changes in "
-        f"{_total(rows, 'best_changes')} and the first three in {_total(rows, 'top_3_changes')} of "
+        f"{total(rows, 'best_changes')} and the first three in {total(rows, 'top_3_changes')} of "
         f"{counted(len(rows), 'study', 'studies')}. The median of Kendall's tau is "
         f"{median(taus):.2f}, the minimum {min(taus):.2f}."
     )
@@ -69,7 +258,7 @@ def _conclude_changes(rows: Sequence[Row]) -> str:
 def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
     if any("significant_swaps" not in row for row in rows):
         return
-    n_swaps, n_significant = _total(rows, "swaps"), _total(rows, "significant_swaps")
+    n_swaps, n_significant = total(rows, "swaps"), total(rows, "significant_swaps")
     if not n_swaps:
         return
     conclusion = (
@@ -86,9 +275,9 @@ def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
 def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
     rows_by_test = group_rows(rows, "test")
     tests = (UNADJUSTED, ADJUSTED, PAIRED)
-    significant = {test: _total(rows_by_test.get(test, ()), "significant") for test in tests}
+    significant = {test: total(rows_by_test.get(test, ()), "significant") for test in tests}
     yield (
-        f"Of {_total(rows_by_test.get(PAIRED, ()), 'pairs')} pairs, {significant[UNADJUSTED]} are "
+        f"Of {total(rows_by_test.get(PAIRED, ()), 'pairs')} pairs, {significant[UNADJUSTED]} are "
         f"significantly different by the test of the literature, Wilcoxon's test over {resamples} "
         f"bootstrap samples ({significant[ADJUSTED]} with Holm's adjustment), and "
         f"{significant[PAIRED]} by the paired test with Holm's adjustment. The first test treats "
@@ -96,8 +285,8 @@ def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
         "any data. An adjustment does not correct this."
     )
     if all("false_positives" in row for row in rows):
-        wrong = {test: _total(rows_by_test.get(test, ()), "false_positives") for test in tests}
-        n_different = _total(rows_by_test.get(PAIRED, ()), "truly_different")
+        wrong = {test: total(rows_by_test.get(test, ()), "false_positives") for test in tests}
+        n_different = total(rows_by_test.get(PAIRED, ()), "truly_different")
         yield (
             "The true values are known here. The test of the literature has "
             f"{wrong[UNADJUSTED]} false positives among {significant[UNADJUSTED]} significant "
@@ -140,7 +329,7 @@ def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
     """Count the pairs with adjacent mean ranks that the test of the literature contradicts."""
     if rows:
         yield (
-            f"In {_total(rows, 'contradicts_rank')} of {counted(len(rows), 'pair')} of methods "
+            f"In {total(rows, 'contradicts_rank')} of {counted(len(rows), 'pair')} of methods "
             "with adjacent mean ranks, the method with the worse mean rank is significantly better "
             "by the test of the literature on the same resamples, as the last paragraph of section "
             "4.1 of Traub et al. (2024) describes."
@@ -164,7 +353,7 @@ def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
     if not settings:
         return "Both metrics select the same settings on validation data for every method."
     counts = " and ".join(
-        f"{_total(group, 'changed')} with settings selected {selection}"
+        f"{total(group, 'changed')} with settings selected {selection}"
         for selection, group in group_rows(changes, "selection").items()
     )
     methods = listed([row["method"] for row in settings], _MAX_LISTED)

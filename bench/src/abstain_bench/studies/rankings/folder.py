@@ -21,7 +21,7 @@ from abstain.evaluation.comparison import (
     join_tables,
 )
 from abstain.metrics import Metric
-from abstain.plots.image_grid import LabeledImage
+from abstain.plots.image_grid import ImageGridDisplay, LabeledImage
 from abstain_bench.data.images import to_gray_levels
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
@@ -34,7 +34,7 @@ from abstain_bench.results.scope import (
 from abstain_bench.results.studies import averaged
 from abstain_bench.runs.store import Run, Store
 from abstain_bench.runs.studies import Study, studies_of
-from abstain_bench.studies._tables import Row
+from abstain_bench.studies._display import Row
 from abstain_bench.studies.rankings.ranked_studies import (
     COMMON_SELECTION,
     FIRST_METRIC,
@@ -283,3 +283,18 @@ def _config_value(config: Mapping[str, Any], name: str) -> Any:
     benchmark = config.get("benchmark")
     value = benchmark.get(name) if isinstance(benchmark, Mapping) else None
     return value or config.get(name, "")
+
+
+def failure_images_figure(
+    folder: RankedFolder, image_rows: Sequence[Row]
+) -> tuple[ImageGridDisplay | None, str]:
+    """Plot the failures of some pairs, or return the reason why there are no images."""
+    requests = [(row["exposure"], row["index"], row["label"], row["panel"]) for row in image_rows]
+    images, reason = folder.images(requests)
+    if not images:
+        return None, reason
+    title = (
+        f"Failures for which {FIRST_METRIC.title} prefers another method than "
+        f"{SECOND_METRIC.title}, with the share of samples of lower confidence"
+    )
+    return ImageGridDisplay(tuple(images), title), reason

@@ -17,7 +17,7 @@ from abstain.inference.resampled_ranks import kendall
 from abstain.metrics.areas.augrc import AUGRC
 from abstain.metrics.areas.aurc import AURC
 from abstain.typing import Split
-from abstain_bench.studies._tables import Row, group_rows
+from abstain_bench.studies._display import Row, group_rows
 
 #: The usual metric, and the metric that Traub et al. propose instead.
 FIRST_METRIC: Final = AURC

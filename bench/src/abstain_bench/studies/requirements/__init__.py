@@ -11,21 +11,19 @@ from abstain.metrics import METRICS, metric_named
 from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
 from abstain.plots.verdict_grid import VerdictGridDisplay
+from abstain_bench.studies._display import Row
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
-from abstain_bench.studies._tables import Row
-from abstain_bench.studies.requirements import closed_forms, toy
-from abstain_bench.studies.requirements.conclusions import (
-    conclusions,
-    scope_note,
-)
+from abstain_bench.studies.requirements import closed_forms
 from abstain_bench.studies.requirements.decisions import (
     READINGS,
     REQUIREMENTS,
     JudgedMetric,
     RequirementReading,
+    conclusions,
     find_disagreements,
     is_in_scope,
     judge_metric,
+    scope_note,
 )
 from abstain_bench.studies.requirements.verdicts import BROKEN, HOLDS, Counterexample, Verdict
 
@@ -152,8 +150,8 @@ def study_requirements(
     names = _metric_names(metrics)
     max_samples = _check_orders(orders)
     judgments = _judge_metrics(names, max_samples, None if out is None else Path(out), on_outcome)
-    contributions = closed_forms.contribution_rows(toy.N_SAMPLES)
-    toy_rows = toy.toy_rows()
+    contributions = closed_forms.contribution_rows(closed_forms.N_SAMPLES)
+    toy_rows = closed_forms.toy_rows()
     return REQUIREMENTS_STUDY.result(
         parameters={"metrics": names, "orders": max_samples},
         tables={
@@ -173,7 +171,7 @@ def study_requirements(
             "surface": closed_forms.surface(),
             "f1-auc": closed_forms.f1_figure(),
             "contributions": closed_forms.contribution_figure(contributions),
-            "toy-curves": toy.toy_figure(toy_rows),
+            "toy-curves": closed_forms.toy_figure(toy_rows),
         },
         notes=(scope_note(max_samples),),
         verdict=(
@@ -343,7 +341,7 @@ def _cells(judgment: JudgedMetric) -> dict[str, str]:
 
 
 def _conclude_closed_forms(toy_rows: Sequence[Row], orders: int) -> Iterator[str]:
-    yield toy.conclude_toy(toy_rows)
+    yield closed_forms.conclude_toy(toy_rows)
     n = min(orders, _MAX_EQUAL_FACTORS)
     yield closed_forms.conclude_equal_factors(closed_forms.areas_at_equal_factors(n), n)
     accuracy, maximum = closed_forms.turning_point()

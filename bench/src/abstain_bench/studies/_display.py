@@ -1,0 +1,177 @@
+"""Rows of tables, lines of figures and phrases of conclusions, for all studies."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from abstain.plots.series import Series
+from abstain.typing import FloatArray
+
+#: One row of a table: column names to numbers, texts, booleans or None.
+Row = Mapping[str, Any]
+
+#: Name and caption of the table of the averages over several files.
+OVER_MODELS: Final = "over-models"
+OVER_MODELS_CAPTION: Final = (
+    "Mean and standard deviation (with n - 1) over the files, each with the predictions of one "
+    "model."
+)
+
+
+def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
+    """Group rows by their value in one column, or by the tuple of their values in several.
+
+    Groups are in the order of their first rows.
+
+    Examples
+    --------
+    >>> rows = [{"n": 8, "bias": 0.2}, {"n": 32, "bias": 0.1}, {"n": 8, "bias": 0.3}]
+    >>> {n: [row["bias"] for row in group] for n, group in group_rows(rows, "n").items()}
+    {8: [0.2, 0.3], 32: [0.1]}
+    """
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        values = tuple(row[column] for column in columns)
+        groups.setdefault(values[0] if len(columns) == 1 else values, []).append(row)
+    return groups
+
+
+def unique_values(rows: Iterable[Row], column: str) -> tuple[Any, ...]:
+    """Return the distinct values of a column in the order of the rows."""
+    return tuple(dict.fromkeys(row[column] for row in rows))
+
+
+def total(rows: Iterable[Row], column: str) -> int:
+    """Return the sum of a column of counts."""
+    return sum(row[column] for row in rows)
+
+
+def average_over_models(
+    rows: Sequence[Row],
+    files: Collection[str],
+    group_columns: Sequence[str],
+    columns: Sequence[str],
+) -> dict[str, list[Row]]:
+    """Return the table of mean and standard deviation over the files, one row for each group.
+
+    There is no table if there are fewer than two files.
+
+    Examples
+    --------
+    >>> rows = [{"data": "a", "n": 8, "mae": 1.0}, {"data": "b", "n": 8, "mae": 3.0}]
+    >>> average_over_models(rows, {"a", "b"}, ["n"], ["mae"])
+    {'over-models': [{'n': 8, 'models': 2, 'mae': 2.0, 'mae_sd': 1.4142135623730951}]}
+    """
+    if len(set(files)) < 2:
+        return {}
+    averages: list[Row] = []
+    for group in group_rows((row for row in rows if row["data"] in files), *group_columns).values():
+        average: dict[str, Any] = {column: group[0][column] for column in group_columns}
+        average["models"] = len(group)
+        for column in columns:
+            values = np.array([row[column] for row in group], dtype=np.float64)
+            average[column] = float(values.mean())
+            average[f"{column}_sd"] = float(values.std(ddof=1)) if len(group) > 1 else np.nan
+        averages.append(average)
+    return {OVER_MODELS: averages}
+
+
+def column_series(
+    title: str,
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    *,
+    half_width: str = "",
+    panel: str = "",
+) -> Series:
+    """Return the line of the column `y` against the column `x`. A value of None leads to a gap.
+
+    If `half_width` is the name of a column, the line has a band of y ± this column.
+
+    Examples
+    --------
+    >>> rows = [{"n": 8, "mean": 1.0, "sd": 0.5}, {"n": 16, "mean": None, "sd": 0.5}]
+    >>> column_series("a", rows, "n", "mean", half_width="sd").low
+    (0.5, nan)
+    """
+    center = _column(rows, y)
+    low = high = np.empty(0)
+    if half_width:
+        half_widths = _column(rows, half_width)
+        low, high = center - half_widths, center + half_widths
+    return Series(
+        title,
+        tuple(_column(rows, x).tolist()),
+        tuple(center.tolist()),
+        tuple(low.tolist()),
+        tuple(high.tolist()),
+        panel,
+    )
+
+
+def _column(rows: Sequence[Row], name: str) -> FloatArray:
+    return np.array([row[name] for row in rows], dtype=np.float64)
+
+
+def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
+    """Return the lines of the panels that have a positive value, for a logarithmic axis.
+
+    Examples
+    --------
+    >>> positive, zero = Series("log", (8.0,), (0.1,), panel="a"), Series("log", (8.0,), (0.0,))
+    >>> [line.panel for line in panels_above_zero([positive, zero])]
+    ['a']
+    """
+    lines = tuple(series)
+    panels = {line.panel for line in lines if any(y > 0 for y in line.y)}
+    return tuple(line for line in lines if line.panel in panels)
+
+
+def signed(value: float, form: str = "{:+.1f}") -> str:
+    """Format a number with a true minus sign. Zero never has a minus sign.
+
+    Examples
+    --------
+    >>> signed(-0.25), signed(-0.0), signed(-0.5, "{:.2f}")
+    ('−0.2', '+0.0', '−0.50')
+    """
+    return form.format(value + 0.0).replace("-", "\u2212")
+
+
+def value_range(values: Sequence[float], form: str) -> str:
+    """Format the range of some numbers, or one number if both bounds have the same text.
+
+    Examples
+    --------
+    >>> value_range([0.5, 0.25], "{:.2f}"), value_range([-0.5], "{:+.1f}")
+    ('0.25 to 0.50', '−0.5')
+    """
+    if not values:
+        return "–"
+    low, high = signed(min(values), form), signed(max(values), form)
+    return low if low == high else f"{low} to {high}"
+
+
+def counted(n: float, noun: str, plural: str = "") -> str:
+    """Format a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "case"), counted(2, "case"), counted(2, "study", "studies")
+    ('1 case', '2 cases', '2 studies')
+    """
+    return f"{n:g} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], limit: int) -> str:
+    """List at most `limit` names and the number of the remaining ones.
+
+    Examples
+    --------
+    >>> listed(["a", "b"], 2), listed(["a", "b", "c", "d"], 2)
+    ('a, b', 'a, b and 2 more')
+    """
+    text = ", ".join(names[:limit])
+    return f"{text} and {len(names) - limit} more" if len(names) > limit else text
