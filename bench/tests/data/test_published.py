@@ -9,8 +9,8 @@ import pytest
 from bench.tests.data import published_files as write
 
 from abstain.errors import FileFormatError, InputError, MissingInputError
-from abstain_bench.data import Images, published
-from abstain_bench.data.published import HELD_OUT_FINE, NEW_CLASS, ImageFiles
+from abstain_bench.data import DATASETS, Images, published
+from abstain_bench.data.published import HELD_OUT_FINE, ImageFiles
 
 pytest.importorskip("PIL")
 
@@ -118,7 +118,9 @@ def test_super_classes_need_true_names_and_labels(tmp_path):
         published.read_cifar100_super(place, records=200)
     found[7, 0] = 20
     (place / "test.bin").write_bytes(found.tobytes())
-    with pytest.raises(FileFormatError, match="image 7 has the super-class 20"):
+    with pytest.raises(
+        FileFormatError, match="image 7 has the label 20, and the last super-class is 19"
+    ):
         published.read_cifar100_super(place, records=200)
     (place / "coarse_label_names.txt").unlink()
     with pytest.raises(FileFormatError):  # the super-class is looked at first
@@ -312,7 +314,7 @@ def test_tiny_imagenet_half_extracted(tmp_path):
 def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
     write.write_image_folder(tmp_path, ["cat", "dog"], records=3)
     wide = write.write_picture(tmp_path / "cat" / "wide.png", size=(120, 40), seed=1)
-    found = published.read_image_folder(tmp_path, side=40)
+    found = published.find_image_folder(tmp_path).read(side=40)
     assert (found.classes, found.n) == (("cat", "dog"), 7)
     from PIL import Image
 
@@ -320,7 +322,7 @@ def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
         center = np.asarray(image)[:, 40:80].transpose(2, 0, 1)
     assert (found.pixels[3] == center).all()
     few, again, other = (
-        published.read_image_folder(tmp_path, side=8, limit=4, rng=seed).rows.tolist()
+        published.find_image_folder(tmp_path).sample(4, rng=seed).read(side=8).rows.tolist()
         for seed in (1, 1, 2)
     )
     assert few == again != other
@@ -331,7 +333,7 @@ def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
 def test_all_kinds_of_pictures_become_color(tmp_path, mode):
     path = tmp_path / "a" / ("x.jpg" if mode in {"L", "CMYK"} else "x.png")
     write.write_picture(path, mode=mode, color=(90, 90, 90))
-    found = published.read_image_folder(tmp_path, side=8)
+    found = published.find_image_folder(tmp_path).read(side=8)
     assert abs(found.pixels.astype(int) - 90).max() <= 6
 
 
@@ -341,20 +343,20 @@ def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path):
     ramp = np.add.outer(np.arange(512), np.arange(512)) / 4.2
     (tmp_path / "a").mkdir()
     Image.fromarray(np.repeat(ramp.astype(np.uint8)[..., None], 3, 2)).save(tmp_path / "a/x.jpg")
-    small = published.read_image_folder(tmp_path, side=32).pixels[0, 0]
+    small = published.find_image_folder(tmp_path).read(side=32).pixels[0, 0]
     expected = ramp.reshape(32, 16, 32, 16).mean((1, 3))
     assert abs(small - expected)[1:-1, 1:-1].max() < 3
 
 
 def test_image_folders_say_what_is_wrong(tmp_path):
     with pytest.raises(InputError, match="has no class folders"):
-        published.read_image_folder(tmp_path)
+        published.find_image_folder(tmp_path).read()
     write.write_image_folder(tmp_path, ["cat", "dog"])
     (tmp_path / "cat" / "notes.txt").write_text("no image")
     bad = tmp_path / "dog" / "dog_1.JPEG"
     bad.write_bytes(b"<html>404</html>")
     with pytest.raises(FileFormatError, match=r"dog/dog_1.JPEG' \(16 bytes\) is no readable"):
-        published.read_image_folder(tmp_path)
+        published.find_image_folder(tmp_path).read()
     (tmp_path / "emu").mkdir()
     with pytest.raises(FileFormatError, match=r"emu' has no image"):
         published.find_image_folder(tmp_path)
@@ -490,15 +492,12 @@ def test_wilds_that_is_not_whole(tmp_path):
 
 
 # ---------------------------------------------------------------------------------- new classes
-def test_pairs_of_new_classes_are_no_pairs_with_themselves():
-    for inliers, others in NEW_CLASS.items():
-        assert inliers not in others
-        for outliers in others:
-            assert published.new_class_kind(inliers, outliers).endswith("new-class")
-    assert published.new_class_kind("cifar100", "cifar10") == "new-class"
-    assert published.new_class_kind("svhn", "cifar10") == "far-new-class"
-    with pytest.raises(InputError, match="outliers"):
-        published.new_class_kind("svhn", "svhn")
+def test_no_data_set_has_new_classes_of_its_own():
+    for name, entry in DATASETS.items():
+        assert name not in entry.new
+        assert set(entry.new.values()) <= {"new-class", "far-new-class"}
+    assert DATASETS["cifar100"].new["cifar10"] == "new-class"
+    assert DATASETS["svhn"].new["cifar10"] == "far-new-class"
 
 
 def labeled(n=60, classes=5):

@@ -23,9 +23,10 @@ from abstain.report import SampleImages
 from abstain.report.document import plain_text
 from abstain.report.formatting import format_number
 from abstain.report.images import to_data_url
-from abstain_bench.pages import benchmark_html, benchmark_pictures, write_benchmark
+from abstain_bench.pages import benchmark_pictures
 from abstain_bench.pages.benchmark.front import verdict_of
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard, study_split
+from abstain_bench.pages.benchmark.output import benchmark_html, write_benchmark
 from abstain_bench.pages.benchmark.pictures import displayed_extremes
 from abstain_bench.pages.benchmark.studies import curve_display, map_table, ranking_change
 from abstain_bench.runs.tasks import Sizes

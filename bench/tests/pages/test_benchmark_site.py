@@ -10,9 +10,10 @@ from tests.report import page_rules as rules
 from tests.report.pages import HOSTILE, Page
 
 from abstain.report import SampleImages
-from abstain_bench.pages import benchmark_html, benchmark_site
+from abstain_bench.pages import benchmark_site
 from abstain_bench.pages.benchmark.front import best_method, summary_sentences
 from abstain_bench.pages.benchmark.leaderboard import Leaderboard
+from abstain_bench.pages.benchmark.output import benchmark_html
 from abstain_bench.pages.benchmark.pictures import example_image
 
 

@@ -12,10 +12,10 @@ from tests.report.pages import Page
 
 from abstain.plots.formatting import capitalize_first
 from abstain.report.document import Label
-from abstain_bench.pages import benchmark_html
 from abstain_bench.pages.benchmark.document import facts_of
 from abstain_bench.pages.benchmark.grids import value_explanation
 from abstain_bench.pages.benchmark.leaderboard import NEW_CLASS_KINDS, Leaderboard, kind_title
+from abstain_bench.pages.benchmark.output import benchmark_html
 from abstain_bench.pages.benchmark.studies import severity_display, study_sentence
 from abstain_bench.runs.studies import ERROR_RULES
 

@@ -10,7 +10,7 @@ from tests.report.test_formats import has_format
 from tests.report.test_notebook import is_small_and_whole, names_no_option
 
 from abstain.report.document import FORMATS
-from abstain_bench.pages import study_terminal
+from abstain_bench.pages.study import study_terminal
 from abstain_bench.studies import (
     STUDIES,
     StudyResult,

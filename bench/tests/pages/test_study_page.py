@@ -15,7 +15,7 @@ import abstain as ab
 from abstain._foundation.notes import Note
 from abstain.errors import InputError
 from abstain.plots import Series, SeriesDisplay
-from abstain_bench.pages import study_html, study_terminal, write_study, write_study_figures
+from abstain_bench.pages.study import study_html, study_terminal, write_study, write_study_figures
 from abstain_bench.studies import (
     StudyResult,
     study_estimators,

@@ -6,14 +6,15 @@ from bench.tests.pages.test_study_page import bias
 
 from abstain import report
 from abstain.errors import InputError
-from abstain_bench import pages
+from abstain_bench.pages import study
+from abstain_bench.pages.benchmark import output
 
 RESULTS = {
-    "study": (bias, pages.study_html, pages.write_study),
+    "study": (bias, study.study_html, study.write_study),
     "benchmark": (
         lambda: made_results(("msr", "pe"), metrics=("augrc",), severities=()),
-        pages.benchmark_html,
-        pages.write_benchmark,
+        output.benchmark_html,
+        output.write_benchmark,
     ),
 }
 
@@ -31,13 +32,13 @@ def test_the_ending_says_the_format(kind, tmp_path):
 
 def test_the_functions_of_a_subject_refuse_the_others():
     with pytest.raises(InputError, match="got BenchmarkResults"):
-        pages.study_html(made_results(("msr", "pe"), metrics=("augrc",), severities=()))
-    for page in (pages.benchmark_html, report.html_report):
+        study.study_html(made_results(("msr", "pe"), metrics=("augrc",), severities=()))
+    for page in (output.benchmark_html, report.html_report):
         with pytest.raises(InputError, match="got StudyResult"):
             page(bias())
 
 
 def test_figures_of_a_study(tmp_path):
     left = [path.name for path in report.write_figures(bias(), tmp_path, formats=["svg"])]
-    named = pages.write_study_figures(bias(), tmp_path, formats=["svg"])
+    named = study.write_study_figures(bias(), tmp_path, formats=["svg"])
     assert left == [path.name for path in named]

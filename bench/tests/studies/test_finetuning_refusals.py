@@ -15,13 +15,15 @@ from tests.docs.blocks import ROOT, blocks  # noqa: E402
 from abstain.errors import AbstainError, FileFormatError, InputError  # noqa: E402
 from abstain.predictions import Predictions  # noqa: E402
 from abstain.report.document import ReportOptions  # noqa: E402
-from abstain_bench.pages import study_html  # noqa: E402
-from abstain_bench.pages.study import study_document  # noqa: E402
+from abstain_bench.pages.study import study_document, study_html  # noqa: E402
 from abstain_bench.runs.jobs import Job, Outcome  # noqa: E402
 from abstain_bench.runs.training import Recipe  # noqa: E402
 from abstain_bench.studies import STUDIES  # noqa: E402
-from abstain_bench.studies.finetuning.conclusions import failure_warnings, summarize_experiment  # noqa: E402
-from abstain_bench.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
+from abstain_bench.studies.finetuning.conclusions import (  # noqa: E402
+    failure_warnings,
+    summarize_experiment,
+)
+from abstain_bench.studies.finetuning.experiment import (  # noqa: E402
     ComparedObjective,
     DataChoice,
     Experiment,

@@ -184,7 +184,7 @@ def test_every_contradiction_is_a_packaged_doubt(found):
     lines = {
         threshold
         for threshold, line in contradictions.lines_by_threshold("cwsa_table_1").items()
-        if contradictions._is_above_bound(line)
+        if contradictions.is_above_bound(line)
     }
     (doubt,) = [d for d in tables()["cwsa_table_1"].doubts if "no data allow" in d.text]
     assert lines == set(doubt.where["threshold"])

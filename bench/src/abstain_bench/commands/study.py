@@ -135,7 +135,7 @@ def _run(
     columns: Columns,
 ) -> None:
     """Run a study, print its result, and write its files."""
-    from abstain_bench.pages import study_terminal
+    from abstain_bench.pages.study import study_terminal
 
     data, notes = read_by_name(files, columns)
     inputs = [*files, *(arguments.get(o.name) for o in entry.options if o.is_positional)]
@@ -196,7 +196,7 @@ def has_missing_jobs(result: StudyResult) -> bool:
 
 def study_files(result: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
     """Return the files of a study: tables, page, figures and the record for programs."""
-    from abstain_bench.pages import study_html
+    from abstain_bench.pages.study import study_html
 
     first, *other_names = result.tables
     tables = {"results": result.rows(first)} | {name: result.rows(name) for name in other_names}
@@ -217,7 +217,7 @@ _ALL: Final = "all"
 
 def rerun(output: StudyOutput, *, quick: bool) -> None:
     """Run all studies, print the first sentence of each conclusion, and write all files."""
-    from abstain_bench.pages import study_terminal
+    from abstain_bench.pages.study import study_terminal
 
     start = perf_counter()
     target = check_folder(output.out, [*RESULTS, REPORT], [])

@@ -23,7 +23,6 @@ from abstain_bench.data.published.cifar import read_cifar100 as read_cifar100
 
 __all__ = [
     "DATASETS",
-    "KINDS",
     "LOOK_ALIKES",
     "DataSet",
     "Exposure",
@@ -31,7 +30,6 @@ __all__ = [
     "Splits",
     "digits",
     "digits8",
-    "glyph_families",
     "glyphs",
     "read_cifar10",
     "read_cifar100",

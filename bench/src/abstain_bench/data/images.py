@@ -358,3 +358,10 @@ class Exposure:
         """Name for people, with the severity of a corruption, and "official" for official ones."""
         title = f"{self.name} {self.severity}" if self.severity else self.name
         return f"{title} (official)" if self.is_corrupted else title
+
+
+def quoted_class(index: int, classes: Sequence[str]) -> str:
+    """Return the name of a class for sentences; -1 is a new class."""
+    if index < 0:
+        return "a new class"
+    return f"“{classes[index]}”" if index < len(classes) else f"class {index}"

@@ -234,11 +234,7 @@ class _Block(nn.Module):
         self.conv2, self.bn2 = convolution(maps, maps, 3, stride), nn.BatchNorm2d(maps)
         self.conv3, self.bn3 = convolution(maps, outputs, 1), nn.BatchNorm2d(outputs)
         self.dropout = dropout_layer(dropout)
-        self.downsample = (
-            nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
-            if stride > 1 or inputs != outputs
-            else None
-        )
+        self.downsample = _projection(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the maps of the next block."""
@@ -257,11 +253,7 @@ class _Basic(nn.Module):
         self.conv1, self.bn1 = convolution(inputs, maps, 3, stride), nn.BatchNorm2d(maps)
         self.conv2, self.bn2 = convolution(maps, maps), nn.BatchNorm2d(maps)
         self.dropout = dropout_layer(dropout)
-        self.downsample = (
-            nn.Sequential(convolution(inputs, maps, 1, stride), nn.BatchNorm2d(maps))
-            if stride > 1 or inputs != maps
-            else None
-        )
+        self.downsample = _projection(inputs, maps, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the maps of the next block."""
@@ -269,6 +261,13 @@ class _Basic(nn.Module):
         out = self.dropout(relu(self.bn1(self.conv1(x))))
         aside = x if self.downsample is None else self.downsample(x)
         return relu(self.bn2(self.conv2(out)) + aside)
+
+
+def _projection(inputs: int, outputs: int, stride: int) -> Any:
+    """Return the layers beside a block that changes the shape of its input; None for others."""
+    if stride == 1 and inputs == outputs:
+        return None
+    return nn.Sequential(convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
 class ResNet(Backbone):

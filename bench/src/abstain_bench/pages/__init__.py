@@ -8,30 +8,21 @@ from typing import TYPE_CHECKING
 from abstain._foundation.lazy_imports import lazy_exports
 
 if TYPE_CHECKING:
-    from abstain_bench.pages.benchmark.output import benchmark_html as benchmark_html
     from abstain_bench.pages.benchmark.output import benchmark_latex as benchmark_latex
     from abstain_bench.pages.benchmark.output import benchmark_markdown as benchmark_markdown
     from abstain_bench.pages.benchmark.output import benchmark_site as benchmark_site
     from abstain_bench.pages.benchmark.output import benchmark_terminal as benchmark_terminal
-    from abstain_bench.pages.benchmark.output import write_benchmark as write_benchmark
     from abstain_bench.pages.benchmark.output import write_tables as write_tables
     from abstain_bench.pages.benchmark.pictures import benchmark_pictures as benchmark_pictures
-    from abstain_bench.pages.study import study_html as study_html
-    from abstain_bench.pages.study import study_terminal as study_terminal
-    from abstain_bench.pages.study import write_study as write_study
-    from abstain_bench.pages.study import write_study_figures as write_study_figures
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         benchmark__output=(
-            "benchmark_html",
             "benchmark_latex",
             "benchmark_markdown",
             "benchmark_site",
             "benchmark_terminal",
-            "write_benchmark",
             "write_tables",
         ),
         benchmark__pictures=("benchmark_pictures",),
-        study=("study_html", "study_terminal", "write_study", "write_study_figures"),
     )

@@ -14,4 +14,4 @@ from abstain_bench.published.cells import PublishedTable as PublishedTable
 from abstain_bench.published.cells import table as table
 from abstain_bench.published.cells import tables as tables
 
-__all__ = ["Doubt", "Fact", "PublishedTable", "table", "tables"]
+__all__ = ["PublishedTable", "table", "tables"]

@@ -21,6 +21,7 @@ from abstain.typing import FloatArray
 from abstain_bench.results.published import PublishedNumber, PublishedOrder
 from abstain_bench.runs.costs import Cost
 from abstain_bench.runs.selection import SelectedSetting
+from abstain_bench.runs.store import configured
 from abstain_bench.runs.studies import Study
 
 
@@ -264,7 +265,7 @@ class BenchmarkResults(NotebookDisplay):
     Examples
     --------
     >>> from abstain_bench.results import results_of
-    >>> from abstain_bench.runs.store import Store
+    >>> from abstain_bench.runs.store import configured, Store
     >>> results = results_of(Store.read("runs"))  # doctest: +SKIP
     >>> results.frame("estimates").filter(run="mean")  # doctest: +SKIP
     """
@@ -311,12 +312,7 @@ class BenchmarkResults(NotebookDisplay):
 
     def configured(self, name: str) -> Any:
         """Return an entry of the configuration or of its table "benchmark"; empty if missing."""
-        config = self.facts.get("config")
-        if not isinstance(config, Mapping):
-            return ""
-        table = config.get("benchmark")
-        entry = table.get(name) if isinstance(table, Mapping) else None
-        return entry or config.get(name, "")
+        return configured(self.facts.get("config") or {}, name)
 
     @property
     def task(self) -> str:

@@ -59,7 +59,7 @@ from abstain_bench.runs.costs import REPORT, Stopwatch, read_costs
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import SelectedSetting, needs_probabilities
 from abstain_bench.runs.store import Run, Store
-from abstain_bench.runs.studies import Study, studies_of
+from abstain_bench.runs.studies import Study
 
 #: A callback with the number of finished studies and of all studies.
 OnStudy = Callable[[int, int], None]
@@ -101,7 +101,6 @@ class StudyTables:
         self.calibrators = Calibrators(self.reading)
         self.rules = Thresholds(self.options.risk, self.options.delta, self.plan.level)
         self.studied = {metric.name: [] for metric in self.metrics}
-        self.known = {study.name: study for study in studies_of(self.reading.store.exposures)}
 
     def add(self, study: Study) -> None:
         """Add the results of one study."""
@@ -117,7 +116,7 @@ class StudyTables:
                 len(self.reading.store.classes),
                 self.options.outlier_cost,
             )
-        parts = self._parts(samples, next(iter(runs.values())))
+        parts = samples.averaged_parts(self.reading, next(iter(runs.values())))
         with self.watch.measure("comparison"):
             for metric in self.metrics:
                 self._compare(metric, samples, parts)
@@ -126,15 +125,6 @@ class StudyTables:
         with self.watch.measure("looks"):
             self._add_details(samples, parts)
         self.reading.over(study)
-
-    def _parts(self, samples: StudySamples, run: Run) -> list[StudySamples]:
-        """Return the samples of the studies that this study averages; empty for most studies."""
-        parts, first = [], 0
-        for study in (self.known[name] for name in samples.study.parts):
-            last = first + sum(scores.n for scores in self.reading.parts(study, run))
-            parts.append(samples.part(study, slice(first, last)))
-            first = last
-        return parts
 
     def _compare(
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]

@@ -1,6 +1,6 @@
 """Rotations of an open set as one benchmark: the mean over folders that hold out other classes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -18,12 +18,13 @@ from abstain_bench.results.records import BenchmarkResults, CurvePoints
 from abstain_bench.results.results import meaningless, method_facts
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
-    ComparableRuns,
     about_choices,
     about_studies,
-    select_comparable_runs,
+    all_runs,
+    check_tested,
     select_methods,
     select_metrics,
+    select_runs,
     select_settings,
     select_studies,
     sorted_by_catalogue,
@@ -223,11 +224,7 @@ class _Rotation:
         methods: Sequence[str] | None,
         outlier_cost: float,
     ) -> None:
-        if not store.tested_runs:
-            raise InputError(
-                f"no run of {str(store.folder)!r} was tested; continue it with "
-                "`abstain benchmark run`"
-            )
+        check_tested(store)
         self.chosen: tuple[SelectedSetting, ...] = select_settings(
             store, [metric.name for metric in metrics]
         )
@@ -236,23 +233,11 @@ class _Rotation:
         self.reading = StoredScores(store, columns)
         self.calibrators = Calibrators(self.reading)
         self.cost, self.classes = outlier_cost, len(store.classes)
-        self.runs_by_metric: Mapping[str, ComparableRuns] = {
-            m.name: select_comparable_runs(
-                [setting for setting in self.chosen if setting.metric == m.name],
-                self.reading,
-                columns[0],
-            )
-            for m in metrics
-        }
+        self.runs_by_metric = select_runs(self.chosen, self.reading, metrics, columns[0])
 
     def open(self, study: Study) -> None:
         """Read the scores of the runs for a study."""
-        runs = {
-            run.name: run
-            for comparable in self.runs_by_metric.values()
-            for by_seed in comparable.runs.values()
-            for run in by_seed.values()
-        }
+        runs = all_runs(self.runs_by_metric)
         scores = self.reading.study(study, runs.values())
         self.samples = StudySamples(study, scores, self.calibrators, self.classes, self.cost)
         self.places = self._source_indices(study, next(iter(runs.values())))

@@ -18,7 +18,7 @@ from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.methods import METHODS
 from abstain_bench.runs.selection import to_predictions
 from abstain_bench.runs.store import VALIDATION, Run, RunScores, Store
-from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, study_loss
+from abstain_bench.runs.studies import Study, StudyLoss, concatenate_scores, studies_of, study_loss
 
 #: Maximum number of cached samples between metrics; each takes about 100 bytes.
 _MAX_CACHED: Final = 2_000_000
@@ -200,6 +200,16 @@ class StudySamples:
         """Return a subset of the samples as another study."""
         subsets = {name: scores.subset(rows, study.name) for name, scores in self.scores.items()}
         return StudySamples(study, subsets, self.calibrators, self.classes, self.outlier_cost)
+
+    def averaged_parts(self, reading: StoredScores, run: Run) -> list["StudySamples"]:
+        """Return the samples of the studies that this study averages; empty for most studies."""
+        studies = {study.name: study for study in studies_of(reading.store.exposures)}
+        parts, start = [], 0
+        for study in (studies[name] for name in self.study.parts):
+            stop = start + sum(scores.n for scores in reading.parts(study, run))
+            parts.append(self.part(study, slice(start, stop)))
+            start = stop
+        return parts
 
     def forget(self) -> None:
         """Clear the cache of sorted samples if it is large; metrics then sort again."""

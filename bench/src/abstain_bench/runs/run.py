@@ -191,7 +191,7 @@ class _RunningBenchmark:
             config=to_plain(self.spec.config),
             facts=self._facts(),
             classes=self.task.task_images.train.classes,
-            exposures=[exposure_facts(exposure) for exposure in self.exposures],
+            exposures=[_exposure_facts(exposure) for exposure in self.exposures],
             stored_runs=[*self.stored_runs(), *_imported_runs(self.folder)],
         )
 
@@ -218,7 +218,7 @@ class _RunningBenchmark:
         }
 
 
-def exposure_facts(exposure: Exposure) -> ExposureFacts:
+def _exposure_facts(exposure: Exposure) -> ExposureFacts:
     """Return the fields of an exposure without its images."""
     return ExposureFacts(*(getattr(exposure, f.name) for f in fields(ExposureFacts)))
 

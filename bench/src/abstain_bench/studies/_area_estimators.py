@@ -157,7 +157,9 @@ def estimate_areas(
         n_samples = next(iter(block_by_score.values())).confidence.shape[0]
         weights = {}
         if _MONTE_CARLO in estimators:
-            weights[_MONTE_CARLO] = _sample_weights(n_samples, n, rng)
+            weights[_MONTE_CARLO] = np.stack(
+                [rank_weights(n, _MONTE_CARLO, draws=DRAWS, rng=rng) for _ in range(n_samples)]
+            )
         for score, block in block_by_score.items():
             if _TRAPEZOID in estimators:
                 weights[_TRAPEZOID] = _trapezoid_weights(block)
@@ -191,11 +193,6 @@ def error_rows(
                 "truth": true_values[target],
                 **error_summary(estimates[:, i], true_values[target]),
             }
-
-
-def _sample_weights(n_samples: int, n: int, rng: np.random.Generator) -> FloatArray:
-    """Draw the Monte-Carlo weights of each sample independently."""
-    return np.stack([rank_weights(n, _MONTE_CARLO, draws=DRAWS, rng=rng) for _ in range(n_samples)])
 
 
 def apply_estimators(

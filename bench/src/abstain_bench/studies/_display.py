@@ -163,15 +163,3 @@ def counted(n: float, noun: str, plural: str = "") -> str:
     ('1 case', '2 cases', '2 studies')
     """
     return f"{n:g} {noun if n == 1 else plural or f'{noun}s'}"
-
-
-def listed(names: Sequence[str], limit: int) -> str:
-    """List at most `limit` names and the number of the remaining ones.
-
-    Examples
-    --------
-    >>> listed(["a", "b"], 2), listed(["a", "b", "c", "d"], 2)
-    ('a, b', 'a, b and 2 more')
-    """
-    text = ", ".join(names[:limit])
-    return f"{text} and {len(names) - limit} more" if len(names) > limit else text

@@ -11,10 +11,11 @@ from abstain._foundation import checks
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.evaluation.inputs import check_splits
 from abstain.predictions import Predictions, per_sample_loss
+from abstain.report.formatting import join_first
 from abstain.simulate import LogitPopulation, Population, logits, make
 from abstain.tables import split_name
 from abstain.typing import FloatArray
-from abstain_bench.studies._display import counted, listed
+from abstain_bench.studies._display import counted
 from abstain_bench.studies._sources import (
     TABLE_S2_SCORES,
     FileSource,
@@ -226,7 +227,7 @@ def tie_notes(sources: Sequence[SampleSource]) -> list[str]:
     if not names:
         return []
     note = (
-        f"Some confidences are tied in {listed(names, 3)}. There the trapezoid converges to "
+        f"Some confidences are tied in {join_first(names, 3)}. There the trapezoid converges to "
         "another limit than the AURC that all estimators are compared with."
     )
     return [note]

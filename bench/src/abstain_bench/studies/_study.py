@@ -7,7 +7,7 @@ from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from time import perf_counter
 from types import UnionType
-from typing import Any, Final, ParamSpec, get_args, get_origin
+from typing import Any, ParamSpec, get_args, get_origin
 
 from docstring_parser import parse
 
@@ -20,9 +20,6 @@ from abstain.plots.drawable import Drawable
 from abstain_bench.studies._display import OVER_MODELS, OVER_MODELS_CAPTION, Row
 
 P = ParamSpec("P")
-
-#: Name of the tidy table, which `--out` writes to results.csv and results.parquet.
-RESULTS_TABLE: Final = "results"
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,7 +126,8 @@ def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
     for folder in folders:
         store = Store.read(Path(folder))
         results = results_of(store, metrics=list(_TABLES))
-        task, model = _task_and_model(store)
+        task = results.task or "runs"
+        model = results.model or (store.runs[0].model if store.runs else "") or "?"
         n_folders[task, model] = n_folders.get((task, model), 0) + 1
         repetition = n_folders[task, model]
         network = model if repetition == 1 else f"{model} ({repetition})"
@@ -144,17 +145,6 @@ def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
                     "metric": estimate.metric,
                     "value": float(estimate.value),
                 }
-
-
-def _task_and_model(store: Any) -> tuple[str, str]:
-    """Return the task and the model of a folder of runs."""
-    config = store.config
-    benchmark = config.get("benchmark") if isinstance(config.get("benchmark"), dict) else config
-    model = config.get("model", "")
-    model_name = model.get("name", "") if isinstance(model, dict) else model
-    if not model_name and store.runs:
-        model_name = store.runs[0].model
-    return benchmark.get("task") or "runs", model_name or "?"
 
 
 def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:

@@ -272,21 +272,6 @@ def result_text(outcome: "Outcome") -> str:
     return ", ".join(parts)
 
 
-def _print_summary(store: "Store") -> None:
-    """Print the summary if a run was tested."""
-    if not store.tested_runs:
-        return
-    from abstain_bench.pages import benchmark_terminal
-    from abstain_bench.results import results_of
-    from abstain_bench.runs.studies import studies_of
-
-    # The report contains all metrics and severities; the summary must be available at once.
-    studies = [study.name for study in studies_of(store.exposures) if study.headline]
-    with show_status("Comparing"):
-        results = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
-    console().print(benchmark_terminal(results))
-
-
 def _print_end(outcomes: Sequence["Outcome"], out: Path) -> None:
     """Print the logs of failed jobs and the command that writes the report."""
     from abstain_bench.runs.store import JOBS

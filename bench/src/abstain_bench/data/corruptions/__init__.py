@@ -8,4 +8,4 @@ from abstain_bench.data.corruptions.catalogue import SEVERITIES as SEVERITIES
 from abstain_bench.data.corruptions.catalogue import Corruption as Corruption
 from abstain_bench.data.corruptions.catalogue import corrupt as corrupt
 
-__all__ = ["CORRUPTIONS", "SEVERITIES", "Corruption", "corrupt"]
+__all__ = ["CORRUPTIONS", "corrupt"]

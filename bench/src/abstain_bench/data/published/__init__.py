@@ -6,8 +6,6 @@ they are read. Nothing is ever unpickled, and every error names the file and wha
 
 from abstain_bench.data.images import held_out as held_out
 from abstain_bench.data.images import held_out_classes as held_out_classes
-from abstain_bench.data.published.catalogue import NEW_CLASS as NEW_CLASS
-from abstain_bench.data.published.catalogue import new_class_kind as new_class_kind
 from abstain_bench.data.published.cifar import CORRUPTIONS as CORRUPTIONS
 from abstain_bench.data.published.cifar import EXTRA_CORRUPTIONS as EXTRA_CORRUPTIONS
 from abstain_bench.data.published.cifar import read_cifar10_c as read_cifar10_c
@@ -15,7 +13,6 @@ from abstain_bench.data.published.cifar import read_cifar100_c as read_cifar100_
 from abstain_bench.data.published.image_files import ImageFiles as ImageFiles
 from abstain_bench.data.published.image_files import ImageFileSplits as ImageFileSplits
 from abstain_bench.data.published.image_files import find_image_folder as find_image_folder
-from abstain_bench.data.published.image_files import read_image_folder as read_image_folder
 from abstain_bench.data.published.mnist import read_emnist as read_emnist
 from abstain_bench.data.published.mnist import read_fashion_mnist as read_fashion_mnist
 from abstain_bench.data.published.mnist import read_idx as read_idx
@@ -32,20 +29,17 @@ from abstain_bench.data.published.wilds import find_iwildcam as find_iwildcam
 
 __all__ = [
     "CORRUPTIONS",
-    "NEW_CLASS",
     "ImageFiles",
     "find_camelyon17",
     "find_entity13",
     "find_image_folder",
     "find_iwildcam",
     "held_out",
-    "new_class_kind",
     "read_cifar10_c",
     "read_cifar100_c",
     "read_cifar100_super",
     "read_emnist",
     "read_fashion_mnist",
-    "read_image_folder",
     "read_mnist",
     "read_svhn",
     "read_tiny_imagenet",

@@ -1,12 +1,8 @@
 """The catalogue of data sets, in the order in which they are listed."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain_bench.data import embedded
-from abstain_bench.data.entry import DataSet, NewClass
+from abstain_bench.data.entry import DataSet
 from abstain_bench.data.published import cifar, mnist, svhn, tiny_imagenet
 
 #: Every data set by name.
@@ -15,41 +11,3 @@ DATASETS: Catalogue[DataSet] = Catalogue("data set", list_command="list datasets
 for _module in (embedded, cifar, svhn, tiny_imagenet, mnist):
     for _entry in _module.ENTRIES:
         DATASETS.add(_entry)
-
-#: For each data set the others whose images are of new classes to it, in the order of the
-#: tables of FD-Shifts; those of TinyImageNet, MNIST and Fashion-MNIST are ours.
-NEW_CLASS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {name: tuple(one.new) for name, one in DATASETS.items() if one.new}
-)
-
-
-def new_class_kind(inliers: str, outliers: str) -> NewClass:
-    """Tell whether the images of another data set are near or far new classes.
-
-    Parameters
-    ----------
-    inliers : str
-        The data set that was trained on, a key of `NEW_CLASS`.
-    outliers : str
-        The data set of the new classes, one of that entry.
-
-    Returns
-    -------
-    str
-        "new-class" where only the meaning differs (a semantic shift: CIFAR-100 for CIFAR-10),
-        "far-new-class" where the images are of another kind too (a non-semantic shift: SVHN).
-
-    Raises
-    ------
-    InputError
-        The two are no pair of `NEW_CLASS`.
-
-    Examples
-    --------
-    >>> from abstain_bench.data.published import NEW_CLASS, new_class_kind
-    >>> {name: new_class_kind("cifar10", name) for name in NEW_CLASS["cifar10"]}
-    {'cifar100': 'new-class', 'svhn': 'far-new-class', 'tiny-imagenet': 'far-new-class'}
-    """
-    checks.one_of(inliers, "inliers", tuple(NEW_CLASS))
-    checks.one_of(outliers, "outliers", NEW_CLASS[inliers])
-    return DATASETS[inliers].new[outliers]

@@ -277,50 +277,6 @@ def find_image_folder(
     return ImageFiles(folder, names, labels, tuple(classes), crop=crop)
 
 
-def read_image_folder(
-    folder: str | Path,
-    *,
-    side: int = 32,
-    limit: int | None = None,
-    crop: bool = True,
-    rng: Rng = 0,
-) -> Images:
-    """Read the images in the class folders of a folder and resize them.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Folder with one folder per class, such as ``val`` of ImageNet once sorted.
-    side : int, default=32
-        Height and width of the returned images.
-    limit : int, optional
-        Maximum number of images, which are a random sample; only these are read.
-    crop : bool, default=True
-        Whether to take the largest central square of each image; otherwise images are resized to a
-        square.
-    rng : int, Generator or None, default=0
-        Seed of the sample.
-
-    Returns
-    -------
-    Images
-        Images in color, in the order of class and name.
-
-    Raises
-    ------
-    InputError
-        If the folder does not exist or has no class folders, or Pillow is not installed.
-    FileFormatError
-        If a class folder has no image, or an image is damaged; the message names it.
-
-    Examples
-    --------
-    >>> from abstain_bench.data.published import read_image_folder
-    >>> images = read_image_folder("imagenet/val", side=64, limit=5000)  # doctest: +SKIP
-    """
-    return find_image_folder(folder, crop=crop).sample(limit, rng=rng).read(side=side)
-
-
 def _image_paths(folder: Path, class_name: str) -> list[str]:
     """Return the sorted paths of the images of a class, relative to the folder."""
     paths = [

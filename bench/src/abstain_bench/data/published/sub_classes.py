@@ -11,7 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import as_generator
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray, Rng
-from abstain_bench.data.downloads import read_class_names
+from abstain_bench.data.downloads import check_labels, read_class_names
 from abstain_bench.data.images import Images, Splits, renumber_classes
 from abstain_bench.data.published.cifar import CIFAR100, read_cifar100
 from abstain_bench.data.published.image_files import ImageFiles, ImageFileSplits, find_image_folder
@@ -101,12 +101,8 @@ def _read_super_labels(path: Path) -> IntArray:
     """Read the super-classes of all images: the first byte of each record."""
     records = np.memmap(path, np.uint8, mode="r").reshape(-1, _N_RECORD_BYTES)
     labels = records[:, 0].astype(np.int64)
-    invalid = np.flatnonzero(labels >= 20)
-    if invalid.size:
-        raise FileFormatError(
-            f"{path.name} is not of CIFAR-100 in the binary version: image {invalid[0]:,} has the "
-            f"super-class {labels[invalid[0]]}, and the last is 19"
-        )
+    description = f"{path.name} is not of CIFAR-100 in the binary version"
+    check_labels(description, labels, labels >= 20, "and the last super-class is 19")
     return labels
 
 

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 
 from abstain.evaluation.comparison import MeanRanks, RelationToBest
-from abstain.plots import Series, SeriesDisplay
+from abstain.plots import SeriesDisplay
 from abstain.plots.formatting import capitalize_first, format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count, join_quoted, short_title
 from abstain.report.images import SampleImages
 from abstain_bench.data.images import KINDS
-from abstain_bench.pages.benchmark.grids import figure, method_link
+from abstain_bench.pages.benchmark.grids import curve_series, figure, method_link
 from abstain_bench.pages.benchmark.leaderboard import Grid, Leaderboard, kind_title
 from abstain_bench.pages.benchmark.pictures import example_image
 from abstain_bench.runs.studies import Study
@@ -142,11 +142,7 @@ def _curve(board: Leaderboard, method: str) -> SeriesDisplay | None:
         f"{title}: {study.title}": board.results.curves.get((study.name, method))
         for title, study in firsts.items()
     }
-    series = tuple(
-        Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
-        for name, curve in curves.items()
-        if curve is not None and len(curve.coverage)
-    )
+    series = curve_series(curves)
     if not series:
         return None
     return SeriesDisplay(

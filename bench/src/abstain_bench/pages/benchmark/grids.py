@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.metrics.failure_ranking import FAILURE_AUROC
+from abstain.plots import Series
 from abstain.plots.drawable import Drawable
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
@@ -19,7 +20,7 @@ from abstain_bench.pages.benchmark.leaderboard import (
     arm_title,
     kind_title,
 )
-from abstain_bench.results import MethodFacts
+from abstain_bench.results import CurvePoints, MethodFacts
 from abstain_bench.runs.studies import Study
 
 _ACCURACY_NOTE: Final = (
@@ -62,6 +63,15 @@ def back(*targets: tuple[str, str]) -> doc.Prose:
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
     """Return a figure in a list, or an empty list without a display."""
     return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
+
+
+def curve_series(curves: Mapping[str, CurvePoints | None]) -> tuple[Series, ...]:
+    """Return the lines of the risk-coverage curves that have points."""
+    return tuple(
+        Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
+        for name, curve in curves.items()
+        if curve is not None and len(curve.coverage)
+    )
 
 
 def wide_table(

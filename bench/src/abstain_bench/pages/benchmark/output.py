@@ -300,10 +300,6 @@ def benchmark_site(
     InputError
         If `results` has another type.
 
-    See Also
-    --------
-    benchmark_html : Create a single page.
-
     Examples
     --------
     >>> from abstain_bench.pages import benchmark_site

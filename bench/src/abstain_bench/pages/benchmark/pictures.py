@@ -1,12 +1,13 @@
 """Example images of confident failures and unconfident successes, created from the data."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Thumbnail, Thumbnails
 from abstain.report.images import MAX_TOTAL_BYTES, SampleImages, to_data_url
+from abstain_bench.data.images import quoted_class
 from abstain_bench.pages.benchmark.leaderboard import NEW_CLASS_KINDS, Leaderboard
 from abstain_bench.results import BenchmarkResults, Extreme
 from abstain_bench.runs.studies import Study
@@ -169,7 +170,7 @@ def example_image_blocks(
 def _thumbnail(results: BenchmarkResults, extreme: Extreme, images: SampleImages) -> Thumbnail:
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
-    label, predicted = _class_text(extreme.label, classes), _class_text(extreme.prediction, classes)
+    label, predicted = (quoted_class(i, classes) for i in (extreme.label, extreme.prediction))
     share = f"{100 * extreme.quantile:.1f}%"
     outcome = f"predicted as {predicted}" if extreme.label != extreme.prediction else "correct"
     return Thumbnail(
@@ -179,9 +180,3 @@ def _thumbnail(results: BenchmarkResults, extreme: Extreme, images: SampleImages
         outcome,
         f"{share} lower; {extreme.exposure}, image {extreme.row}",
     )
-
-
-def _class_text(index: int, classes: Sequence[str]) -> str:
-    if index < 0:
-        return "a new class"
-    return f"“{classes[index]}”" if index < len(classes) else f"class {index}"

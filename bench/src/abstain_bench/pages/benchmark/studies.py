@@ -20,6 +20,7 @@ from abstain.report.subjects.rule.sentences import format_verdict
 from abstain_bench.pages.benchmark.grids import (
     TOP,
     back,
+    curve_series,
     figure,
     grid_table,
     method_link,
@@ -212,11 +213,7 @@ def _verdict(row: ThresholdRow) -> str:
 def curve_display(board: Leaderboard, study: Study) -> SeriesDisplay | None:
     """Return the risk-coverage curves of the best methods, the baseline and a random order."""
     curves = {name: board.results.curves.get((study.name, name)) for name in board.leaders(study)}
-    series = tuple(
-        Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
-        for name, curve in curves.items()
-        if curve is not None and len(curve.coverage)
-    )
+    series = curve_series(curves)
     if not series:
         return None
     # The selective risk of a random order is the risk at full coverage.
@@ -272,7 +269,10 @@ def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Sect
         doc.Section(
             board.anchors[study.name],
             study.title,
-            tuple(_study_section_blocks(board, study, images)),
+            (
+                doc.Prose(study_sentence(board, study), "about"),
+                *study_blocks(board, study, images, level=4),
+            ),
             level=3,
             subtitle=kind_title(study.kind),
             style="part",
@@ -285,13 +285,6 @@ def studies_section(board: Leaderboard, images: SampleImages | None) -> doc.Sect
         (doc.Prose(lead, "lead"), doc.Links(links), *sections),
         nav_title="Studies",
     )
-
-
-def _study_section_blocks(
-    board: Leaderboard, study: Study, images: SampleImages | None
-) -> Iterator[doc.Block]:
-    yield doc.Prose(study_sentence(board, study), "about")
-    yield from study_blocks(board, study, images, level=4)
 
 
 def study_blocks(

@@ -10,12 +10,13 @@ import numpy as np
 
 from abstain._foundation.input_files import input_sha256
 from abstain.errors import InputError, UnknownNameError, suggest
+from abstain.report.formatting import join_first
 from abstain.tables.files import open_table
 from abstain.typing import FloatArray, IntArray
 from abstain_bench.runs.importing.rows import (
+    MAX_LISTED,
     RowIndex,
     check_method_name,
-    join_names,
     match_rows,
     method_names,
     method_title,
@@ -174,7 +175,8 @@ def covered_runs(
     runs = tuple(run for run in store.tested_runs if run.name in exposures_by_run)
     if not runs:
         raise InputError(
-            f"{source} scores no run that was tested; tested runs are: {join_names(tested)}"
+            f"{source} scores no run that was tested; tested runs are: "
+            f"{join_first(tested, MAX_LISTED)}"
         )
     for run in runs:
         _check_exposures(store, run, exposures_by_run[run.name], source)
@@ -197,7 +199,7 @@ def _check_untested_runs(
         return []
     note = (
         "not used, because these runs were not tested and cannot be selected: the validation rows "
-        f"of {join_names(untested)}"
+        f"of {join_first(untested, MAX_LISTED)}"
     )
     return [note]
 
@@ -207,7 +209,7 @@ def _check_exposures(store: Store, run: Run, scored: set[str], source: str) -> N
     if missing:
         raise InputError(
             f"{source}: all exposures of a run must be scored, so that every table can contain the "
-            f"method; of the run {run.name!r} these are missing: {join_names(missing)}"
+            f"method; of the run {run.name!r} these are missing: {join_first(missing, MAX_LISTED)}"
         )
 
 
@@ -222,7 +224,7 @@ def _check_seeds(store: Store, runs: tuple[Run, ...], source: str) -> None:
     if missing:
         raise InputError(
             f"{source}: all seeds of a setting must be scored, because methods are compared over "
-            f"the same seeds; missing: {join_names(missing)}"
+            f"the same seeds; missing: {join_first(missing, MAX_LISTED)}"
         )
 
 
@@ -237,14 +239,14 @@ def _check_validation_rows(
     if len(settings) > 1:
         labels = [f"{arm} {setting}".strip() for arm, setting in settings]
         raise InputError(
-            f"{source}: it scores {len(settings)} settings ({join_names(labels)}), among which "
-            "validation data must select; add the rows of the exposure 'validation' of "
-            f"{join_names(missing)}, or retain the rows of one setting"
+            f"{source}: it scores {len(settings)} settings ({join_first(labels, MAX_LISTED)}), "
+            "among which validation data must select; add the rows of the exposure 'validation' of "
+            f"{join_first(missing, MAX_LISTED)}, or retain the rows of one setting"
         )
     if len(missing) < len(runs):
         raise InputError(
             f"{source}: the exposure 'validation' must be scored for all runs or for none; "
-            f"missing: {join_names(missing)}"
+            f"missing: {join_first(missing, MAX_LISTED)}"
         )
     note = (
         "there are no rows of the exposure 'validation', so calibration errors and thresholds of "

@@ -16,11 +16,11 @@ from abstain._foundation.archives import Archive
 from abstain._foundation.notes import EXTERNAL_CONFIDENCE
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.predictions import Predictions
+from abstain.report.formatting import join_first
 from abstain.tables import read_predictions
 from abstain.typing import IntArray
 from abstain_bench.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain_bench.data.images import KINDS, renumber_classes
-from abstain_bench.runs.importing.rows import join_names
 from abstain_bench.runs.outputs import network_outputs
 from abstain_bench.runs.store import VALIDATION, ExposureFacts, Run, Store
 
@@ -474,7 +474,7 @@ def check_same_model(store: Store, run: Run) -> list[str]:
     if not unknown:
         return []
     note = (
-        f"it is unknown whether this network has the same model as {join_names(unknown, 3)}; set "
+        f"it is unknown whether this network has the same model as {join_first(unknown, 3)}; set "
         "the model of every run with `model` (--model)"
     )
     return [note]

@@ -15,6 +15,7 @@ import numpy as np
 
 from abstain._foundation.files import write_atomically
 from abstain.errors import DomainError, InputError, UnknownNameError, suggest
+from abstain.report.formatting import join_first
 from abstain.tables.column import DataColumn, to_number
 from abstain.tables.table import DataTable
 from abstain.typing import FloatArray, IntArray
@@ -145,7 +146,7 @@ def _encode_names(
         name = str(distinct_names[distinct_codes[row]])
         raise UnknownNameError(
             f"{table.source}: there is no {kind} {name!r} in the folder (row {row})."
-            f"{suggest(name, code_by_name)} It has: {join_names(list(code_by_name), 12)}"
+            f"{suggest(name, code_by_name)} It has: {join_first(list(code_by_name), 12)}"
         )
     return codes
 
@@ -187,14 +188,10 @@ def _check_no_duplicates(
 #: Columns without confidences, in addition to the logits of `export`.
 _NON_SCORE_COLUMNS: Final = (*INDEX_COLUMNS, "label", "prediction")
 _LOGIT_COLUMN = re.compile(r"logit_\d+")
+#: Maximum number of names in a message.
+MAX_LISTED: Final = 8
 #: Valid names of methods, which become part of file names.
 _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
-
-
-def join_names(names: Sequence[str], limit: int = 8) -> str:
-    """Return the first names as text, and the number of others."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 def method_names(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
@@ -371,6 +368,6 @@ def _select_runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
     if name not in run_by_name:
         raise UnknownNameError(
             f"there is no run {name!r} in the folder.{suggest(name, run_by_name)} It has: "
-            f"{join_names(list(run_by_name), 12)}"
+            f"{join_first(list(run_by_name), 12)}"
         )
     return (run_by_name[name],)

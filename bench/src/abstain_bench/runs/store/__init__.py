@@ -12,6 +12,7 @@ from abstain_bench.runs.store.manifest import Additions as Additions
 from abstain_bench.runs.store.manifest import ExposureFacts as ExposureFacts
 from abstain_bench.runs.store.manifest import Store as Store
 from abstain_bench.runs.store.manifest import StoredRun as StoredRun
+from abstain_bench.runs.store.manifest import configured as configured
 from abstain_bench.runs.store.manifest import is_manifest_unreadable as is_manifest_unreadable
 from abstain_bench.runs.store.manifest import move_damaged_manifest as move_damaged_manifest
 from abstain_bench.runs.store.manifest import write_manifest as write_manifest

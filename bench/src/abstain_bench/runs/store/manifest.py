@@ -467,3 +467,10 @@ def write_manifest(
     }
     text = json.dumps(content, indent=1, allow_nan=False)
     write_atomically(folder / MANIFEST, text.encode())
+
+
+def configured(config: Mapping[str, Any], name: str) -> Any:
+    """Return an entry of a configuration or of its table "benchmark"; "" if it is missing."""
+    table = config.get("benchmark")
+    entry = table.get(name) if isinstance(table, Mapping) else None
+    return entry or config.get(name, "")

@@ -413,7 +413,6 @@ class Preprocessing:
         exposure: Exposure,
         *,
         seed: int,
-        device: str = "cpu",
         images: Images | None = None,
     ) -> Tensor:
         """Return the normalized images of an exposure, corrupted if it is a corruption."""
@@ -423,7 +422,7 @@ class Preprocessing:
             clipped = prepared.clamp(0, 1).numpy()
             corrupted = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
             prepared = torch.from_numpy(corrupted)
-        return self._normalize(prepared).to(device)
+        return self._normalize(prepared)
 
     def prepare_lazily(self, images: Images) -> "LazyImages | None":
         """Return images that are normalized on access.

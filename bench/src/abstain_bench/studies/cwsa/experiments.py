@@ -155,14 +155,10 @@ def comparison_rows(
 
 
 # ------------------------------------------------------------------------------ temperatures
-def sharpening_rows(
-    predictions: ProbabilisticPredictions,
-    thresholds: FloatArray,
-    temperatures: Sequence[float] = TEMPERATURES,
-) -> list[Row]:
+def sharpening_rows(predictions: ProbabilisticPredictions, thresholds: FloatArray) -> list[Row]:
     """Measure the same predictions with logits divided by temperatures."""
     rows: list[Row] = []
-    for temperature in temperatures:
+    for temperature in TEMPERATURES:
         confidence = predictions.scale_confidence(temperature)
         sweep = predictions.sweep(thresholds, confidence)
         of_all_samples = {

@@ -133,14 +133,14 @@ def population_sweep(population: Population, thresholds: FloatArray) -> CwsaSwee
     )
 
 
-def population_ece(population: Population, *, bins: int = 10) -> float:
-    """Compute the ECE of a population with bins of equal width, by 1,000 intervals for each bin."""
-    edges = np.linspace(0, 1, 1000 * bins + 1)
+def population_ece(population: Population) -> float:
+    """Compute the ECE of a population with ten bins of equal width, each by 1,000 intervals."""
+    edges = np.linspace(0, 1, 10_001)
     coverage = np.asarray(population.coverage(edges))
     generalized_risk = np.asarray(population.generalized_risk(coverage))
     mass, loss = -np.diff(coverage), -np.diff(generalized_risk)
     differences = mass * (edges[1:] + edges[:-1]) / 2 - (mass - loss)
-    return float(np.abs(differences.reshape(bins, -1).sum(axis=1)).sum())
+    return float(np.abs(differences.reshape(10, -1).sum(axis=1)).sum())
 
 
 def sweep_thresholds(

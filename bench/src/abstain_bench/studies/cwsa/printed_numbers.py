@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from abstain.report.formatting import join_first
 from abstain.simulate import Population
 from abstain.typing import FloatArray
 from abstain_bench.published import table
-from abstain_bench.studies._display import Row, group_rows, listed
+from abstain_bench.studies._display import Row, group_rows
 from abstain_bench.studies.cwsa.claims import OPEN, Claim, to_verdict
 from abstain_bench.studies.cwsa.models import (
     CALIBRATED,
@@ -24,6 +25,11 @@ from abstain_bench.studies.cwsa.models import (
     SimulatedModel,
     population_sweep,
 )
+from abstain_bench.studies.published.contradictions import (
+    CWSA_TABLES,
+    is_above_bound,
+    lines_by_threshold,
+)
 
 #: Our model for each name in the text of the paper, and the section that describes it.
 _MODEL_AND_SECTION: Final = {
@@ -33,9 +39,6 @@ _MODEL_AND_SECTION: Final = {
     RANDOM: (RANDOM, "5.6"),
     PERFECT: (PERFECT_TEXT, "5.7"),
 }
-
-#: Tables of the paper, one for each model.
-_TABLES: Final = ("cwsa_table_1", "cwsa_table_2", "cwsa_table_3")
 
 #: Number of samples of each model in the paper.
 _N_SAMPLES: Final = 1000
@@ -64,7 +67,7 @@ def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatA
         for model in models
     }
     facts = [(fact, "text") for fact in table("cwsa_text")]
-    facts += [(fact, "table") for name in _TABLES for fact in table(name)]
+    facts += [(fact, "table") for name in CWSA_TABLES for fact in table(name)]
     return [_row(fact, at_thresholds, location) for fact, location in facts]
 
 
@@ -138,7 +141,7 @@ def check_printed_numbers(rows: Sequence[Row], overconfident: Population) -> Ite
         for (model, location), group in rows_by_source.items():
             if model == name:
                 yield _check_model_numbers(name, section, location, group)
-    for name in _TABLES:
+    for name in CWSA_TABLES:
         yield _check_table(name)
     yield _check_constant_accuracy()
     pair = {row["quantity"]: row["printed"] for row in rows if "lost" in row["threshold"]}
@@ -156,7 +159,7 @@ def _check_model_numbers(name: str, section: str, location: str, rows: Sequence[
     evidence = f"{n_close} of {len(compared)} within {_MAX_DISTANCE:g} standard deviations"
     if distant:
         details = [_printed_and_expected(row) for row in distant]
-        evidence += f"; {listed(details, 3)}"
+        evidence += f"; {join_first(details, 3)}"
     return Claim(
         section,
         f"The numbers of the {location} are those of the {name} model",
@@ -171,24 +174,10 @@ def _printed_and_expected(row: Row) -> str:
     return f"{title}{threshold} {row['printed']:g} instead of {row['expected']:.4g}"
 
 
-def _numbers_by_threshold(name: str) -> dict[str, dict[str, float]]:
-    """Return the numbers of a table by threshold and quantity."""
-    return {
-        threshold: {fact["metric"]: fact["number"] for fact in facts}
-        for threshold, facts in group_rows(table(name), "threshold").items()
-    }
-
-
 def _check_table(name: str) -> Claim:
     """Test a bound that holds for every model: CWSA is at most coverage x CWSA+."""
-    lines = _numbers_by_threshold(name)
-    # CWSA is printed with four digits, coverage with three.
-    tolerance = 6e-4
-    impossible = [
-        threshold
-        for threshold, line in lines.items()
-        if line["cwsa"] > line["coverage"] * line["cwsa_plus"] + tolerance
-    ]
+    lines = lines_by_threshold(name)
+    impossible = [threshold for threshold, line in lines.items() if is_above_bound(line)]
     model = table(name)[0]["model"]
     evidence = (
         "CWSA exceeds coverage x CWSA+, which is impossible, at "
@@ -205,8 +194,9 @@ def _check_table(name: str) -> Claim:
 
 
 def _check_constant_accuracy() -> Claim:
-    lines = _numbers_by_threshold("cwsa_table_2").values()
-    accuracies = [line["selective_accuracy"] for line in lines]
+    accuracies = [
+        fact["number"] for fact in table("cwsa_table_2") if fact["metric"] == "selective_accuracy"
+    ]
     return Claim(
         _MODEL_AND_SECTION[OVERCONFIDENT][1],
         "The selective accuracy is 94.3% at all thresholds, because all samples are accepted",

@@ -1,6 +1,5 @@
 """Validated records of the fine-tuning experiment, and the reader of its TOML configuration."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import resources
@@ -25,7 +24,7 @@ from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 from abstain_bench.data import DATASETS
 from abstain_bench.networks import MODELS
-from abstain_bench.runs.specification.arms import grid_combinations
+from abstain_bench.runs.specification.arms import ARM_NAME, grid_combinations
 from abstain_bench.runs.specification.plain_values import (
     parse_seeds,
     prefix_errors,
@@ -44,9 +43,6 @@ PACKAGED_CONFIGURATIONS = {
 
 #: Name of the model before fine-tuning, where other models have the name of their objective.
 BEFORE = "before"
-
-#: Valid name of an objective, which becomes part of file names.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 #: Number of copies of an image.
 _Copies = Annotated[int, between(1, 10_000)]
@@ -128,7 +124,7 @@ class ComparedObjective:
     settings: tuple[FinetuningSetting, ...]
 
     def __post_init__(self) -> None:
-        if self.name == BEFORE or not _NAME.fullmatch(self.name):
+        if self.name == BEFORE or not ARM_NAME.fullmatch(self.name):
             raise InputError(
                 "an objective must be named with up to 60 letters, digits, dots, hyphens and "
                 f"underscores, and not {BEFORE!r}; got {self.name!r}"

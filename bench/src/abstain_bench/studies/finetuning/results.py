@@ -276,9 +276,9 @@ def _reference_difference(
 
 
 def new_seeds_interval(
-    difference: float, error: float, by_seed: Sequence[float], *, level: float = 0.95
+    difference: float, error: float, by_seed: Sequence[float]
 ) -> tuple[float, float]:
-    """Compute a confidence interval for the mean difference on new samples *and* new seeds.
+    """Compute a 95% interval for the mean difference on new samples *and* new seeds.
 
     Samples and seeds are crossed, so their variances add up: the variance of the mean over samples,
     given these seeds, and the variance of the mean over seeds, given these samples. Both include
@@ -291,8 +291,6 @@ def new_seeds_interval(
         Mean difference, and its standard error for new samples.
     by_seed : sequence of float
         Difference for each seed.
-    level : float, default=0.95
-        Confidence level.
 
     Returns
     -------
@@ -316,6 +314,6 @@ def new_seeds_interval(
     n_degrees = max_degrees
     if seed_variance > 0:
         n_degrees = min(variance**2 / seed_variance**2 * (n_seeds - 1), max_degrees)
-    quantile = float(special.stdtrit(n_degrees, 0.5 + level / 2))
+    quantile = float(special.stdtrit(n_degrees, 0.975))
     half_width = quantile * math.sqrt(variance)
     return difference - half_width, difference + half_width

@@ -1,7 +1,7 @@
 """Check the printed tables of the four papers against each other."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any, Final
 
@@ -324,7 +324,7 @@ def _conclusions(
         f"{_share_within(differences, _TOLERANCE):.0%} differ by at most {_TOLERANCE:.0%} and "
         f"{_share_within(differences, _WIDE_TOLERANCE):.1%} by at most {_WIDE_TOLERANCE:.0%}."
     )
-    n_by_paper = {paper: len(list(rows)) for paper, rows in groupby(contradictions, key=_paper)}
+    n_by_paper = Counter(row["source"].partition(",")[0] for row in contradictions)
     if n_by_paper:
         counts = ", ".join(f"{count} in {paper}" for paper, count in n_by_paper.items())
         yield (
@@ -367,10 +367,6 @@ def _conclude_metric_ranks(metric_ranks: Sequence[Row]) -> Iterator[str]:
             f"studies, and the smallest {lowest['tau']:.2f} ({lowest['dataset']} "
             f"{lowest['study']}). The best methods differ in {n_different_best} of them."
         )
-
-
-def _paper(row: Mapping[str, Any]) -> str:
-    return str(row["source"]).partition(",")[0]
 
 
 #: The study in the catalogue.

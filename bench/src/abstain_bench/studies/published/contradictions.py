@@ -224,7 +224,7 @@ def _table_numbers(names: Iterable[str]) -> str:
 
 
 #: Tables by threshold, one for each model.
-_TABLES: Final = ("cwsa_table_1", "cwsa_table_2", "cwsa_table_3")
+CWSA_TABLES: Final = ("cwsa_table_1", "cwsa_table_2", "cwsa_table_3")
 _PROSE: Final = "cwsa_text"
 
 #: Cells of one threshold by the title of their column.
@@ -241,9 +241,9 @@ def lines_by_threshold(name: str) -> dict[str, Line]:
 
 def find_impossible_numbers() -> Iterator[dict[str, Any]]:
     """Yield the lines that no data can have, and the prose that no line supports."""
-    for name in _TABLES:
+    for name in CWSA_TABLES:
         for is_violated, finding in (
-            (_is_above_bound, "CWSA is above coverage x CWSA+, which is impossible"),
+            (is_above_bound, "CWSA is above coverage x CWSA+, which is impossible"),
             (_is_no_proportion, "no count of correct answers gives the selective accuracy"),
         ):
             thresholds = [
@@ -261,7 +261,7 @@ def find_impossible_numbers() -> Iterator[dict[str, Any]]:
     yield from _unsupported_prose()
 
 
-def _is_above_bound(line: Line) -> bool:
+def is_above_bound(line: Line) -> bool:
     """Return whether CWSA exceeds coverage x CWSA+ by more than the rounding."""
     cwsa, cwsa_plus, coverage = (line[column] for column in ("CWSA", "CWSA+", "Coverage"))
     bound = (coverage["number"] + _unit(coverage)) * (cwsa_plus["number"] + _unit(cwsa_plus))
@@ -289,7 +289,7 @@ def _unit(cell: Fact) -> float:
 # ------------------------------------------------------------------------------------- prose
 def _unsupported_prose() -> Iterator[dict[str, Any]]:
     """Yield the numbers of the prose that the table of the same model does not contain."""
-    table_by_model = {table(name)[0]["model"]: name for name in _TABLES}
+    table_by_model = {table(name)[0]["model"]: name for name in CWSA_TABLES}
     for quote in table(_PROSE):
         name = table_by_model.get(quote["model"])
         cells = [] if name is None else _quoted_cells(name, quote)
@@ -313,12 +313,10 @@ def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
         return cells[-1:]
     if quote["threshold"] == "lowest":
         return cells[:1]
-    matching = [c for c in cells if _is_same_threshold(c["threshold"], quote["threshold"])]
-    return matching or cells
-
-
-def _is_same_threshold(printed: str, quoted: str) -> bool:
-    return quoted.replace(".", "", 1).isdigit() and float(printed) == float(quoted)
+    if not quote["threshold"].replace(".", "", 1).isdigit():
+        return cells
+    quoted = float(quote["threshold"])
+    return [cell for cell in cells if float(cell["threshold"]) == quoted] or cells
 
 
 def _is_consistent(quote: Fact, cell: Fact, cells: list[Fact]) -> bool:

@@ -399,12 +399,6 @@ _NETWORKS_NOTE: Final = (
     "networks. They do not include the variation between networks of the same recipe."
 )
 
-_MAPS_CAPTION: Final = (
-    "Two squares for each study, by AURC and by AUGRC. Methods are in the order of their values, "
-    "so significant pairs are above the diagonal. Blue: the row is significantly better than the "
-    "column."
-)
-
 #: The study in the catalogue.
 RANKINGS: Final = StudyEntry(
     name="rankings",

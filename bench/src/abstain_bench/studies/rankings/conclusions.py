@@ -9,8 +9,9 @@ from abstain.plots.rank_changes import RankChange, RankChangesDisplay
 from abstain.plots.ranks import RankingChangeDisplay, RankingChangesDisplay
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.significance import SignificanceMapDisplay, SignificanceMapsDisplay
+from abstain.report.formatting import join_first
 from abstain_bench.published import table
-from abstain_bench.studies._display import Row, counted, group_rows, listed, total
+from abstain_bench.studies._display import Row, counted, group_rows, total
 from abstain_bench.studies.rankings.ranked_studies import (
     ADJUSTED,
     FIRST_METRIC,
@@ -356,7 +357,7 @@ def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
         f"{total(group, 'changed')} with settings selected {selection}"
         for selection, group in group_rows(changes, "selection").items()
     )
-    methods = listed([row["method"] for row in settings], _MAX_LISTED)
+    methods = join_first([row["method"] for row in settings], _MAX_LISTED)
     return (
         f"{FIRST_METRIC.title} and {SECOND_METRIC.title} select different settings for "
         f"{counted(len(settings), 'method')} ({methods}). Changed ranks: {counts}."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.input_files import input_sha256
-from abstain.errors import AbstainError, InputError
+from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
 from abstain.evaluation.comparison import (
     ComparisonTables,
@@ -22,17 +22,18 @@ from abstain.evaluation.comparison import (
 )
 from abstain.metrics import Metric
 from abstain.plots.image_grid import ImageGridDisplay, LabeledImage
-from abstain_bench.data.images import to_gray_levels
+from abstain_bench.data.images import quoted_class, to_gray_levels
 from abstain_bench.results import SelectedSetting
 from abstain_bench.results.samples import Calibrators, StoredScores, StudySamples
 from abstain_bench.results.scope import (
+    check_tested,
     select_comparable_runs,
     select_methods,
     select_settings,
     select_studies,
 )
 from abstain_bench.results.studies import averaged
-from abstain_bench.runs.store import Run, Store
+from abstain_bench.runs.store import Run, Store, configured
 from abstain_bench.runs.studies import Study, studies_of
 from abstain_bench.studies._display import Row
 from abstain_bench.studies.rankings.ranked_studies import (
@@ -61,11 +62,7 @@ class RankedFolder:
     study_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if not self.store.tested_runs:
-            raise InputError(
-                f"no run of {str(self.store.folder)!r} was tested; continue it with "
-                "`abstain benchmark run`"
-            )
+        check_tested(self.store)
 
     @cached_property
     def studies(self) -> dict[str, Study]:
@@ -172,27 +169,17 @@ class RankedFolder:
     def locate(self, study_name: str, row: int) -> tuple[str, int]:
         """Return the exposure of a sample of a study, and its index there."""
         exposures = self.studies[study_name].exposures
-        sizes = [self._exposure_size(key) for key in exposures]
+        run = self.store.tested_runs[0]
+        sizes = [self.store.scores(run, key).n for key in exposures]
         ends = np.cumsum(sizes)
         position = int(np.searchsorted(ends, row, side="right"))
         return exposures[position], row - int(ends[position] - sizes[position])
 
-    def _exposure_size(self, exposure: str) -> int:
-        return int(self.store.scores(self.store.tested_runs[0], exposure).n)
-
     def with_sample_name(self, row: Row) -> dict[str, Any]:
         """Replace the sample of a row by its exposure and index, and the label by its name."""
         exposure, index = self.locate(row["study"], int(row["sample"]))
-        class_name = self.class_name(int(row["label"]))
+        class_name = quoted_class(int(row["label"]), self.store.classes)
         return {**row, "sample": f"{exposure} {index}", "label": class_name}
-
-    def class_name(self, index: int) -> str:
-        """Return the name of a class."""
-        if index < 0:
-            return "a new class"
-        if index < len(self.store.classes):
-            return f"“{self.store.classes[index]}”"
-        return f"class {index}"
 
     def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
         """Return the requested images, or the reason why there are none.
@@ -200,8 +187,7 @@ class RankedFolder:
         Each exposure is generated again from the data of the task, which takes seconds.
         """
         task, folder, data, variation = (
-            _config_value(self.store.config, name)
-            for name in ("task", "folder", "data", "variation")
+            configured(self.store.config, name) for name in ("task", "folder", "data", "variation")
         )
         try:
             from abstain_bench.runs.loaded_task import load_task
@@ -241,14 +227,8 @@ class _StudyRuns:
         samples, runs = self._load(settings)
         if samples is None:
             return []
-        studies = {study.name: study for study in studies_of(self.store.exposures)}
         any_method = next(iter(runs.values()))
-        any_run = next(iter(any_method.values()))
-        parts, start = [], 0
-        for part in (studies[name] for name in self.study.parts):
-            stop = start + sum(scores.n for scores in self._scores.parts(part, any_run))
-            parts.append(samples.part(part, slice(start, stop)))
-            start = stop
+        parts = samples.averaged_parts(self._scores, next(iter(any_method.values())))
         return [
             [part.unit(seed, methods, named=self.study) for part in parts]
             for seed, methods in _group_by_seed(runs).items()
@@ -276,13 +256,6 @@ class _StudyRuns:
 def _group_by_seed(runs: _RunsByMethod) -> dict[int, dict[str, Run]]:
     seeds = next(iter(runs.values()))
     return {seed: {method: by_seed[seed] for method, by_seed in runs.items()} for seed in seeds}
-
-
-def _config_value(config: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of the configuration or of its table `benchmark`; "" if missing."""
-    benchmark = config.get("benchmark")
-    value = benchmark.get(name) if isinstance(benchmark, Mapping) else None
-    return value or config.get(name, "")
 
 
 def failure_images_figure(

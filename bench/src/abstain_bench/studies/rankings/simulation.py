@@ -5,7 +5,6 @@ example because its label is wrong, a failure has a score as high as the best su
 share the failures and a part of the noise.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
@@ -16,7 +15,6 @@ import numpy as np
 from abstain._foundation.lazy_imports import special
 from abstain._foundation.random import as_generator
 from abstain.evaluation import compare
-from abstain.evaluation.comparison import ScoredRun
 from abstain.evaluation.comparison.runs import score_runs
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, Split
@@ -133,7 +131,7 @@ def simulate_rankings(*, n: int, resamples: int, level: float, seed: int) -> lis
         for metric in METRIC_NAMES
     }
     load_runs = {
-        dict(split)["study"]: partial(_score_runs, split, predictions)
+        dict(split)["study"]: partial(score_runs, {split: predictions})
         for split, predictions in datasets.items()
     }
     comparisons = dict.fromkeys(METRIC_NAMES, comparison)
@@ -147,7 +145,3 @@ def _simulate_predictions(risk: float, n: int, rng: np.random.Generator) -> Pred
         name: method.scores(is_failure, common_noise, rng) for name, method in METHODS.items()
     }
     return Predictions(confidence=scores, loss=is_failure)
-
-
-def _score_runs(split: Split, predictions: Predictions) -> Sequence[ScoredRun]:
-    return score_runs({split: predictions})

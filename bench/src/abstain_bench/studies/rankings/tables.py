@@ -19,6 +19,7 @@ from abstain.evaluation.comparison import ScoredRun
 from abstain.metrics.contributions import compute_contributions
 from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.typing import FloatArray, IntArray
+from abstain_bench.data.images import quoted_class
 from abstain_bench.studies.rankings.ranked_studies import (
     FIRST_METRIC,
     SECOND_METRIC,
@@ -85,14 +86,17 @@ class Disagreement:
     def contribution_differences(self) -> tuple[FloatArray, FloatArray]:
         """Contribution of each sample to the difference of either metric, better minus worse."""
         first, second = (
-            np.mean([self._contribution_difference(run, metric) for run in self.runs], axis=0)
+            np.mean(
+                [
+                    _contributions(run.scored[self.better], metric)
+                    - _contributions(run.scored[self.worse], metric)
+                    for run in self.runs
+                ],
+                axis=0,
+            )
             for metric in (FIRST_METRIC.name, SECOND_METRIC.name)
         )
         return np.asarray(first), np.asarray(second)
-
-    def _contribution_difference(self, run: ScoredRun, metric: str) -> FloatArray:
-        better, worse = run.scored[self.better], run.scored[self.worse]
-        return _contributions(better, metric) - _contributions(worse, metric)
 
     @cached_property
     def adverse_samples(self) -> IntArray:
@@ -313,7 +317,9 @@ def _image_rows(folder: "RankedFolder", pair: Disagreement) -> Iterator[_Row]:
     labels = pair.runs[0].labels
     for row in pair.adverse_samples[:_MAX_FAILURES].tolist():
         exposure, index = folder.locate(pair.study, row)
-        class_name = "" if labels is None else f"{folder.class_name(int(labels[row]))}: "
+        class_name = (
+            "" if labels is None else f"{quoted_class(int(labels[row]), folder.store.classes)}: "
+        )
         quantile = f"{100 * pair.confidence_quantile(pair.better, row):.1f}%"
         yield {
             "study": pair.study,

@@ -21,7 +21,7 @@ from abstain_bench.studies.requirements.systems import ROUNDING, all_systems
 _ACCURACIES: Final = np.linspace(0.01, 1.0, 100)
 
 #: Sample sizes for which the largest F1-AUC is computed.
-SIZES: Final = (7, 20, 100, 1000)
+_SIZES: Final = (7, 20, 100, 1000)
 
 
 # ------------------------------------------------------------------------------------------ eq. 11
@@ -53,10 +53,10 @@ def turning_point() -> tuple[float, float]:
     return s / (1 - s), 2 * s
 
 
-def turning_point_rows(sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
+def turning_point_rows() -> list[dict[str, Any]]:
     """Return the accuracy with the largest F1-AUC by sample size; the last row is eq. 11."""
     rows = []
-    for n in sizes:
+    for n in _SIZES:
         values = _best_f1_aucs(n)
         index = int(np.argmax(values))
         rows.append(_turning_point_row(n, (index + 1) / n, float(values[index]), float(values[-1])))
@@ -83,10 +83,10 @@ def _best_f1_aucs(n: int) -> FloatArray:
     )
 
 
-def f1_figure(sizes: Sequence[int] = SIZES) -> SeriesDisplay:
+def f1_figure() -> SeriesDisplay:
     """Plot the F1-AUC of a perfect ranking against the accuracy."""
     lines = [Series("eq. 11, large samples", tuple(_ACCURACIES), tuple(best_f1_auc(_ACCURACIES)))]
-    for n in sizes[:2]:
+    for n in _SIZES[:2]:
         accuracies = np.arange(1, n + 1) / n
         lines.append(Series(f"{n} samples", tuple(accuracies), tuple(_best_f1_aucs(n))))
     accuracy, maximum = turning_point()

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from abstain.metrics import Metric, Need
-from abstain_bench.studies._display import counted, listed
+from abstain.report.formatting import join_first
+from abstain_bench.studies._display import counted
 from abstain_bench.studies.requirements.systems import (
     MAX_FEW_FAILURES,
     N_LARGE,
@@ -286,7 +287,7 @@ def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
 
 
 def _titles(judgments: Sequence[JudgedMetric]) -> str:
-    return listed([j.metric.title for j in judgments], _MAX_LISTED)
+    return join_first([j.metric.title for j in judgments], _MAX_LISTED)
 
 
 def scope_note(orders: int) -> str:
