@@ -198,9 +198,7 @@ class ScoreOptions:
     ] = None
     positive: Annotated[
         str | None,
-        Parameter(
-            help="Positive class of sensitivity and specificity [default: the second of two classes]"
-        ),
+        Parameter(help="Positive class of sensitivity and specificity [default: second of two]"),
     ] = None
     level: OptionalLevel = None
 

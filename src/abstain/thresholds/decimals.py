@@ -6,8 +6,6 @@ from typing import Final
 
 #: Largest number of decimals of a displayed threshold.
 MAX_DECIMALS: Final = 12
-#: Significant digits of the distance to 1 of a rounded probability.
-_N_DIGITS_BELOW_ONE: Final = 4
 #: Numbers of this size have no decimals.
 _MAX_SIZE: Final = 1e15
 
@@ -57,20 +55,18 @@ def _round(number: float, decimals: int, rounding: str) -> Decimal:
         return Decimal(number).quantize(Decimal(1).scaleb(-decimals), rounding)
 
 
-def round_probability_up(probability: float) -> str:
+def round_probability_up(probability: float, n_digits: int = 4) -> str:
     """Return a probability with few digits, rounded up, so that it accepts no other samples.
+
+    `n_digits` is the number of significant digits of the distance to 1.
 
     Examples
     --------
-    >>> (
-    ...     round_probability_up(0.880797),
-    ...     round_probability_up(0.9999912345),
-    ...     round_probability_up(1.0),
-    ... )
-    ('0.8808', '0.999991235', '1')
+    >>> round_probability_up(0.880797), round_probability_up(0.9999912345)
+    ('0.8808', '0.999991235')
     """
     distance = 1 - probability
     if distance <= 0:
         return "1"
-    decimals = _N_DIGITS_BELOW_ONE - 1 - math.floor(math.log10(distance))
+    decimals = n_digits - 1 - math.floor(math.log10(distance))
     return f"{_round(probability, max(decimals, 3), ROUND_CEILING):f}"

@@ -33,7 +33,7 @@ PREDICTION: Final = "prediction"
 
 #: Kind of a JSON text with a rule without parts.
 KIND: Final = "decision rule"
-VERSION: Final = 4
+VERSION: Final = 5
 #: Kind of a JSON text with a rule with parts.
 KIND_WITH_PARTS: Final = "set of decision rules"
 #: Default values of fields that older versions do not have.
@@ -41,7 +41,14 @@ _FIELDS_ADDED_LATER: Final[dict[int, dict[str, str]]] = {
     1: {"scale": UNKNOWN, "population": ""},
     2: {"population": ""},
     3: {},
+    4: {},
 }
+#: Versions of a rule with parts; from version 2 on, its rules have `threshold_probability`.
+_VERSIONS_WITH_PARTS: Final = (1, 2)
+#: Field of a file with the threshold in log-odds as a probability, for readers of the file.
+_THRESHOLD_PROBABILITY: Final = "threshold_probability"
+#: Largest difference between the two thresholds of a file.
+_TOLERANCE: Final = 1e-9
 #: Fields with another name in older versions.
 _OLD_FIELD_NAMES: Final = {"promised_for": "population"}
 
@@ -498,7 +505,7 @@ class DecisionRule(NotebookDisplay):
         --------
         >>> from abstain.thresholds import DecisionRule
         >>> print(DecisionRule("given", 2.0).for_score("msr", scale="log-odds"))
-        Accept when "msr" is at least 2 (log-odds; a probability of 0.880797); nothing is
+        Accept when "msr" is at least 2 (log-odds; a probability of 0.880798); nothing is
         guaranteed.
         """
         if self.parts:
@@ -507,12 +514,17 @@ class DecisionRule(NotebookDisplay):
         return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
-        """Return the rule as JSON text; `from_json` restores exactly the same numbers."""
+        """Return the rule as JSON text; `from_json` restores exactly the same numbers.
+
+        A threshold in log-odds also has the field `threshold_probability`, a probability that
+        accepts the same samples.
+        """
         if not self.parts:
             fields = {"kind": KIND, "version": VERSION, **_plain_fields(self)}
             return json.dumps(fields, indent=2)
         parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in self.parts]
-        fields = {"kind": KIND_WITH_PARTS, "version": 1, "per": self.per}
+        version = _VERSIONS_WITH_PARTS[-1]
+        fields = {"kind": KIND_WITH_PARTS, "version": version, "per": self.per}
         fields |= {"parts": parts, "joint": self.joint, "delta": self.delta}
         return json.dumps(fields, indent=2)
 
@@ -551,7 +563,7 @@ class DecisionRule(NotebookDisplay):
             fields = json_records.parse_object(text)
             kind = json_records.pop_kind(fields, (KIND, KIND_WITH_PARTS))
             if kind == KIND_WITH_PARTS:
-                json_records.pop_version(fields, "version", (1,))
+                json_records.pop_version(fields, "version", _VERSIONS_WITH_PARTS)
                 return _read_parts(fields)
             version = json_records.pop_version(fields, "version", (*_FIELDS_ADDED_LATER, VERSION))
             return _read_rule(_FIELDS_ADDED_LATER.get(version, {}) | fields, "a decision rule")
@@ -563,8 +575,11 @@ class DecisionRule(NotebookDisplay):
 
 # ------------------------------------------------------------------------------------ JSON
 def _plain_fields(rule: DecisionRule) -> dict[str, Any]:
-    """Return the fields of a rule without parts."""
-    return {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
+    """Return the fields of a rule without parts, and the threshold as a probability."""
+    fields = {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
+    if rule.threshold is not None and rule.scale == "log-odds":
+        fields[_THRESHOLD_PROBABILITY] = scales.lowest_accepted_probability(rule.threshold)
+    return fields
 
 
 def _read_rule(fields: object, description: str) -> DecisionRule:
@@ -572,7 +587,25 @@ def _read_rule(fields: object, description: str) -> DecisionRule:
     if isinstance(fields, dict):
         fields = {_OLD_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
         fields = {"per": "", "joint": False, "parts": (), **fields}
+        probability = fields.pop(_THRESHOLD_PROBABILITY, None)
+        rule = records.from_nested_fields(DecisionRule, fields, description)
+        _check_threshold_probability(rule, probability)
+        return rule
     return records.from_nested_fields(DecisionRule, fields, description)
+
+
+def _check_threshold_probability(rule: DecisionRule, probability: object) -> None:
+    """Raise an error if a file was edited such that its two thresholds contradict each other."""
+    if probability is None:
+        return
+    expected = _plain_fields(rule).get(_THRESHOLD_PROBABILITY)
+    is_number = isinstance(probability, float | int) and not isinstance(probability, bool)
+    if expected is None or not is_number or abs(float(str(probability)) - expected) > _TOLERANCE:
+        json_records.raise_error(
+            f"the field `{_THRESHOLD_PROBABILITY}` must be the `threshold` in log-odds as a "
+            f"probability, {expected!r}; got {json_records.short_repr(probability)}. Change "
+            "`threshold`, or drop this field"
+        )
 
 
 def _read_parts(fields: dict[str, Any]) -> DecisionRule:

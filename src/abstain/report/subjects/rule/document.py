@@ -118,7 +118,7 @@ def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
         yield doc.Box((doc.Section("parts", title, blocks), review), "pair")
     else:
         yield review
-    yield doc.Section("results", "All results", tuple(_collapsed_results(checks)))
+    yield doc.Section("all-results", "All results", tuple(_collapsed_results(checks)))
     yield doc.Section("rule", "Use the rule", tuple(_usage_blocks(rule)))
     glossary = doc.Glossary(glossary_entries(checks))
     yield doc.Collapsible("Glossary", (glossary,), anchor="glossary", style="end")
@@ -168,7 +168,7 @@ def _results_table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
             doc.Column("Result"),
         ),
         doc.single_group(map(_row, rows)),
-        title="Results on other data",
+        title="All results with intervals",
         caption=(
             f"Small print: {level} confidence intervals, {interval_scope(checks)}. Excess: values "
             "above 0 are worse than the target. Values are fractions."
@@ -238,6 +238,8 @@ def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             groups = f"{format_count(n_omitted)} groups"
             text = f"{groups} with a lower excess are omitted. All rows are in "
             yield doc.SeeAlso(text, "the files of --out.", ".frame().")
+    if disparities := _disparity_table(checks):
+        yield replace(disparities, title="")
     for section in remedies_section(checks):
         yield from section.blocks
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "notes")

@@ -361,6 +361,8 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
         ),
         layout="dense",
         column_groups=tuple(column_groups),
+        # A terminal prints no headers of column groups.
+        role="detail",
     )
 
 
