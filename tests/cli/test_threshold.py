@@ -92,8 +92,8 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
         wanted = check(rule, *arrays(data)).row()
         for name in ("n", "accepted", "coverage", "selective_risk", "excess_high", "verdict"):
             assert rows[name][i] == wanted[name], name
-    numbers = f"{rows['selective_risk'][2]:.4f} [{rows['selective_risk_low'][2]:.4f}, "
-    assert numbers in printed
+    low, high = (100 * rows[f"selective_risk_{bound}"][2] for bound in ("low", "high"))
+    assert f"({100 * rows['selective_risk'][2]:.1f}%) [{low:.1f}–{high:.1f}%]" in printed
 
 
 @pytest.mark.usefixtures("plain")

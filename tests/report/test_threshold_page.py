@@ -291,10 +291,11 @@ def test_groups_are_rows_and_the_whole_says_what_it_owes_them():
     assert len([line for line in printed.splitlines() if line.startswith("  common")]) == 1
     # Very many: the worst are printed, all are on the page.
     printed = terminal(crowded())
-    assert sum(line.startswith("  ward") for line in printed.splitlines()) == 20
+    assert sum(line.startswith("ward") for line in printed.splitlines()) == 20
     assert "50 groups with a lower excess are omitted" in printed
     page = threshold_html(crowded())
     assert page.count('<tr class="group">') == 70
+    assert all(f">ward {i}</th>" in page for i in range(70))
 
 
 def test_both_scales_are_on_the_page_and_in_the_terminal():

@@ -12,6 +12,7 @@ from abstain.plots.verdicts import check_rule_checks
 from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count, join_first
 from abstain.report.subjects.rule.overview import (
+    MAX_GROUPS,
     all_samples_table,
     answers_table,
     calibration_table,
@@ -39,8 +40,6 @@ from abstain.thresholds import DecisionRule
 DEFAULT_TITLE = "Decision rule"
 #: Maximum width of a column of names, in characters.
 _MAX_NAME_WIDTH = 26
-#: Maximum number of groups per data set in a terminal.
-_MAX_GROUPS = 20
 #: Maximum number of data sets in the title line.
 _MAX_CONTEXT_NAMES: Final = 3
 _DISPARITY_CAPTION: Final = (
@@ -107,8 +106,10 @@ def _context(checks: RuleChecks, source: str) -> Iterator[str]:
 def _sections(checks: RuleChecks, source: str) -> Iterator[doc.Block]:
     rule = checks.rule
     yield from remedies_section(checks)
-    if any(checks.groups) and len(checks) > 1:
-        yield doc.Section("answers", "Answers", (answers_table(checks),))
+    n_groups = max(map(len, checks.groups), default=0)
+    if (n_groups and len(checks) > 1) or n_groups > MAX_GROUPS:
+        table = replace(answers_table(checks), title="Answers of all groups")
+        yield doc.Section("answers", "Answers", (table,))
     if all_samples := all_samples_table(checks):
         yield doc.Section("all-samples", "All samples", (all_samples,))
     review = review_section(checks, source)
@@ -232,7 +233,7 @@ def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
 def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield what a terminal prints after the key table."""
     if any(checks.groups) and len(checks) > 1:
-        rows, n_omitted = keep_worst_groups(checks.rows(), _MAX_GROUPS)
+        rows, n_omitted = keep_worst_groups(checks.rows(), MAX_GROUPS)
         yield replace(_results_table(checks, rows), title="")
         if n_omitted:
             groups = f"{format_count(n_omitted)} groups"

@@ -20,6 +20,8 @@ from abstain.thresholds import DecisionRule, RuleCheck, RulePart
 
 #: Maximum number of data sets that are side by side in a table.
 MAX_SIDE_BY_SIDE: Final = 4
+#: Maximum number of groups of one data set in the key table.
+MAX_GROUPS: Final = 20
 _TOTAL: Final = "All"
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 _CALIBRATION_CAPTION: Final = "Measured on the calibration data, so optimistic."
@@ -114,8 +116,9 @@ def overview_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield the key table beside the key figure."""
     tables = list(_key_tables(checks))
     figure = _key_figure(checks)
-    if not figure:
-        yield from tables
+    if figure is None:
+        if tables:
+            yield doc.Box(tuple(tables), "stack", role="key")
     elif not tables:
         yield doc.Box((figure,), "figures", role="key")
     else:
@@ -146,7 +149,11 @@ def _key_tables(checks: RuleChecks) -> Iterator[doc.Block]:
         # All groups of many data sets are in the details.
         yield answers_table(checks, totals_only=True)
     else:
-        yield answers_table(checks)
+        yield answers_table(checks, max_groups=MAX_GROUPS)
+        n_omitted = len(checks.groups[0]) - MAX_GROUPS if has_groups else 0
+        if n_omitted > 0:
+            text = f"{format_count(n_omitted)} groups with a lower excess are omitted. All are in "
+            yield doc.SeeAlso(text, "the files of --out.", ".frame().", role="summary")
     yield doc.Prose(interval_note(checks), "notes")
 
 
@@ -163,17 +170,22 @@ def interval_note(checks: RuleChecks) -> str:
     )
 
 
-def answers_table(checks: RuleChecks, *, totals_only: bool = False) -> doc.Table:
-    """Return the results among the answers: a row for each group, or for each data set."""
+def answers_table(
+    checks: RuleChecks, *, totals_only: bool = False, max_groups: int | None = None
+) -> doc.Table:
+    """Return the results among the answers: a row for each group, or for each data set.
+
+    If there are more than `max_groups` groups, only those with the largest excess have a row.
+    """
     has_groups = any(checks.groups) and not totals_only
     has_conditions = bool(checks.rule.per) and has_groups
     outcomes = checks.all_outcomes()
     has_classes = any(outcome.classes for outcome in outcomes)
     name = "Data"
     if has_groups:
-        name = "Limit for" if _has_limits(checks.rule) else group_name(checks.rule).capitalize()
+        name = "Limit for" if _has_limits(checks.rule) else _group_header(checks.rule)
     columns = [
-        doc.Column(name or "Group", "name"),
+        doc.Column(name, "name"),
         *([doc.Column("Answer if")] if has_conditions else []),
         doc.number_column("Answered"),
         *([doc.number_column(_risk_label(checks))] if outcomes or not checks.is_binary else []),
@@ -194,8 +206,10 @@ def answers_table(checks: RuleChecks, *, totals_only: bool = False) -> doc.Table
         n_columns = len(columns) - len(cells)
         return [*cells, *_answer_cells(check, outcome, n_columns=n_columns)]
 
-    groups = _row_groups(checks, cells_of, has_groups=has_groups)
-    subject = f"per {name.lower()}" if has_groups else "on other data"
+    groups = _row_groups(checks, cells_of, has_groups=has_groups, max_groups=max_groups)
+    subject = "on other data"
+    if has_groups:
+        subject = "per limit" if _has_limits(checks.rule) else f"per {name.lower()}"
     return doc.Table(
         tuple(columns),
         groups,
@@ -213,6 +227,7 @@ def _row_groups(
     cells_of: Callable[[RuleCheck, AnswerOutcomes | None], Sequence[doc.Cell]],
     *,
     has_groups: bool,
+    max_groups: int | None = None,
 ) -> tuple[doc.TableRows, ...]:
     """Return a row for each group and the total of each data set, or for each data set."""
     if not has_groups:
@@ -221,10 +236,29 @@ def _row_groups(
     groups = []
     for index, check in enumerate(checks.checks):
         total, *parts = checks.results_of(index)
-        rows = [doc.Row(tuple(cells_of(*part))) for part in parts]
+        rows = [doc.Row(tuple(cells_of(*part))) for part in _keep_worst(parts, max_groups)]
         rows.append(doc.Row(tuple(cells_of(*total)), "marked"))
         groups.append(doc.TableRows(tuple(rows), check.name if len(checks) > 1 else ""))
     return tuple(groups)
+
+
+def _keep_worst(
+    parts: list[tuple[RuleCheck, AnswerOutcomes | None]], max_groups: int | None
+) -> list[tuple[RuleCheck, AnswerOutcomes | None]]:
+    """Return the groups with the largest lower bound of the excess, in the order of their names."""
+    if max_groups is None or len(parts) <= max_groups:
+        return parts
+
+    def severity(i: int) -> float:
+        low = parts[i][0].excess_interval.low
+        return -math.inf if math.isnan(low) else low
+
+    worst = sorted(range(len(parts)), key=severity, reverse=True)[:max_groups]
+    return [parts[i] for i in sorted(worst)]
+
+
+def _group_header(rule: DecisionRule) -> str:
+    return group_name(rule).capitalize() or "Group"
 
 
 def _has_limits(rule: DecisionRule) -> bool:
@@ -261,7 +295,9 @@ def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Text:
     condition = checks.condition_of(check.group)
     if condition is None:
         return ""
-    first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts or (condition.text,))
+    if not condition.parts:
+        return condition.text
+    first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
     return (first, *(doc.Span(f" or{_NO_BREAK}{other}", "small") for other in others))
 
 
@@ -329,7 +365,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
     """Return a row for each group, with columns for each data set."""
     names = list(dict.fromkeys(check.group for group in checks.groups for check in group))
     rule = checks.rule
-    columns = [doc.Column(group_name(rule).capitalize() or "Group", "name")]
+    columns = [doc.Column(_group_header(rule), "name")]
     column_groups: list[tuple[doc.Label | str, int]] = []
     if rule.per:
         columns.append(doc.Column("Answer if"))
@@ -375,9 +411,7 @@ def all_samples_table(checks: RuleChecks) -> doc.Table | None:
     has_classes = any(outcome.classes for outcome in outcomes)
     has_groups = any(checks.groups)
     columns = [
-        doc.Column(
-            (group_name(checks.rule).capitalize() or "Group") if has_groups else "Data", "name"
-        ),
+        doc.Column(_group_header(checks.rule) if has_groups else "Data", "name"),
         doc.number_column(doc.Label("Samples", short_text="n")),
         doc.number_column("Wrong answers"),
     ]

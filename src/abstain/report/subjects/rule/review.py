@@ -43,8 +43,8 @@ def _entries(checks: RuleChecks, source: str) -> Iterator[tuple[str, str]]:
     for condition in checks.conditions:
         name = f"Answer if ({condition.group})" if condition.group else "Answer if"
         yield name, condition.text
-    if sentences := guarantee_sentences(checks):
-        yield "Guarantee", sentences[0]
+    for name, sentence in zip(("Guarantee", "Coverage"), guarantee_sentences(checks), strict=False):
+        yield name, sentence
     yield "Assumptions", _assumptions(checks)
     for check in checks.checks[:_MAX_CHECKS]:
         yield "Check", _check_text(check)
