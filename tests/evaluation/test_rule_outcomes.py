@@ -6,11 +6,11 @@ import pytest
 import abstain as ab
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import check_rule, set_threshold
-from abstain.evaluation.rules.remedies import _starts
 from abstain.inference.intervals import clopper_pearson
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.binomial import binomial_p_value
 from abstain.thresholds.decimals import round_probability_up, shortest_decimal
+from abstain.thresholds.start_tests import starts
 
 
 def make_binary(seed: int, n: int = 3000, *, names=("benign", "malignant")) -> ab.Predictions:
@@ -187,7 +187,7 @@ def test_the_number_of_further_samples_is_the_smallest_with_a_test_that_passes()
     wrong = np.cumsum(calibration.loss)
 
     def passes(n):
-        ranks, alpha = _starts("sgr", n, 0.1, 0.05)
+        ranks, alpha = starts("sgr", n, 0.1, 0.05)
         return any(
             binomial_p_value(np.array(r), np.array(wrong[r - 1]), 0.1) <= alpha
             for r in ranks

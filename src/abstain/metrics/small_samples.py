@@ -64,8 +64,10 @@ def accepted_samples(s: Scored, cluster: IntArray | None, risk: float) -> Accept
     spread = np.maximum(square - 2 * share * ends + share**2 * square[-1], 1e-300)
     n_for_coverage = np.maximum(share * (1 - share) * groups.total_weight**2 / spread, 1.0)
     if cluster is not None:
-        apart, together = rows.squared_residuals(attained, alone, square)
-        inflation = np.divide(together, apart, out=np.ones_like(apart), where=apart > 0)
+        by_sample, by_cluster = rows.squared_residuals(attained, alone, square)
+        inflation = np.divide(
+            by_cluster, by_sample, out=np.ones_like(by_sample), where=by_sample > 0
+        )
         n_for_risk /= np.maximum(inflation, 1.0)
     # An accepted failure of large weight increases both the risk and the coverage.
     probability = event_probability(events.loss, risk)

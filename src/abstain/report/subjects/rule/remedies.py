@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from abstain.evaluation.rules import RuleChecks
-from abstain.evaluation.rules.remedies import Attempt, Remedies, StartTest
+from abstain.evaluation.rules.remedies import Attempt, Remedies
 from abstain.plots.formatting import format_percent
 from abstain.report import document as doc
 from abstain.report.formatting import format_count
 from abstain.report.subjects.rule.sentences import format_target, group_name, rule_title
+from abstain.thresholds.start_tests import StartTest
 
 
 def remedies_section(checks: RuleChecks) -> Iterator[doc.Section]:
