@@ -83,10 +83,14 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
         command=options.command,
         is_alarm=not checks.rule.attainable,
-        name_width=min(
-            max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
-        ),
+        name_width=min(max(map(len, _row_names(checks)), default=8), _MAX_NAME_WIDTH),
     )
+
+
+def _row_names(checks: RuleChecks) -> list[str]:
+    """Return the names of the rows of tables: groups, or data sets if there are no groups."""
+    groups = [check.group for group in checks.groups for check in group]
+    return groups or [check.name for check in checks.checks]
 
 
 def _default_title(rule: DecisionRule) -> str:
@@ -233,6 +237,8 @@ def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
 def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
     """Yield what a terminal prints after the key table."""
     if any(checks.groups) and len(checks) > 1:
+        if checks.rule.per:
+            yield replace(calibration_table(checks), title="")
         rows, n_omitted = keep_worst_groups(checks.rows(), MAX_GROUPS)
         yield replace(_results_table(checks, rows), title="")
         if n_omitted:

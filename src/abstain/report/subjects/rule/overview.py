@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from abstain.evaluation.rules import RuleChecks
+from abstain.evaluation.rules.conditions import AnswerCondition
 from abstain.evaluation.rules.outcomes import AnswerOutcomes, Share
 from abstain.inference.intervals import Interval
 from abstain.plots import DecisionRuleDisplay
@@ -202,7 +203,8 @@ def answers_table(
     def cells_of(check: RuleCheck, outcome: AnswerOutcomes | None) -> list[doc.Cell]:
         cells: list[doc.Cell] = [check.group or _TOTAL if has_groups else check.name]
         if has_conditions:
-            cells.append(_condition_cell(checks, check))
+            condition = checks.condition_of(check.group)
+            cells.append("" if condition is None else _condition_text(condition))
         n_columns = len(columns) - len(cells)
         return [*cells, *_answer_cells(check, outcome, n_columns=n_columns)]
 
@@ -291,10 +293,8 @@ def _symbol_note(checks: RuleChecks) -> str:
     return "; ".join(texts)
 
 
-def _condition_cell(checks: RuleChecks, check: RuleCheck) -> doc.Text:
-    condition = checks.condition_of(check.group)
-    if condition is None:
-        return ""
+def _condition_text(condition: AnswerCondition) -> doc.Text:
+    """Return the condition with the second alternative as small print."""
     if not condition.parts:
         return condition.text
     first, *others = (part.replace(" ", _NO_BREAK) for part in condition.parts)
@@ -382,7 +382,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
         cells: list[doc.Cell] = [name or _TOTAL]
         if rule.per:
             condition = checks.condition_of(name)
-            cells.append("" if condition is None else condition.text)
+            cells.append("" if condition is None else _condition_text(condition))
         for index in range(len(checks)):
             result = next((r for r in checks.results_of(index) if r[0].group == name), None)
             cells += _answer_cells(*result, n_columns=3)[:3] if result else [None] * 3
@@ -395,7 +395,7 @@ def _side_by_side_table(checks: RuleChecks) -> doc.Table:
             doc.Span("Rule and test results side by side", "strong"),
             f" {_symbol_note(checks)}",
         ),
-        layout="dense",
+        layout="dense many",
         column_groups=tuple(column_groups),
         # A terminal prints no headers of column groups.
         role="detail",
@@ -495,7 +495,7 @@ def _calibration_cells(checks: RuleChecks, part: RulePart) -> list[doc.Cell]:
     rule = part.rule
     if checks.rule.per:
         condition = checks.condition_of(part.name)
-        limit: doc.Cell = condition.text if condition else ""
+        limit: doc.Cell = "" if condition is None else _condition_text(condition)
         if not rule.attainable:
             limit = doc.Span("no threshold", "open", tooltip=rule.reason)
     else:
