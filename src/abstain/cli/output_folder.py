@@ -23,6 +23,9 @@ from abstain.errors import AbstainError, InputError
 #: The page of every command except the benchmark, and the main table.
 REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
 
+#: Tables for papers.
+PAPER_TABLES: Final = ("table.tex", "table.md")
+
 
 #: Files that are read from a folder of results.
 _INPUT_PATTERNS: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")

@@ -17,10 +17,12 @@ from abstain.report.cells import (
     FORMATS,
     METHOD_COLUMN,
     NAN,
+    Axis,
     Cell,
     Column,
     Format,
     GlossaryEntry,
+    IntervalMark,
     Label,
     Number,
     NumberFormat,
@@ -45,10 +47,12 @@ __all__ = [
     "FORMATS",
     "METHOD_COLUMN",
     "NAN",
+    "Axis",
     "Cell",
     "Column",
     "Format",
     "GlossaryEntry",
+    "IntervalMark",
     "Label",
     "Number",
     "NumberFormat",
@@ -88,10 +92,11 @@ class Table(Block):
 
     The `title` is printed in a terminal and read by screen readers; pages and papers print the
     `caption`. `anchor` is the id of the table on a page. `layout` selects a style: "grid" (many
-    columns), "wide", "cards" or "leads" (stacked on a narrow screen), "pairs", "ranks", "glance",
-    "points", "samples", "study" or "map". `column_groups` are the headers above the columns after
-    the first, each with its number of columns. `footer` is the text of a last row.
-    `alternative` are blocks with the same numbers for a terminal that is too narrow.
+    columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one line per row,
+    with a column of intervals), "pairs", "ranks", "glance", "points", "samples", "study" or "map".
+    `column_groups` are the headers above the columns after the first, each with its number of
+    columns. `footer` is the text of a last row. `alternative` are blocks with the same numbers for
+    a terminal that is too narrow.
     """
 
     columns: tuple[Column, ...]

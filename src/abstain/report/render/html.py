@@ -171,6 +171,7 @@ def environment() -> "Environment":
     )
     # These functions escape their output.
     for function in (
+        elements.axis_header,
         elements.table_cell,
         elements.inline,
         elements.label,

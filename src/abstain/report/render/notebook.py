@@ -131,7 +131,8 @@ def _row(row: doc.Row, classes: Sequence[str]) -> str:
     for i, (cell, css_class) in enumerate(zip(row.cells, classes, strict=True)):
         # The switch to values times 1000 exists only on pages.
         number = replace(cell, per_thousand=False) if isinstance(cell, doc.Number) else None
-        content = cell_content(number or cell, _TIE_MARK)
+        text = cell.text if isinstance(cell, doc.IntervalMark) else None
+        content = cell_content(number or text or cell, _TIE_MARK)
         if i == 0:
             html += f'<th scope="row"{css_class}>{content}</th>'
         else:

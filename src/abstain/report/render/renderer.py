@@ -77,6 +77,8 @@ class TextRenderer(Renderer, ABC):
         if isinstance(cell, doc.Range):
             interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
             return self.escape(interval) or self.empty_cell
+        if isinstance(cell, doc.IntervalMark):
+            return self.escape(cell.text) or self.empty_cell
         if isinstance(cell, doc.Thumbnail):
             return self.escape(cell.alt)
         return self.label(cell) if isinstance(cell, doc.Label) else self.inline(cell)
