@@ -1,7 +1,6 @@
 """`DecisionRule`: one or several thresholds, their guarantees, and the calibration results."""
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from abstain.thresholds._consistency import (
 from abstain.thresholds._description import describe_rule
 from abstain.thresholds.catalogue import RULES, Guarantee
 from abstain.thresholds.group_names import encode_groups, group_texts, predicted_class_names
+from abstain.thresholds.json_format import rule_from_json, rule_to_json
 from abstain.thresholds.scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Array, BoolArray, Scale
 
@@ -30,27 +30,6 @@ from abstain.typing import AnyArray, Array, BoolArray, Scale
 USER_THRESHOLD: Final = "given"
 #: Value of `per` for a threshold for each predicted class.
 PREDICTION: Final = "prediction"
-
-#: Kind of a JSON text with a rule without parts.
-KIND: Final = "decision rule"
-VERSION: Final = 5
-#: Kind of a JSON text with a rule with parts.
-KIND_WITH_PARTS: Final = "set of decision rules"
-#: Default values of fields that older versions do not have.
-_FIELDS_ADDED_LATER: Final[dict[int, dict[str, str]]] = {
-    1: {"scale": UNKNOWN, "population": ""},
-    2: {"population": ""},
-    3: {},
-    4: {},
-}
-#: Versions of a rule with parts; from version 2 on, its rules have `threshold_probability`.
-_VERSIONS_WITH_PARTS: Final = (1, 2)
-#: Field of a file with the threshold in log-odds as a probability, for readers of the file.
-_THRESHOLD_PROBABILITY: Final = "threshold_probability"
-#: Largest difference between the two thresholds of a file.
-_TOLERANCE: Final = 1e-9
-#: Fields with another name in older versions.
-_OLD_FIELD_NAMES: Final = {"promised_for": "population"}
 
 
 @dataclass(frozen=True)
@@ -519,14 +498,7 @@ class DecisionRule(NotebookDisplay):
         A threshold in log-odds also has the field `threshold_probability`, a probability that
         accepts the same samples.
         """
-        if not self.parts:
-            fields = {"kind": KIND, "version": VERSION, **_plain_fields(self)}
-            return json.dumps(fields, indent=2)
-        parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in self.parts]
-        version = _VERSIONS_WITH_PARTS[-1]
-        fields = {"kind": KIND_WITH_PARTS, "version": version, "per": self.per}
-        fields |= {"parts": parts, "joint": self.joint, "delta": self.delta}
-        return json.dumps(fields, indent=2)
+        return rule_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "DecisionRule":
@@ -559,65 +531,9 @@ class DecisionRule(NotebookDisplay):
         >>> DecisionRule.from_json(DecisionRule("given", 0.5).to_json()).threshold
         0.5
         """
-        with json_records.invalid_file_errors("decision rule"):
-            fields = json_records.parse_object(text)
-            kind = json_records.pop_kind(fields, (KIND, KIND_WITH_PARTS))
-            if kind == KIND_WITH_PARTS:
-                json_records.pop_version(fields, "version", _VERSIONS_WITH_PARTS)
-                return _read_parts(fields)
-            version = json_records.pop_version(fields, "version", (*_FIELDS_ADDED_LATER, VERSION))
-            return _read_rule(_FIELDS_ADDED_LATER.get(version, {}) | fields, "a decision rule")
+        rule: DecisionRule = rule_from_json(text, cls, RulePart)
+        return rule
 
     def __str__(self) -> str:
         """Describe the rule, or each part, in a sentence."""
         return describe_rule(self)
-
-
-# ------------------------------------------------------------------------------------ JSON
-def _plain_fields(rule: DecisionRule) -> dict[str, Any]:
-    """Return the fields of a rule without parts, and the threshold as a probability."""
-    fields = {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
-    if rule.threshold is not None and rule.scale == "log-odds":
-        fields[_THRESHOLD_PROBABILITY] = scales.lowest_accepted_probability(rule.threshold)
-    return fields
-
-
-def _read_rule(fields: object, description: str) -> DecisionRule:
-    """Read a rule without parts, also with the field names of older versions."""
-    if isinstance(fields, dict):
-        fields = {_OLD_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
-        fields = {"per": "", "joint": False, "parts": (), **fields}
-        probability = fields.pop(_THRESHOLD_PROBABILITY, None)
-        rule = records.from_nested_fields(DecisionRule, fields, description)
-        _check_threshold_probability(rule, probability)
-        return rule
-    return records.from_nested_fields(DecisionRule, fields, description)
-
-
-def _check_threshold_probability(rule: DecisionRule, probability: object) -> None:
-    """Raise an error if a file was edited such that its two thresholds contradict each other."""
-    if probability is None:
-        return
-    expected = _plain_fields(rule).get(_THRESHOLD_PROBABILITY)
-    is_number = isinstance(probability, float | int) and not isinstance(probability, bool)
-    if expected is None or not is_number or abs(float(str(probability)) - expected) > _TOLERANCE:
-        json_records.raise_error(
-            f"the field `{_THRESHOLD_PROBABILITY}` must be the `threshold` in log-odds as a "
-            f"probability, {expected!r}; got {json_records.short_repr(probability)}. Change "
-            "`threshold`, or drop this field"
-        )
-
-
-def _read_parts(fields: dict[str, Any]) -> DecisionRule:
-    """Read a rule with parts; the parts determine its other fields."""
-    names = ("per", "parts", "joint", "delta")
-    records.check_field_names(fields, names, "a decision rule with parts")
-    entries = fields.pop("parts")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        json_records.raise_error("the field `parts` must be a list, each with a name and a rule")
-    parts = []
-    for entry in entries:
-        rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`")
-        part_fields = {**entry, "rule": rule}
-        parts.append(records.from_fields(RulePart, part_fields, "a part of a decision rule"))
-    return DecisionRule.from_parts(parts=tuple(parts), **fields)

@@ -29,13 +29,13 @@ from abstain.evaluation.rules.outcomes import (
     resolve_positive_class,
 )
 from abstain.evaluation.rules.record import CHECK_COLUMNS, ESTIMATES, RuleChecks
-from abstain.evaluation.rules.remedies import Remedies, find_remedies
+from abstain.evaluation.rules.remedies import find_remedies
 from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix, Predictions
 from abstain.shift import UnlabeledRisk, unlabeled_risk
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups, check_limits
 from abstain.thresholds.scales import check_score_name
-from abstain.typing import AnyArray, Scale
+from abstain.typing import AnyArray, Scale, Split
 
 
 def check_rule(
@@ -136,12 +136,10 @@ def check_rule(
     )
     sources = [calibration, *(source for *_, source in named_sources)]
     positive_class = resolve_positive_class(sources, positive)
-    data_sets = []
-    for split, name, source in named_sources:
-        samples, losses = positive_weight_rows(source, loss, where=name)
-        data_set = score_data(samples, requested_score, losses, name=name, split=split)
-        data_set = add_rule_groups(rule, data_set, samples)
-        data_sets.append(add_positive_class(data_set, samples, positive_class))
+    data_sets = [
+        _score_data_set(rule, entry, requested_score, loss, positive_class)
+        for entry in named_sources
+    ]
     check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
     calibration_data = (
         None if calibration is None else score_data(calibration, requested_score, loss)
@@ -151,24 +149,17 @@ def check_rule(
     checks = [_check_data_set(rule, data, level, scale) for data in data_sets]
     notes_of_readers = reading_notes(notes, [s for s in sources if isinstance(s, Predictions)])
     data_sets = [convert_to_rule_scale(rule, data, scale) for data in data_sets]
-    curve: RiskCoverageCurve | None = None
-    group_curves: tuple[tuple[str, RiskCoverageCurve], ...] = ()
-    remedies: tuple[Remedies, ...] = ()
     n_classes = max((s.n_classes for s in sources if isinstance(s, Predictions)), default=0)
     if calibration_data is not None:
-        calibration_data = convert_to_rule_scale(rule, calibration_data, scale)
-        if rule.per and isinstance(calibration, Predictions):
-            calibration_data = add_rule_groups(rule, calibration_data, calibration)
-        curve, group_curves = _calibration_curves(rule, calibration_data)
-        remedies = find_remedies(rule, calibration_data, n_classes=n_classes)
+        calibration_data = _prepare_calibration(rule, calibration_data, calibration, scale)
+    curve, group_curves = _calibration_curves(rule, calibration_data)
+    remedies = find_remedies(rule, calibration_data, n_classes=n_classes)
     converted = [*([calibration_data] if calibration_data else []), *data_sets]
     estimates = _estimate_risks(rule, data_sets, calibration_data)
-    notes_of_rule = [
-        *rule_notes(
-            rule, data_sets, checks, calibration_data, [remedy.group for remedy in remedies]
-        ),
-        *_estimate_notes(data_sets, estimates),
-    ]
+    explained_groups = [remedy.group for remedy in remedies]
+    all_notes = rule_notes(rule, data_sets, checks, calibration_data, explained_groups)
+    all_notes += [*_estimate_notes(data_sets, estimates), *notes_of_readers]
+    outcomes = (answer_outcomes(rule, *pair, level) for pair in zip(data_sets, checks, strict=True))
     return RuleChecks(
         rule=rule,
         checks=tuple(overall for overall, *_ in checks),
@@ -176,31 +167,51 @@ def check_rule(
         splits=tuple(data.split for data in data_sets),
         level=level,
         curve=curve,
-        notes=warnings_first([*notes_of_rule, *notes_of_readers]),
+        notes=warnings_first(all_notes),
         is_binary=all(data.s is None or data.s.is_binary for data in all_data),
         threshold_probability=_threshold_probability(rule, all_data),
         estimates=estimates,
         group_curves=group_curves,
         conditions=answer_conditions(rule, converted, n_classes=n_classes),
         positive=positive_class,
-        outcomes=tuple(
-            answer_outcomes(rule, data, results, level)
-            for data, results in zip(data_sets, checks, strict=True)
-        ),
+        outcomes=tuple(outcomes),
         remedies=remedies,
     )
 
 
+def _score_data_set(
+    rule: DecisionRule,
+    named_source: tuple[Split, str, object],
+    score: str | ScoreState | None,
+    loss: "str | CostMatrix | AnyArray | None",
+    positive_class: str,
+) -> RuleData:
+    """Return a data set with its groups and classes."""
+    split, name, source = named_source
+    samples, losses = positive_weight_rows(source, loss, where=name)
+    data = score_data(samples, score, losses, name=name, split=split)
+    return add_positive_class(add_rule_groups(rule, data, samples), samples, positive_class)
+
+
+def _prepare_calibration(
+    rule: DecisionRule, data: RuleData, source: object, scale: Scale | None
+) -> RuleData:
+    """Return the calibration data on the scale of the rule, with their groups."""
+    data = convert_to_rule_scale(rule, data, scale)
+    has_groups = bool(rule.per) and isinstance(source, Predictions)
+    return add_rule_groups(rule, data, source) if has_groups else data
+
+
 def _calibration_curves(
-    rule: DecisionRule, calibration: RuleData
+    rule: DecisionRule, calibration: RuleData | None
 ) -> tuple[RiskCoverageCurve | None, tuple[tuple[str, RiskCoverageCurve], ...]]:
     """Return the curve of the calibration data, or one for each group of a rule.
 
     A rule with several thresholds is not a point of one curve.
     """
-    samples, groups = calibration.s, calibration.threshold_group
-    if samples is None:
+    if calibration is None or calibration.s is None:
         return None, ()
+    samples, groups = calibration.s, calibration.threshold_group
     kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
     if not rule.per:
         return curve_from_groups(samples.groups, kind), ()

@@ -67,15 +67,21 @@ class Remedies:
 
 
 def find_remedies(
-    rule: DecisionRule, calibration: RuleData, *, n_classes: int
+    rule: DecisionRule, calibration: RuleData | None, *, n_classes: int
 ) -> tuple[Remedies, ...]:
     """Return the remedies of each group without a threshold.
 
     They are known for the rules with walks and their default options, for 0/1 losses without
     weights.
     """
-    s = calibration.s
-    if s is None or not s.is_binary or s.weight is not None or (rule.parts and not rule.per):
+    s = None if calibration is None else calibration.s
+    if (
+        calibration is None
+        or s is None
+        or not s.is_binary
+        or s.weight is not None
+        or (rule.parts and not rule.per)
+    ):
         return ()
     groups = [(part.name, part.rule) for part in rule.parts] if rule.per else [("", rule)]
     out = []
