@@ -55,7 +55,7 @@ def test_a_recent_risk_above_the_limit_without_an_alarm_is_explained():
 
 
 def test_without_a_recent_excess_there_is_no_explanation():
-    monitor = observe(start_monitor(), 1500, 1)
+    monitor = observe(start_monitor(), 1500, 1, -0.05)
     assert not monitor.rows()[-1]["is_recent_outside"]
     assert "The recent risk" not in terminal(monitor)
 
