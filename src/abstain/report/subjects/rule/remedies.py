@@ -46,7 +46,7 @@ def _blocks(checks: RuleChecks) -> Iterator[doc.Block]:
             doc.single_group(rows),
             title="Options for a threshold",
             caption=doc.Span("Options for a threshold", "strong"),
-            layout="options",
+            layout="leads",
         )
     for remedies in checks.remedies:
         yield doc.Prose(_test_sentence(remedies), "notes")
