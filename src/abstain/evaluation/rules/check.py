@@ -136,10 +136,8 @@ def check_rule(
     )
     sources = [calibration, *(source for *_, source in named_sources)]
     positive_class = resolve_positive_class(sources, positive)
-    data_sets = [
-        _score_data_set(rule, entry, requested_score, loss, positive_class)
-        for entry in named_sources
-    ]
+    options = (requested_score, loss, positive_class)
+    data_sets = [_score_data_set(rule, entry, *options) for entry in named_sources]
     check_split_columns((data.split for data in data_sets), (*CHECK_COLUMNS, *ESTIMATES))
     calibration_data = (
         None if calibration is None else score_data(calibration, requested_score, loss)
