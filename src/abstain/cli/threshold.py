@@ -196,6 +196,10 @@ class ScoreOptions:
         Scale | None,
         Parameter(help="Scale of the confidence column, if its values are ambiguous"),
     ] = None
+    positive: Annotated[
+        str | None,
+        Parameter(help="Positive class of sensitivity and specificity [default: second of two]"),
+    ] = None
     level: OptionalLevel = None
 
 
@@ -248,6 +252,7 @@ def threshold(
             scale=scoring.scale,
             level=_LEVEL if scoring.level is None else scoring.level,
             calibration=calibration,
+            positive=scoring.positive,
             notes=[*notes, *test_data.notes],
         )
     saved_files = _save_rule(checks.rule, paths.save, output)
@@ -271,8 +276,7 @@ def _check_options(
     if test_data:
         return
     unused = [name for name in ("by", "group") if getattr(columns, name)]
-    if scoring.level is not None:
-        unused.append("level")
+    unused += [name for name in ("level", "positive") if getattr(scoring, name) is not None]
     if is_saved_rule:
         unused += [name for name in ("loss", "scale") if getattr(scoring, name) is not None]
         for name in columns.__dataclass_fields__:

@@ -1,5 +1,6 @@
 """Monitor of a decision rule in use (`Monitor`)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from abstain.monitoring.followed_file import ReadPositions
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.running import RunningMonitor
-from abstain.monitoring.state import WATCHES, Alarm, MonitorState, Watch, WatchName
+from abstain.monitoring.state import RECENT, WATCHES, Alarm, MonitorState, Watch, WatchName
 from abstain.tables import save
 from abstain.typing import AnyArray, Array
 
@@ -238,9 +239,33 @@ class Monitor(NotebookDisplay):
         )
 
     def points(self) -> list[dict[str, float]]:
-        """Return a row for each point of the history, and one for the present state."""
-        rows = [*self.state.history, RunningMonitor(self.plan, self.state).point()]
-        return [self.plan.history_row(row) for row in rows if row[0] > 0]
+        """Return a row for each point of the history, and one for the present state.
+
+        `coverage_recent` and `risk_recent` are means over the shortest window of the history with
+        at least 200 values.
+        """
+        all_points = [*self.state.history, RunningMonitor(self.plan, self.state).point()]
+        history = [point for point in all_points if point[0] > 0]
+        rows = [self.plan.history_row(point) for point in history]
+        # Columns of `RunningMonitor.point`.
+        n_answers, answered, n_losses, total_loss = ([p[i] for p in history] for i in range(2, 6))
+        coverage = _window_means(n_answers, answered)
+        risk = _window_means(n_losses, total_loss)
+        for row, recent_coverage, recent_loss in zip(rows, coverage, risk, strict=True):
+            row["coverage_recent"] = recent_coverage
+            row["risk_recent"] = recent_loss / self.plan.min_label_probability
+        return rows
+
+    def alarm_positions(self) -> list[float]:
+        """Return the number of events at each alarm, to the precision of the history."""
+        points = self.points()
+        positions = []
+        for alarm in self.alarms:
+            later = [p for p in points if p["predictions"] >= alarm.n_predictions]
+            with_evidence = [p for p in later if p[f"{alarm.watch}_evidence"] >= 1]
+            if candidates := with_evidence or later:
+                positions.append(candidates[0]["events"])
+        return positions
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each watch: its counts, its limits and its state."""
@@ -256,6 +281,9 @@ class Monitor(NotebookDisplay):
             "risk": (_NAN, _NAN if plan.max_risk is None else plan.max_risk),
         }[watch.name]
         counts_requests = watch.name == "risk" and plan.label_share is not None
+        recent, evidence = plan.recent_mean(watch), _NAN
+        if watch.capital > 0:
+            evidence = math.log(watch.capital) / math.log(watch.alarm_capital)
         return {
             "watch": watch.name,
             "n": self.state.requests.labeled if counts_requests else watch.tally.n,
@@ -264,9 +292,13 @@ class Monitor(NotebookDisplay):
             "high": high,
             "allowed_low": allowed_low,
             "allowed_high": allowed_high,
-            "recent": plan.recent_mean(watch),
+            "recent": recent,
+            "is_recent_outside": bool(
+                has_limits and (recent < allowed_low or recent > allowed_high)
+            ),
             "capital": watch.capital,
             "alarm_capital": watch.alarm_capital,
+            "evidence": evidence,
             "state": watch.state,
             "since": watch.since,
         }
@@ -274,6 +306,22 @@ class Monitor(NotebookDisplay):
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
         return frame_from_rows(self.rows(), backend)
+
+
+def _window_means(n: Sequence[float], total: Sequence[float]) -> list[float]:
+    """Return the mean of the values in a window before each point, or since a reset."""
+    means = []
+    # The window begins after the point `start`; before the first point there are no values.
+    counts, totals, start = [0.0, *n], [0.0, *total], 0
+    for i in range(1, len(counts)):
+        if counts[i] < counts[i - 1]:
+            # The watch was reset, so its counts began again at 0.
+            counts[i - 1], totals[i - 1], start = 0.0, 0.0, i - 1
+        while counts[i] - counts[start + 1] >= RECENT and start + 1 < i:
+            start += 1
+        n_values = counts[i] - counts[start]
+        means.append((totals[i] - totals[start]) / n_values if n_values else _NAN)
+    return means
 
 
 json_records.ARCHIVE_READERS[KIND] = Monitor.from_arrays

@@ -277,6 +277,10 @@ def _legend_position(ax: "Axes", names: list[str]) -> dict[str, Any]:
     """Return the options that position a legend with many names below the axes."""
     if len(names) <= _MAX_NAMES_INSIDE:
         return {}
+    return _position_below(ax, names)
+
+
+def _position_below(ax: "Axes", names: Sequence[str]) -> dict[str, Any]:
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
@@ -307,3 +311,10 @@ def add_legend_at_right(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
     if entries:
         handles, names = zip(*entries, strict=True)
         add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=9)
+
+
+def add_legend_below(ax: "Axes", entries: Sequence[tuple[Any, str]]) -> None:
+    """Add a legend of handles and names below the axes."""
+    if entries:
+        handles, names = zip(*entries, strict=True)
+        add_legend(ax, handles, names, **_position_below(ax, names))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Size of one of several panels, and of a single panel, in inches.
 _PANEL_SIZE, _SINGLE_PANEL_SIZE = (2.9, 2.35), (5.6, 3.9)
+#: Width of a compact figure, and height of its panel, in inches.
+_COMPACT_SIZE = (4.4, 2.9)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,12 @@ class SeriesDisplay(Panels):
         Name of the dotted line, for the legend.
     order : tuple of str
         Names in the order of their colors, for the same colors in several figures.
+    marks : tuple of float
+        Positions of vertical dashed lines in all panels, such as alarms.
+    marks_name : str
+        Name of the vertical lines, for the legend.
+    is_compact : bool
+        Whether a single panel is narrow, for a figure beside a table.
 
     Examples
     --------
@@ -110,6 +118,9 @@ class SeriesDisplay(Panels):
     level: Mapping[str, float] = field(default_factory=dict)
     level_name: str = ""
     order: tuple[str, ...] = ()
+    marks: tuple[float, ...] = ()
+    marks_name: str = ""
+    is_compact: bool = False
 
     def __post_init__(self) -> None:
         """Check that there is something to plot."""
@@ -172,6 +183,9 @@ class SeriesDisplay(Panels):
         if panel in self.level:
             line = ax.axhline(self.level[panel], **{**reference_style(), "color": INK})
             handles.setdefault(self.level_name, line)
+        for position in self.marks:
+            line = ax.axvline(position, color=INK, linestyle=(0, (4, 2)), linewidth=1.2)
+            handles.setdefault(self.marks_name, line)
         if name_with_band in bands:
             handles.setdefault(f"band of {name_with_band}", bands[name_with_band])
 
@@ -207,7 +221,10 @@ class SeriesDisplay(Panels):
         rows, columns = grid_shape(len(self.panels))
         panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
         width = max(columns * panel_width + 0.4, 5.6)
+        if self.is_compact and rows * columns == 1:
+            width, panel_height = _COMPACT_SIZE
         legend_names = [*self.names, *([self.level_name] if self.level else [])]
+        legend_names += [self.marks_name] if self.marks else []
         if name_with_band := self._only_name_with_band():
             legend_names.append(f"band of {name_with_band}")
         title_height = 0.2 if any(self.panels) else 0.0

@@ -96,6 +96,7 @@ NumberFormat = Literal[
     "four_decimals",
     "six_digits",
     "signed",
+    "percent",
 ]
 
 

@@ -164,6 +164,7 @@ _FORMATTERS: Final[Mapping[NumberFormat, Callable[[float], str]]] = {
     "four_decimals": _format_four_decimals,
     "six_digits": lambda value: f"{value:.6g}",
     "signed": lambda value: ("" if value < 0 else "+") + _format_four_decimals(value),
+    "percent": lambda value: f"{100 * value:.1f}%",
 }
 
 
@@ -193,13 +194,15 @@ def format_interval(
     --------
     >>> format_interval(0.01, 0.02), format_interval(float("nan"), 0.02)
     ('0.01000 to 0.02000', '')
-    >>> format_interval(2, 2, "rank")
-    '2'
+    >>> format_interval(2, 2, "rank"), format_interval(0.012, 0.2, "percent")
+    ('2', '1.2–20.0%')
     """
     if math.isnan(low) or math.isnan(high):
         return ""
     lower = format_value(low, number_format, scale=scale)
     upper = format_value(high, number_format, scale=scale)
+    if number_format == "percent":
+        return f"{lower.removesuffix('%')}\u2013{upper}"
     # A range of ranks with equal bounds is one rank.
     return lower if number_format == "rank" and lower == upper else f"{lower} to {upper}"
 

@@ -23,7 +23,7 @@ from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.results import result_files
 from abstain.thresholds import DecisionRule
-from abstain.thresholds.rule import KIND, KIND_WITH_PARTS
+from abstain.thresholds.json_format import KIND, KIND_WITH_PARTS
 from abstain.typing import Array
 
 

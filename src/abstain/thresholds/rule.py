@@ -1,7 +1,6 @@
 """`DecisionRule`: one or several thresholds, their guarantees, and the calibration results."""
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from abstain.thresholds._consistency import (
 from abstain.thresholds._description import describe_rule
 from abstain.thresholds.catalogue import RULES, Guarantee
 from abstain.thresholds.group_names import encode_groups, group_texts, predicted_class_names
+from abstain.thresholds.json_format import rule_from_json, rule_to_json
 from abstain.thresholds.scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Array, BoolArray, Scale
 
@@ -30,20 +30,6 @@ from abstain.typing import AnyArray, Array, BoolArray, Scale
 USER_THRESHOLD: Final = "given"
 #: Value of `per` for a threshold for each predicted class.
 PREDICTION: Final = "prediction"
-
-#: Kind of a JSON text with a rule without parts.
-KIND: Final = "decision rule"
-VERSION: Final = 4
-#: Kind of a JSON text with a rule with parts.
-KIND_WITH_PARTS: Final = "set of decision rules"
-#: Default values of fields that older versions do not have.
-_FIELDS_ADDED_LATER: Final[dict[int, dict[str, str]]] = {
-    1: {"scale": UNKNOWN, "population": ""},
-    2: {"population": ""},
-    3: {},
-}
-#: Fields with another name in older versions.
-_OLD_FIELD_NAMES: Final = {"promised_for": "population"}
 
 
 @dataclass(frozen=True)
@@ -498,7 +484,7 @@ class DecisionRule(NotebookDisplay):
         --------
         >>> from abstain.thresholds import DecisionRule
         >>> print(DecisionRule("given", 2.0).for_score("msr", scale="log-odds"))
-        Accept when "msr" is at least 2 (log-odds; a probability of 0.880797); nothing is
+        Accept when "msr" is at least 2 (log-odds; a probability of 0.880798); nothing is
         guaranteed.
         """
         if self.parts:
@@ -507,14 +493,12 @@ class DecisionRule(NotebookDisplay):
         return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
-        """Return the rule as JSON text; `from_json` restores exactly the same numbers."""
-        if not self.parts:
-            fields = {"kind": KIND, "version": VERSION, **_plain_fields(self)}
-            return json.dumps(fields, indent=2)
-        parts = [{"name": part.name, "rule": _plain_fields(part.rule)} for part in self.parts]
-        fields = {"kind": KIND_WITH_PARTS, "version": 1, "per": self.per}
-        fields |= {"parts": parts, "joint": self.joint, "delta": self.delta}
-        return json.dumps(fields, indent=2)
+        """Return the rule as JSON text; `from_json` restores exactly the same numbers.
+
+        A threshold in log-odds also has the field `threshold_probability`, a probability that
+        accepts the same samples.
+        """
+        return rule_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "DecisionRule":
@@ -547,44 +531,9 @@ class DecisionRule(NotebookDisplay):
         >>> DecisionRule.from_json(DecisionRule("given", 0.5).to_json()).threshold
         0.5
         """
-        with json_records.invalid_file_errors("decision rule"):
-            fields = json_records.parse_object(text)
-            kind = json_records.pop_kind(fields, (KIND, KIND_WITH_PARTS))
-            if kind == KIND_WITH_PARTS:
-                json_records.pop_version(fields, "version", (1,))
-                return _read_parts(fields)
-            version = json_records.pop_version(fields, "version", (*_FIELDS_ADDED_LATER, VERSION))
-            return _read_rule(_FIELDS_ADDED_LATER.get(version, {}) | fields, "a decision rule")
+        rule: DecisionRule = rule_from_json(text, cls, RulePart)
+        return rule
 
     def __str__(self) -> str:
         """Describe the rule, or each part, in a sentence."""
         return describe_rule(self)
-
-
-# ------------------------------------------------------------------------------------ JSON
-def _plain_fields(rule: DecisionRule) -> dict[str, Any]:
-    """Return the fields of a rule without parts."""
-    return {k: v for k, v in asdict(rule).items() if k not in {"per", "joint", "parts"}}
-
-
-def _read_rule(fields: object, description: str) -> DecisionRule:
-    """Read a rule without parts, also with the field names of older versions."""
-    if isinstance(fields, dict):
-        fields = {_OLD_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
-        fields = {"per": "", "joint": False, "parts": (), **fields}
-    return records.from_nested_fields(DecisionRule, fields, description)
-
-
-def _read_parts(fields: dict[str, Any]) -> DecisionRule:
-    """Read a rule with parts; the parts determine its other fields."""
-    names = ("per", "parts", "joint", "delta")
-    records.check_field_names(fields, names, "a decision rule with parts")
-    entries = fields.pop("parts")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        json_records.raise_error("the field `parts` must be a list, each with a name and a rule")
-    parts = []
-    for entry in entries:
-        rule = _read_rule(entry.get("rule"), "the `rule` of each of `parts`")
-        part_fields = {**entry, "rule": rule}
-        parts.append(records.from_fields(RulePart, part_fields, "a part of a decision rule"))
-    return DecisionRule.from_parts(parts=tuple(parts), **fields)

@@ -12,6 +12,7 @@ from abstain._foundation.lazy_imports import special
 from abstain.confidence import ConfidenceScore, ScoreState, score
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
+from abstain.thresholds.decimals import round_probability_up
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 
 #: Scale of a rule that does not record one, such as a rule from an older file.
@@ -113,6 +114,15 @@ def convert_threshold(threshold: float, scale: str) -> float | None:
     if scale == "probability" and 0 < threshold < 1:
         return float(special.logit(threshold))
     return None
+
+
+def lowest_accepted_probability(log_odds: float) -> float:
+    """Return the lowest probability that reaches a threshold in log-odds.
+
+    It is 4 units in the last place below the threshold, because of rounding errors.
+    """
+    tolerance = _MAX_ULP_DIFFERENCE * float(np.finfo(np.float64).eps)
+    return float(special.expit(log_odds)) * (1 - tolerance)
 
 
 def reaches_threshold(
@@ -217,7 +227,7 @@ def describe_scale(threshold: float, scale: str) -> str:
     Examples
     --------
     >>> describe_scale(2.0, "log-odds"), describe_scale(0.75, "probability")
-    ('log-odds; a probability of 0.880797', 'a probability; log-odds of 1.09861')
+    ('log-odds; a probability of 0.880798', 'a probability; log-odds of 1.09861')
     >>> describe_scale(3.0, "score"), describe_scale(3.0, "unknown")
     ('', 'on a scale that is not recorded')
     """
@@ -229,4 +239,8 @@ def describe_scale(threshold: float, scale: str) -> str:
     if scale == "probability":
         name, other_name = other_name, name
     counterpart = convert_threshold(threshold, scale)
-    return name if counterpart is None else f"{name}; {other_name} of {counterpart:.6g}"
+    if counterpart is None:
+        return name
+    # Rounded up, so that the displayed probability accepts no other samples.
+    text = f"{counterpart:.6g}" if scale == "probability" else round_probability_up(counterpart, 6)
+    return f"{name}; {other_name} of {text}"

@@ -10,9 +10,12 @@ import numpy as np
 from abstain import thresholds
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
+from abstain.evaluation.rules.conditions import answer_conditions
+from abstain.evaluation.rules.data import RuleData
 from abstain.integrations.sklearn._confidence import Grouping
 from abstain.integrations.sklearn._held_out import HeldOutSamples
 from abstain.thresholds import DecisionRule
+from abstain.thresholds.group_names import group_texts
 from abstain.typing import Array, BoolArray
 
 
@@ -162,6 +165,22 @@ def confidence_on_rule_scale(confidence: ConfidenceScore, rule: DecisionRule | N
             "rule='cost', which chooses a threshold on any score."
         )
     return confidence.probability
+
+
+def conditions_by_group(
+    rule: DecisionRule | None, held_out: HeldOutSamples | None, *, n_classes: int
+) -> dict[str, str]:
+    """Return the condition under which a rule answers, for each group or for ""."""
+    if rule is None:
+        return {}
+    data_sets = []
+    if held_out is not None:
+        values = confidence_on_rule_scale(held_out.confidence, rule)
+        group = None if held_out.group is None else group_texts(held_out.group)
+        data = RuleData((), "", values, held_out.loss, None, threshold_group=group)
+        data_sets = [data]
+    conditions = answer_conditions(rule, data_sets, n_classes=n_classes)
+    return {condition.group: condition.text for condition in conditions}
 
 
 def accept(

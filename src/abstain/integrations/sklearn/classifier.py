@@ -17,7 +17,12 @@ from abstain.integrations.sklearn._answers import (
 )
 from abstain.integrations.sklearn._confidence import Grouping, ScoreLike, Scoring
 from abstain.integrations.sklearn._delegation import DelegatingClassifier, route
-from abstain.integrations.sklearn._rules import RequestedRule, accept, confidence_on_rule_scale
+from abstain.integrations.sklearn._rules import (
+    RequestedRule,
+    accept,
+    conditions_by_group,
+    confidence_on_rule_scale,
+)
 from abstain.typing import Array, BoolArray
 
 
@@ -71,6 +76,10 @@ class SelectiveClassifier(DelegatingClassifier):
     decision_rule_ : DecisionRule or None
         Decision rule with its guarantee, threshold and calibration size. If `per` is set, the rule
         has one part per group.
+    answer_conditions_ : dict from str to str
+        The condition of each group under which the classifier answers, such as
+        "p ≥ 0.920 or p ≤ 0.080" for the probability of the second of two classes. The key is "" for
+        one threshold. The numbers have few digits and accept the same held-out samples.
     abstain_label_ : object
         Label of abstentions.
     classes_ : ndarray of shape (K,)
@@ -114,6 +123,8 @@ class SelectiveClassifier(DelegatingClassifier):
     >>> answers = classifier.fit(X[:1500], y[:1500]).predict(X[1500:])
     >>> sorted(set(answers.tolist()))
     [-1, 0, 1]
+    >>> classifier.answer_conditions_[""]
+    'p ≥ 0.9805 or p ≤ 0.0195'
     """
 
     def __init__(
@@ -182,6 +193,9 @@ class SelectiveClassifier(DelegatingClassifier):
             self.estimator_ = data.fit(self.estimator)
         self._set_fitted_attributes()
         self.decision_rule_ = requested_rule.resolve(samples, scoring.name)
+        self.answer_conditions_ = conditions_by_group(
+            self.decision_rule_, samples, n_classes=len(self.classes_)
+        )
         return self
 
     def predict(self, X: Any) -> Array:
