@@ -21,6 +21,7 @@ from abstain.cli.options import (
     repeatable,
 )
 from abstain.cli.output_folder import (
+    PAPER_TABLES,
     REPORT,
     RESULTS,
     check_folder,
@@ -148,6 +149,7 @@ def evaluate(
     Values are fractions.
     """
     from abstain.report import terminal_table
+    from abstain.report.paper import paper_files
 
     options = intervals.options()
     output.check()
@@ -159,7 +161,7 @@ def evaluate(
         )
     arguments = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
     arguments["curves"] = output.out is not None
-    file_names = [*RESULTS, REPORT]
+    file_names = [*RESULTS, REPORT, *PAPER_TABLES]
     source: Reading | PredictionScan
     if engine.in_memory:
         files = expand_patterns(files)
@@ -174,6 +176,6 @@ def evaluate(
 
     def make_output_files() -> dict[str, bytes]:
         page = output.make_page(evaluation, source.source, files[0])
-        return make_files({"results": evaluation.rows()}, page)
+        return {**make_files({"results": evaluation.rows()}, page), **paper_files(evaluation)}
 
     write_and_print(lambda: terminal_table(evaluation, full=output.full), make_output_files, folder)

@@ -74,6 +74,8 @@ class _Markdown(TextRenderer):
     def number(self, cell: doc.Number) -> str:
         text = escape(number_text(cell))
         number = f"**{text}**" if cell.mark == "best" else text
+        if cell.is_second:
+            number = f"<ins>{number}</ins>"
         tie = "†" if cell.mark == "tie" else ""
         # The brackets of an interval are not escaped: no URL follows, so they are not a link.
         annotations = [

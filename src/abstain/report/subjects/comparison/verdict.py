@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, pairs_with_best
 from abstain.plots.formatting import (
     format_p_equation,
     metric_title,
 )
+from abstain.report.document import KeyNumber
 from abstain.report.formatting import (
     format_number,
     join_quoted,
@@ -18,7 +19,7 @@ from abstain.report.subjects.comparison.metric_result import (
     main_result,
     metric_results,
 )
-from abstain.report.subjects.comparison.overview import Overview
+from abstain.report.subjects.comparison.overview import Overview, quote
 
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
@@ -53,6 +54,38 @@ def comparison_answer(comparison: Comparison) -> list[str]:
     sentences += map(non_inferiority_sentence, results_by_metric[:_MAX_METRICS])
     sentences.append(common_margin_caution(comparison))
     return [sentence for sentence in sentences if sentence]
+
+
+def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
+    """Yield the most important numbers by the first metric."""
+    if comparison.reference or len(comparison.data) == 1:
+        yield from Overview(main_result(comparison)).key_numbers()
+        return
+    results = list(metric_results(comparison, comparison.metrics[:1]))
+    n_best = Counter(method for result in results for method in result.best_methods)
+    if not n_best:
+        return
+    leader, n_data_sets = n_best.most_common(1)[0]
+    of_all = f"of {len(results)} data sets"
+    yield KeyNumber(f"Best {results[0].title}", quote(leader), f"on {n_data_sets} {of_all}")
+    n_significant = sum(_is_best_without_ties(result, leader) for result in results)
+    yield KeyNumber("Significantly better than all others", str(n_significant), of_all)
+    across = comparison.mean_ranks_of(results[0].metric)
+    if across is None:
+        return
+    mean_rank = dict(zip(across.methods, across.mean_ranks, strict=True))[leader]
+    yield KeyNumber(
+        f"Mean rank of {quote(leader)}", f"{mean_rank:.1f}", f"of {len(across.methods)}"
+    )
+    if not math.isnan(across.p_value):
+        p_value = format_p_equation(across.p_value)
+        yield KeyNumber("Friedman test", p_value, "hypothesis: equal mean ranks")
+
+
+def _is_best_without_ties(result: MetricResult, method: str) -> bool:
+    """Whether the method is significantly better than all others on a data set."""
+    relations = result.comparison_with_best
+    return all(relations[m] == ("best" if m == method else "worse") for m in relations)
 
 
 # ------------------------------------------------------------------------------ one data set
