@@ -270,12 +270,7 @@ def table_files(results: BenchmarkResults) -> dict[str, bytes]:
             files |= result_files(frame, name)
     for metric in results_.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
-        table, notes = grids.paper(board, metric, intervals=False)
-        caption = (
-            f"{table.title} of {results_.task or 'the benchmark'}. {doc.plain_text(notes.text)}"
-        )
-        text = latex.latex_float(table, caption, f"benchmark-{name}")
-        files[f"table-{name}.tex"] = text.encode()
+        files[f"table-{name}.tex"] = _latex_float(board, metric, f"benchmark-{name}").encode()
         files[f"table-{name}.md"] = _markdown(board, metric).encode()
     return files
 
