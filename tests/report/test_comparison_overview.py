@@ -40,13 +40,14 @@ def printed(comparison, width=80):
 
 # ------------------------------------------------------------------------------------ answer
 def test_the_answer_counts_what_the_table_concludes():
-    comparison = comparison_of(30, "method 10")
+    comparison = comparison_of(30, "method 10", spread=0.03)
     overview = overview_of(comparison)
     n_worse = len(overview.methods_with("significantly worse"))
     first, rest = comparison_answer(comparison)
+    assert n_worse > 3
     assert first.startswith(f"“method 10” is significantly better than {n_worse} of 29 methods")
     n_similar = len(overview.methods_with("not significantly different"))
-    assert f"{n_similar} methods are not significantly different." in rest
+    assert re.search(rf"{n_similar} methods are|(.* and )?method .* not significantly", rest)
     numbers = {number.label: number.value for number in overview.key_numbers()}
     assert numbers["Significantly worse"] == str(n_worse)
     assert numbers["Not significantly different"] == str(n_similar)
@@ -135,7 +136,7 @@ def test_the_terminal_has_answer_table_and_notes_in_80_columns():
 def test_hostile_names_are_escaped():
     comparison = with_summary(made_up(HOSTILE, ("augrc",), ((),), literature=False), HOSTILE[0])
     page = comparison_html(comparison)
-    assert "<script>alert" not in page.replace("<script>alert(1)</script>".upper(), "")
+    assert "<script>alert" not in page
     assert "<img" not in page
 
 
