@@ -68,7 +68,7 @@ def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
     leader, n_data_sets = n_best.most_common(1)[0]
     of_all = f"of {len(results)} data sets"
     yield KeyNumber(f"Best {results[0].title}", quote(leader), f"on {n_data_sets} {of_all}")
-    n_significant = sum(_is_best_without_ties(result, leader) for result in results)
+    n_significant = sum(r.is_best_significant and r.leader == leader for r in results)
     yield KeyNumber("Significantly better than all others", str(n_significant), of_all)
     across = comparison.mean_ranks_of(results[0].metric)
     if across is None:
@@ -80,12 +80,6 @@ def key_numbers(comparison: Comparison) -> Iterator[KeyNumber]:
     if not math.isnan(across.p_value):
         p_value = format_p_equation(across.p_value)
         yield KeyNumber("Friedman test", p_value, "hypothesis: equal mean ranks")
-
-
-def _is_best_without_ties(result: MetricResult, method: str) -> bool:
-    """Whether the method is significantly better than all others on a data set."""
-    relations = result.comparison_with_best
-    return all(relations[m] == ("best" if m == method else "worse") for m in relations)
 
 
 # ------------------------------------------------------------------------------ one data set
@@ -115,7 +109,7 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
     if n_without_best := sum(not result.best_methods for result in results):
         counts.append(f"no method on {n_without_best}")
     lead = f"“{leader}” has the {extreme} {title} on {', '.join(counts)}."
-    return [lead, _significance_sentence(results, leader), _friedman_sentence(results[0])]
+    return [lead, _significance_sentence(results, leader)]
 
 
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
@@ -139,15 +133,6 @@ def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
     if on_none:
         clauses.append(f"{join_quoted(on_none)} on no data set")
     return f"It is significantly better than {', than '.join(clauses)}." if clauses else ""
-
-
-def _friedman_sentence(result: MetricResult) -> str:
-    across = result.comparison.mean_ranks_of(result.metric)
-    if across is None or math.isnan(across.p_value):
-        return ""
-    is_significant = across.p_value < 1 - across.level
-    verb = "differ significantly" if is_significant else "do not differ significantly"
-    return f"The mean ranks {verb} (Friedman test, {format_p_equation(across.p_value)})."
 
 
 # -------------------------------------------------------------------------------- two metrics
