@@ -11,7 +11,7 @@ from abstain.report.render.renderer import TextRenderer
 
 #: Characters with a special meaning anywhere in a line or in a table cell; an underscore between
 #: letters or digits has none, and "&" has one only in an entity.
-_SPECIAL: Final = re.compile(r"[\\`*\[\]|~$]|<(?=[\w/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
+_SPECIAL: Final = re.compile(r"[\\`*{}\[\]|~$]|<(?=[\w/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
 #: Characters with a special meaning at the beginning of a line.
 _SPECIAL_AT_START: Final = re.compile(r"^(?:[>#]|[+-](?=\s))")

@@ -49,7 +49,7 @@ _RANKS_NOTE: Final = (
 )
 
 #: Link to the top: anchor and text.
-TOP: Final = ("verdict", "Back to the top")
+TOP: Final = ("results", "Back to the top")
 
 
 def back(*targets: tuple[str, str]) -> doc.Prose:
