@@ -149,7 +149,6 @@ def evaluate(
     Values are fractions.
     """
     from abstain.report import terminal_table
-    from abstain.report.paper import paper_files
 
     options = intervals.options()
     output.check()
@@ -175,6 +174,8 @@ def evaluate(
         evaluation = engine.evaluate(source, arguments)
 
     def make_output_files() -> dict[str, bytes]:
+        from abstain.report.paper import paper_files
+
         page = output.make_page(evaluation, source.source, files[0])
         return {**make_files({"results": evaluation.rows()}, page), **paper_files(evaluation)}
 
