@@ -107,7 +107,8 @@ class Number:
     A value of NaN is undefined, for the given `reason`. `low` and `high` are the bounds of its
     confidence interval. `scale` is the factor by which it is multiplied for display;
     with `per_thousand`, the reader of a page can switch to values times 1000. `mark` is "best" or
-    "tie" (not significantly different from the best). `shade` colors the cell by rank, from 0
+    "tie" (not significantly different from the best), and a table of a paper underlines the number
+    with `is_second`. `shade` colors the cell by rank, from 0
     (strongest) to 4. `small_text` is small print below the number, and `display_text` replaces the
     formatted number.
     """
@@ -120,6 +121,7 @@ class Number:
     scale: int = 1
     per_thousand: bool = False
     mark: Literal["", "best", "tie"] = ""
+    is_second: bool = False
     shade: int | None = None
     small_text: str = ""
     tooltip: str = ""

@@ -154,7 +154,7 @@ def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
     return f"<svg{format_attributes({'class': css_class, **label})}>{marks}</svg>"
 
 
-def axis_header(axis: Axis) -> str:
+def axis_header(column: Column, axis: Axis) -> str:
     """Return the ticks of a column of intervals, and the meaning of both sides of 0."""
     labels = "".join(
         f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
@@ -166,7 +166,8 @@ def axis_header(axis: Axis) -> str:
         f'<text class="below" x="{zero}" dx="-8" y="13">\u2190 {_escape(axis.below)}</text>'
         f'<text class="above" x="{zero}" dx="8" y="13">{_escape(axis.above)} \u2192</text>'
     )
-    return f'<svg class="interval-axis">{sides}{labels}</svg>'
+    name = f'<span class="skip">{_escape(label_text(column.label))}</span>'
+    return f'{name}<svg class="interval-axis" aria-hidden="true">{sides}{labels}</svg>'
 
 
 def _percent(axis: Axis, value: float) -> str:

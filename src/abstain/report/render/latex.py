@@ -134,6 +134,8 @@ class _Latex(TextRenderer):
     def number(self, cell: doc.Number) -> str:
         text = escape(number_text(cell))
         code = rf"\textbf{{{text}}}" if cell.mark == "best" else text
+        if cell.is_second:
+            code = rf"\underline{{{code}}}"
         if cell.mark == "tie":
             code += r"\textsuperscript{\dag}"
         if cell.shade is not None:
