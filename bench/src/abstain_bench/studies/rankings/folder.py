@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from abstain._foundation.input_files import input_sha256
 from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
