@@ -76,7 +76,7 @@ def test_what_a_logarithmic_axis_cannot_show_is_omitted():
     series = (Series("bias", N, (0.1, 0.0, -0.1)),)
     plain = SeriesDisplay(series, "", "", "", log_y=True).plot().ax_
     assert np.isnan(curves(plain)[0].get_ydata()).tolist() == [False, True, True]
-    both = SeriesDisplay(series, "", "", "", linear_to=0.01).plot().ax_
+    both = SeriesDisplay(series, "", "", "", linear_threshold=0.01).plot().ax_
     assert both.get_yscale() == "symlog"
     assert curves(both)[0].get_ydata().tolist() == [0.1, 0.0, -0.1]
     assert [t.get_text() for t in plain.get_xticklabels()] == ["8", "16", "32"]

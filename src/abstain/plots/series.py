@@ -82,8 +82,9 @@ class SeriesDisplay(Panels):
         Titles of the figure and of its axes.
     log_x, log_y : bool
         Whether the axes are logarithmic; values of at most 0 are then omitted.
-    linear_to : float
-        If positive, the y axis is linear between -linear_to and linear_to, and logarithmic beyond.
+    linear_threshold : float
+        If positive, the y axis is linear from -linear_threshold to linear_threshold and logarithmic
+        outside of this range.
     share_y : bool
         Whether all panels share the y axis.
     level : mapping from panel to float
@@ -113,7 +114,7 @@ class SeriesDisplay(Panels):
     y_title: str
     log_x: bool = True
     log_y: bool = False
-    linear_to: float = 0.0
+    linear_threshold: float = 0.0
     share_y: bool = False
     level: Mapping[str, float] = field(default_factory=dict)
     level_name: str = ""
@@ -155,7 +156,7 @@ class SeriesDisplay(Panels):
         handles: dict[str, Any] = {}
         for panel, panel_axes in zip(self.panels, axes, strict=True):
             self._draw_panel(panel_axes, panel, kwargs, handles)
-            self._scale(panel_axes, panel)
+            self._scale_axes(panel_axes, panel)
             style_panel(panel_axes, self.x_title, self.y_title)
             name_panel(panel_axes, panel)
         hide_inner_labels(axes, share_y=self.share_y)
@@ -201,21 +202,28 @@ class SeriesDisplay(Panels):
         """Replace values that a logarithmic axis cannot show by NaN."""
         return [math.nan if self.log_y and not v > 0 else v for v in values]
 
-    def _scale(self, ax: "Axes", panel: str) -> None:
+    def _scale_axes(self, ax: "Axes", panel: str) -> None:
+        """Set the scale of both axes of a panel."""
         positive_x = sorted({x for s in self.series for x in s.x if x > 0})
         if self.log_x and positive_x:
             set_log_ticks(ax, positive_x)
         series = [s for s in self.series if self.share_y or s.panel == panel]
-        y = [v for s in series for v in s.y]
-        has_negative_band = any(v < 0 for s in series for v in s.low)
-        # For a bias, the band shows whether it differs from 0.
-        is_bias = any(level <= 0 for level in self.level.values())
-        if self.log_y and any(v > 0 for v in y):
+        if self.log_y and any(y > 0 for s in series for y in s.y):
             ax.set_yscale("log")
-        elif self.linear_to > 0:
-            ax.set_yscale("symlog", linthresh=self.linear_to, linscale=0.6)
-        elif has_negative_band and not is_bias and not any(v < 0 for v in y):
+        elif self.linear_threshold > 0:
+            ax.set_yscale("symlog", linthresh=self.linear_threshold, linscale=0.6)
+        elif self._must_hide_negative_band(series):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
+
+    def _must_hide_negative_band(self, series: Sequence[Series]) -> bool:
+        """Return whether a band extends below 0 although the plotted quantity is at least 0.
+
+        A dotted line at or below 0 indicates a quantity with a sign, such as a bias.
+        """
+        has_negative_band = any(low < 0 for s in series for low in s.low)
+        has_negative_value = any(y < 0 for s in series for y in s.y)
+        may_be_negative = has_negative_value or any(level <= 0 for level in self.level.values())
+        return has_negative_band and not may_be_negative
 
     def _size(self) -> tuple[float, float]:
         rows, columns = grid_shape(len(self.panels))

@@ -1,7 +1,7 @@
-"""The numbers that the four papers print, as facts: every table, each cell with its source.
+"""Provide the tables of four papers as data.
 
-Values stand as printed. What is doubtful about a cell, or about a whole table, is said with it.
-Nothing here was measured by this package.
+The tables contain the printed values of each cell. Cells and tables with doubtful numbers contain a
+remark. This package did not measure any of the numbers.
 
 >>> from abstain_bench import published
 >>> [row["value"] for row in published.table("fd_shifts_table_11")][:3]

@@ -1,4 +1,4 @@
-"""The packaged tables of published results, read on first access, and the types of their parts."""
+"""Read the packaged tables of published results."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from abstain._foundation.catalogue import Catalogue
 
-#: A cell, or a row of a table without cells: text by column, and `number`, a float or None.
+#: A cell of a table, as a mapping from columns to texts. The value of `number` is a float or None.
 Fact = Mapping[str, Any]
 
 
@@ -22,9 +22,9 @@ class Doubt:
     Attributes
     ----------
     text : str
-        The remark.
+        Text of the remark.
     where : mapping from str to tuple of str
-        The affected cells: for each column the possible texts. Empty if it concerns the table.
+        Texts of the affected cells by column. Empty if the remark applies to the whole table.
 
     Examples
     --------
@@ -40,7 +40,10 @@ class Doubt:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def concerns(self, cell: Fact) -> bool:
-        """Return whether a cell is affected; remarks on a whole table affect no single cell."""
+        """Return whether the remark applies to a cell.
+
+        A remark on a whole table does not apply to single cells.
+        """
         return bool(self.where) and all(cell.get(k) in texts for k, texts in self.where.items())
 
 
@@ -53,23 +56,24 @@ class PublishedTable:
     name : str
         Name for `table`.
     paper : str
-        "augrc", "fd_shifts", "population_aurc" or "cwsa"; empty for tables of all four.
+        Short name of the paper, one of "augrc", "fd_shifts", "population_aurc" and "cwsa". Empty
+        for tables with numbers of all four papers.
     number : str
-        Number in the paper; empty if the numbers are in its text.
+        Number of the table in the paper. Empty if the numbers are in the text of the paper.
     place : str
         Location in the paper.
     title : str
         Description of the contents.
     scale : str
-        Scale of the printed numbers: "x1000", "percent", "fraction", "rank" and so on.
+        Scale of the printed numbers, for example "x1000", "percent", "fraction" or "rank".
     cited : str
-        Citation; empty for tables of all four papers.
+        Citation. Empty for tables with numbers of all four papers.
     url : str
         Address of the paper.
     doubts : tuple of Doubt
-        Remarks on some cells, or on the table.
+        Remarks on some cells or on the table.
     note : str
-        Remark that applies to every cell.
+        Remark that applies to all cells.
 
     Examples
     --------
@@ -92,21 +96,21 @@ class PublishedTable:
 
     @property
     def source(self) -> str:
-        """The citation of the paper and the location in it."""
+        """Citation and location in the paper."""
         return ", ".join(filter(None, (self.cited, self.place)))
 
 
-#: Columns of a table of results, in their order.
+#: Columns of tables with results.
 RESULT_COLUMNS: Final = (
     "paper", "table", "block", "dataset", "study", "task", "abstain_study", "classifier",
     "backbone", "method", "printed", "metric", "printed_metric", "value", "scale", "factor",
     "spread", "rank", "note",
 )  # fmt: skip
 
-#: Factor between a printed number and its fraction, by scale.
+#: Factors by which printed numbers are divided, by scale.
 _FACTORS: Final = {"fraction": "1", "percent": "100", "rank": "1", "x100": "100", "x1000": "1000"}
 
-#: Separates data set and study in the name of a column whose cells are values.
+#: Separator of data set and study in the names of columns that contain values.
 _STUDY_SEPARATOR: Final = "/"
 
 
@@ -116,28 +120,29 @@ def table(name: str) -> tuple[Fact, ...]:
     Parameters
     ----------
     name : str
-        Name in `tables`: the paper and the number of the table.
+        Name of the table in `tables`, which consists of the paper and the number.
 
     Returns
     -------
     tuple of mapping from str to value
-        One immutable mapping per cell, in the order of the paper. All values are text as printed,
-        empty if missing, except `number`: the plain number (a fraction, count or rank), or None if
-        the value is no number. Tables of results have the columns `paper`, `table`, `block`
-        (section of the table), `dataset`, `study`, `classifier`, `printed` (the method),
-        `printed_metric`, `value`, `spread`, `scale`, `factor` (`value` is `number` times that),
-        `rank`, `note`, and the names of this package, empty if it has none: `task`,
-        `abstain_study`, `method`, `backbone`, `metric`. All tables have `doubt`: remarks on the
-        reliability of the cell.
+        An immutable mapping for each cell, in the order of the paper. Values are printed texts, or
+        empty if the text is missing. The value of `number` is a fraction, a count or a rank, or
+        None if the printed text is not a number. The value of `doubt` contains remarks on the
+        reliability of the cell. Tables of results have additional columns. The columns `paper`,
+        `table`, `block` (section of the table), `dataset`, `study`, `classifier`, `printed` (name
+        of the method), `printed_metric`, `value`, `spread`, `scale`, `rank` and `note` describe the
+        printed number. The column `factor` is the printed value divided by `number`. The columns
+        `task`, `abstain_study`, `method`, `backbone` and `metric` are names of this package, or
+        empty if this package has no name.
 
     Raises
     ------
     UnknownNameError
-        If there is no such table; the nearest name is suggested.
+        If the table does not exist. The message suggests the most similar name.
 
     Notes
     -----
-    A table is read once, on first access, in a few milliseconds.
+    The first call for a table reads its file in a few milliseconds.
 
     Examples
     --------
@@ -202,7 +207,7 @@ def _read_cells(name: str) -> tuple[Fact, ...]:
 
 
 def _split_studies(row: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Yield one cell per study for a row that has a column per study, as in the paper."""
+    """Divide a row with a column for each study into cells. Other rows are cells."""
     values = {column: text for column, text in row.items() if _STUDY_SEPARATOR in column}
     if not values:
         yield row
@@ -213,18 +218,20 @@ def _split_studies(row: dict[str, str]) -> Iterator[dict[str, str]]:
 
 
 def _make_fact(description: PublishedTable, cell: dict[str, str]) -> Fact:
-    fact = {"paper": description.paper, "note": description.note}
+    """Add the columns of the table, the names of this package, the number and the doubts."""
+    table_columns = {"paper": description.paper, "note": description.note}
     if description.number:
-        fact["table"] = description.number
-    if "printed_metric" in cell:
-        fact = dict.fromkeys(RESULT_COLUMNS, "") | fact | _package_names(cell)
-    fact |= cell
+        table_columns["table"] = description.number
+    is_result = "printed_metric" in cell
+    empty_columns = dict.fromkeys(RESULT_COLUMNS, "") if is_result else {}
+    package_columns = _package_names(cell) if is_result else {}
+    fact = empty_columns | table_columns | package_columns | cell
     doubts = " ".join(doubt.text for doubt in description.doubts if doubt.concerns(fact))
     return MappingProxyType({**fact, "number": _parse_number(fact), "doubt": doubts})
 
 
 def _package_names(cell: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of this package for a cell, and its scale."""
+    """Return the names of this package, the scale, the factor and the rank of a cell."""
     names = {"backbone": ""}
     for kind, columns in _KEY_COLUMNS.items():
         names |= _names_by_key(kind).get(tuple(cell[column] for column in columns), {})
@@ -232,7 +239,7 @@ def _package_names(cell: Mapping[str, str]) -> dict[str, str]:
     return names | {"rank": cell["value"] if names["scale"] == "rank" else ""}
 
 
-#: Key columns of each file of names.
+#: Columns that identify a row in each file with names of this package.
 _KEY_COLUMNS: Final = {
     "studies": ("dataset", "study"),
     "networks": ("dataset", "classifier"),
@@ -243,12 +250,13 @@ _KEY_COLUMNS: Final = {
 
 @cache
 def _names_by_key(kind: str) -> dict[tuple[str, ...], dict[str, str]]:
+    """Read a file with names of this package by the values of its key columns."""
     columns = _KEY_COLUMNS[kind]
     return {tuple(row[column] for column in columns): row for row in _read_rows(kind)}
 
 
 def _parse_number(cell: Mapping[str, str]) -> float | None:
-    """Return the plain number of a cell with the printed decimals; None if it is no number."""
+    """Divide the printed value of a cell by its factor, or return None if it is not a number."""
     try:
         return float(Decimal(cell.get("value", "")) / Decimal(cell.get("factor") or 1))
     except InvalidOperation:

@@ -1,10 +1,12 @@
-"""The literature's studies: each one function from parameters to tables, figures and a verdict.
+"""Studies of the literature.
 
-``abstain list studies`` prints the catalogue `STUDIES`, ``abstain study NAME`` runs one of them.
+The function of a study computes tables, figures and conclusions from parameters. The command
+``abstain list studies`` prints the catalogue `STUDIES`, and ``abstain study NAME`` runs a study.
 
-A study is a file with a function and its entry; one that outgrows a file is a folder whose
-``__init__`` is that file. What needs an optional package is imported inside of the function, after
-`abstain_bench.studies._study.require_package`, so every study can be listed without the package.
+A module contains the function of a study and its entry. A large study is a package, and its
+``__init__.py`` contains the function and the entry. The function imports optional packages after a
+call of `abstain_bench.studies._study.require_package`. Therefore the catalogue does not import
+optional packages.
 """
 
 from abstain_bench.studies._sources import SoftmaxNorm as SoftmaxNorm

@@ -1,6 +1,7 @@
-"""Estimators of the area under the risk-coverage curve: titles, targets, and errors on samples.
+"""Compute the errors of estimators of the area under the risk-coverage curve.
 
-The weights come from `abstain.metrics`. A matrix product applies them to many samples at once.
+`abstain.metrics` computes the weights of each estimator. A matrix product then computes the
+estimates of many samples at once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ PAPER_URL: Final = "https://arxiv.org/abs/2410.15361"
 
 @dataclass(frozen=True)
 class AreaEstimator:
-    """An estimator of an area, and the true value that it is compared with."""
+    """An estimator of an area under the risk-coverage curve."""
 
     title: str
     #: Definition for the glossary.
@@ -33,7 +34,7 @@ class AreaEstimator:
     consistent: bool = True
 
 
-#: Estimators by name. Their order is the order of their colors in every figure.
+#: Estimators by name. All figures assign colors in the order of this mapping.
 AREA_ESTIMATORS: Final = {
     "plugin": AreaEstimator(
         "plug-in",
@@ -60,7 +61,7 @@ AREA_ESTIMATORS: Final = {
     "augrc": AreaEstimator("AUGRC (vs AUGRC)", target="augrc"),
 }
 
-#: Estimators that converge to another number than the AURC.
+#: Names of the estimators that do not converge to the AURC.
 INCONSISTENT: Final = frozenset(name for name, e in AREA_ESTIMATORS.items() if not e.consistent)
 
 ESTIMATOR_TITLES: Final = {name: e.title for name, e in AREA_ESTIMATORS.items()}
@@ -95,7 +96,7 @@ _LOSS_TITLES: Final = {
 
 
 def loss_title(loss: str) -> str:
-    """Return the title of a loss for figures and sentences."""
+    """Return the display title of a loss."""
     return _LOSS_TITLES.get(loss, loss)
 
 
@@ -121,7 +122,10 @@ def estimator_series(
     x: str = "n",
     half_width: str = "",
 ) -> tuple[Series, ...]:
-    """Return a line for each panel and estimator. See `column_series` for the columns."""
+    """Create a line for each combination of panel and estimator.
+
+    `panel` returns the panel title of a row. `column_series` explains the other parameters.
+    """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((panel(row), row["estimator"]), []).append(row)
@@ -132,12 +136,12 @@ def estimator_series(
 
 
 # ------------------------------------------------------------------------ errors on samples
-#: Draws of each set of Monte-Carlo weights.
+#: Number of draws over which the Monte-Carlo weights of a sample are averaged.
 DRAWS: Final = 25
 
-#: Estimator whose weights are sampled anew for each sample.
+#: Estimator whose weights are random. Each sample has independently drawn weights.
 _MONTE_CARLO: Final = "monte-carlo"
-#: Estimator with a vertex only at distinct confidences: its weights depend on the ties.
+#: Estimator whose weights depend on the tied confidences of a sample.
 _TRAPEZOID: Final = "trapezoid"
 
 
@@ -148,9 +152,14 @@ def estimate_areas(
     repeats: int,
     rng: np.random.Generator,
 ) -> dict[tuple[str, str], FloatArray]:
-    """Return the estimates by (score, loss), shape (repeats, number of estimators).
+    """Estimate areas on `repeats` samples of size `n`.
 
     All scores, losses and estimators use the same samples.
+
+    Returns
+    -------
+    dict
+        For each pair of score and loss, an array of shape (repeats, number of estimators).
     """
     estimates: dict[tuple[str, str], list[FloatArray]] = {}
     for block_by_score in source.blocks(repeats, n, rng):
@@ -176,7 +185,7 @@ def error_rows(
     repeats: int,
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the error summary of each score, loss and estimator for samples of size `n`."""
+    """Yield a table row with the errors for each combination of score, loss and estimator."""
     for (score, loss), estimates in estimate_areas(source, estimators, n, repeats, rng).items():
         true_values = source.true_areas(score, loss)._asdict()
         for i, estimator in enumerate(estimators):
@@ -201,14 +210,18 @@ def apply_estimators(
     estimators: tuple[str, ...],
     weights: Mapping[str, FloatArray],
 ) -> FloatArray:
-    """Return the estimates of a block of samples, shape (b, number of estimators).
+    """Compute the estimates of a block of b samples of size n.
 
-    `weights` contains the weights that do not depend on the rank alone (Monte-Carlo, trapezoid),
-    shape (b, n).
+    `weights` maps the Monte-Carlo and trapezoid estimators to weights of shape (b, n). The weights
+    of the other estimators depend only on the rank and are computed here.
+
+    Returns
+    -------
+    array of shape (b, number of estimators)
     """
     losses = block.loss[loss]
     n_samples, n = losses.shape
-    # Averaging the losses of a tie group is equivalent to averaging the weights, as metrics do.
+    # The metrics average the weights within a tie group. Averaged losses give the same sums.
     if block.is_tied_with_previous is not None:
         losses = _average_over_ties(losses, block.is_tied_with_previous)
     sums = np.empty((n_samples, len(estimators)))
@@ -223,6 +236,7 @@ def apply_estimators(
 
 
 def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
+    """Compute the weights of the trapezoid for b samples, an array of shape (b, n)."""
     n_samples, n = block.confidence.shape
     weights_without_ties = _trapezoid_weights_of_groups(np.ones(n, dtype=np.int64))
     weights = np.tile(weights_without_ties, (n_samples, 1))
@@ -235,7 +249,10 @@ def _trapezoid_weights(block: OrderedBlock) -> FloatArray:
 
 
 def _trapezoid_weights_of_groups(group_sizes: IntArray) -> FloatArray:
-    """Return the weight of each sample from the sizes of the tie groups, least confident first."""
+    """Compute trapezoid weights from the sizes of the tie groups.
+
+    The sizes and the weights are in ascending order of confidence.
+    """
     sizes_descending = group_sizes[::-1]
     confidence = np.arange(group_sizes.size, 0.0, -1.0)
     groups = TieGroups(confidence, sizes_descending.astype(np.float64), np.zeros(group_sizes.size))

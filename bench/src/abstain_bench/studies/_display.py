@@ -1,4 +1,4 @@
-"""Rows of tables, lines of figures and phrases of conclusions, for all studies."""
+"""Helpers for the tables, figures and conclusions of studies."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -8,10 +8,10 @@ import numpy as np
 from abstain.plots.series import Series
 from abstain.typing import FloatArray
 
-#: One row of a table: column names to numbers, texts, booleans or None.
+#: A table row, which maps column names to numbers, texts, booleans or None.
 Row = Mapping[str, Any]
 
-#: Name and caption of the table of the averages over several files.
+#: Name and caption of the table with means over several files.
 OVER_MODELS: Final = "over-models"
 OVER_MODELS_CAPTION: Final = (
     "Mean and standard deviation (with n - 1) over the files, each with the predictions of one "
@@ -20,9 +20,10 @@ OVER_MODELS_CAPTION: Final = (
 
 
 def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
-    """Group rows by their value in one column, or by the tuple of their values in several.
+    """Group rows by the values in one or several columns.
 
-    Groups are in the order of their first rows.
+    The keys are values for one column, and tuples of values for several columns. Groups are sorted
+    by the position of their first row.
 
     Examples
     --------
@@ -38,7 +39,7 @@ def group_rows(rows: Iterable[Row], *columns: str) -> dict[Any, list[Row]]:
 
 
 def unique_values(rows: Iterable[Row], column: str) -> tuple[Any, ...]:
-    """Return the distinct values of a column in the order of the rows."""
+    """Return the distinct values of a column in order of first occurrence."""
     return tuple(dict.fromkeys(row[column] for row in rows))
 
 
@@ -53,9 +54,10 @@ def average_over_models(
     group_columns: Sequence[str],
     columns: Sequence[str],
 ) -> dict[str, list[Row]]:
-    """Return the table of mean and standard deviation over the files, one row for each group.
+    """Compute the mean and the standard deviation of columns over several files.
 
-    There is no table if there are fewer than two files.
+    The returned mapping contains one table with a row for each group. The mapping is empty if there
+    are fewer than two files.
 
     Examples
     --------
@@ -86,9 +88,10 @@ def column_series(
     half_width: str = "",
     panel: str = "",
 ) -> Series:
-    """Return the line of the column `y` against the column `x`. A value of None leads to a gap.
+    """Create a line of column `y` against column `x`.
 
-    If `half_width` is the name of a column, the line has a band of y ± this column.
+    A value of None becomes a gap in the line. If `half_width` names a column, the line has a band
+    from `y` minus `half_width` to `y` plus `half_width`.
 
     Examples
     --------
@@ -116,7 +119,9 @@ def _column(rows: Sequence[Row], name: str) -> FloatArray:
 
 
 def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
-    """Return the lines of the panels that have a positive value, for a logarithmic axis.
+    """Return the lines of all panels with at least one positive value.
+
+    A panel without positive values has no range on a logarithmic axis.
 
     Examples
     --------
@@ -130,7 +135,9 @@ def panels_above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
 
 
 def signed(value: float, form: str = "{:+.1f}") -> str:
-    """Format a number with a true minus sign. Zero never has a minus sign.
+    """Format a number with a true minus sign.
+
+    Negative zero is formatted like positive zero.
 
     Examples
     --------
@@ -141,7 +148,9 @@ def signed(value: float, form: str = "{:+.1f}") -> str:
 
 
 def value_range(values: Sequence[float], form: str) -> str:
-    """Format the range of some numbers, or one number if both bounds have the same text.
+    """Format the smallest and the largest value.
+
+    If both have the same text, the result contains the text once.
 
     Examples
     --------
@@ -155,7 +164,7 @@ def value_range(values: Sequence[float], form: str) -> str:
 
 
 def counted(n: float, noun: str, plural: str = "") -> str:
-    """Format a count with its noun.
+    """Format a count with a noun in the singular or plural.
 
     Examples
     --------

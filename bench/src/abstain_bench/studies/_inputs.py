@@ -1,4 +1,4 @@
-"""Inputs of studies: data sets, populations, scores, losses, sample sizes and repetitions."""
+"""Validate data sets, populations, scores, losses, sample sizes and repetitions of studies."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from abstain_bench.studies._sources import (
     default_scores,
 )
 
-#: Default losses of a data set with class scores.
+#: Default losses for data with class scores.
 _DEFAULT_LOSSES: Final = ("zero_one", "cross_entropy")
 
 #: Largest permitted loss.
@@ -36,10 +36,10 @@ _MAX_LOSS: Final = 1e60
 #: Name of the population of labeled class scores.
 LOGITS: Final = "logits"
 
-#: One data set, several by name, or none.
+#: A data set, a mapping from names to data sets, or None.
 DataArgument: TypeAlias = Predictions | Mapping[Any, Predictions] | None
 
-#: Populations, or names of populations; in a mapping with other names for the tables.
+#: A sequence of populations or names of populations. The keys of a mapping are names for tables.
 PopulationsArgument: TypeAlias = (
     Sequence[str | Population | LogitPopulation] | Mapping[str, str | Population | LogitPopulation]
 )
@@ -47,9 +47,10 @@ PopulationsArgument: TypeAlias = (
 
 @dataclass(frozen=True, eq=False)
 class StudyRequest:
-    """The data, populations, scores and losses that a study is called with.
+    """Data, populations, scores and losses of a study.
 
-    Without `scores` or `losses`, all default ones that apply to the data are used.
+    If `scores` or `losses` is None, the study uses all default scores or losses that apply to the
+    data.
     """
 
     data: DataArgument = None
@@ -61,7 +62,7 @@ class StudyRequest:
 
     @cached_property
     def datasets(self) -> dict[str, Predictions]:
-        """Data sets by their names in tables."""
+        """Mapping from names in tables to data sets."""
         return named_datasets(self.data)
 
     @cached_property
@@ -72,11 +73,14 @@ class StudyRequest:
     def select_populations(
         self, defaults: Sequence[str]
     ) -> list[tuple[str, Population | LogitPopulation]]:
-        """Return the populations. The defaults apply if there are neither populations nor data."""
+        """Return pairs of name and population.
+
+        The defaults are used if the request has neither populations nor data.
+        """
         return named_populations(self.populations, () if self.datasets else defaults)
 
     def sources(self, default_populations: Sequence[str]) -> list[SampleSource]:
-        """Return the sources of samples: data sets, then populations."""
+        """Return a source of samples for each data set, followed by each population."""
         sources: list[SampleSource] = [
             FileSource(data, replace=self.replace) for data in self.scored_datasets
         ]
@@ -134,7 +138,10 @@ class StudyRequest:
 def named_populations(
     populations: PopulationsArgument, defaults: Sequence[str]
 ) -> list[tuple[str, Population | LogitPopulation]]:
-    """Return populations with their names in tables, or the defaults if there are none."""
+    """Return pairs of name and population.
+
+    The defaults are used if `populations` is empty.
+    """
     if isinstance(populations, str | Population | LogitPopulation):
         populations = [populations]
     if isinstance(populations, Mapping) and populations:
@@ -164,7 +171,10 @@ def _first_repeated(names: Sequence[str]) -> str | None:
 
 
 def named_datasets(data: DataArgument) -> dict[str, Predictions]:
-    """Return the data sets by their names in tables. A single split has the name "data"."""
+    """Return a mapping from names in tables to data sets.
+
+    A single split without a name is called "data".
+    """
     if data is None:
         return {}
     splits: Any = {(): data} if isinstance(data, Predictions) else data
@@ -180,7 +190,10 @@ def _split_name(key: Hashable) -> str:
 
 
 def _check_loss_size(name: str, loss: str, values: FloatArray) -> None:
-    """Raise an error if the fourth power of a loss, for a standard error, would overflow."""
+    """Raise an error if the fourth power of a loss may overflow.
+
+    Standard errors of squared errors contain the fourth power.
+    """
     largest = float(values.max())
     if largest > _MAX_LOSS:
         raise InputError(
@@ -191,7 +204,10 @@ def _check_loss_size(name: str, loss: str, values: FloatArray) -> None:
 
 
 def _default_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...], str]:
-    """Return the default losses, and the reason if cross-entropy is not among them."""
+    """Return the default losses and the reason for which cross-entropy is missing.
+
+    The reason is empty if the data have no class scores or if cross-entropy is a default loss.
+    """
     if predictions.loss is not None:
         return ("own",), ""
     if not predictions.has_class_scores:
@@ -204,7 +220,10 @@ def _default_losses(name: str, predictions: Predictions) -> tuple[tuple[str, ...
 
 
 def _omitted_score_notes(datasets: Mapping[str, Predictions]) -> list[str]:
-    """Return a note about the scores of table S2 that do not apply to data without logits."""
+    """Return a list with at most one note about scores that require logits.
+
+    The note names the scores of table S2 that do not apply to data without logits.
+    """
     omitted_by_data = {}
     for name, predictions in datasets.items():
         if predictions.has_class_scores:
@@ -222,7 +241,10 @@ def _omitted_score_notes(datasets: Mapping[str, Predictions]) -> list[str]:
 
 
 def tie_notes(sources: Sequence[SampleSource]) -> list[str]:
-    """Return a note about the limit of the trapezoid if confidences are tied."""
+    """Return a list with at most one note about tied confidences.
+
+    The note explains the limit of the trapezoid for tied confidences.
+    """
     names = [source.name for source in sources if source.has_ties]
     if not names:
         return []
@@ -234,7 +256,7 @@ def tie_notes(sources: Sequence[SampleSource]) -> list[str]:
 
 
 def true_value_notes(sources: Sequence[SampleSource]) -> list[str]:
-    """Return notes about the standard error of estimated true values."""
+    """Return a note about the standard error of each estimated true value."""
     return [
         f"The true value of {source.name} is an estimate from a large sample, with a relative "
         f"standard error of up to {source.max_relative_error:.1g}. Smaller errors cannot be "
@@ -245,7 +267,7 @@ def true_value_notes(sources: Sequence[SampleSource]) -> list[str]:
 
 
 def check_sizes(sizes: Sequence[int], *, minimum: int) -> tuple[int, ...]:
-    """Validate sample sizes, and return the distinct ones in ascending order."""
+    """Validate sample sizes and return the distinct sizes in ascending order."""
     requested = [sizes] if isinstance(sizes, int) else list(sizes)
     distinct = sorted({checks.positive_int(n, "sizes") for n in requested})
     if not distinct or distinct[0] < minimum:
@@ -256,7 +278,7 @@ def check_sizes(sizes: Sequence[int], *, minimum: int) -> tuple[int, ...]:
 
 
 def check_repeats(repeats: int) -> int:
-    """Validate a number of repetitions, from which a standard deviation can be computed."""
+    """Check that a standard deviation can be computed from this number of repetitions."""
     count = checks.positive_int(repeats, "repeats")
     if count < 2:
         raise InputError(
@@ -266,5 +288,5 @@ def check_repeats(repeats: int) -> int:
 
 
 def as_names(names: Iterable[str] | None) -> tuple[str, ...]:
-    """Return one name or several as a tuple, and an empty tuple for None."""
+    """Convert a name, several names or None to a tuple of names."""
     return (names,) if isinstance(names, str) else tuple(names or ())

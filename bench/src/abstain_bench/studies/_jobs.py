@@ -11,10 +11,11 @@ from abstain._foundation.files import make_folder, write_atomically
 from abstain_bench.runs.jobs import Job, OnOutcome, run_jobs
 from abstain_bench.runs.store import JOBS
 
-#: Tables by name. The rows contain JSON values only.
+#: A mapping from table names to rows. The rows contain only JSON values.
 Tables = dict[str, list[dict[str, Any]]]
 
-#: Increase it if the result of a job changes for the same specification.
+#: Version of the computation, which must be increased if a job returns a different result for the
+#: same specification.
 _VERSION: Final = 1
 
 #: File name extension of the result of a job.
@@ -23,18 +24,20 @@ _EXTENSION: Final = ".rows"
 
 @dataclass(frozen=True)
 class StudyJobs:
-    """The jobs of one run of a study.
+    """Run the jobs of a study and store their results.
 
     Attributes
     ----------
     study : str
         Name of the study.
     spec : mapping
-        JSON values that determine the results of all jobs: parameters, seed, digest of the data.
+        JSON values that determine the results of all jobs, for example parameters, the seed and the
+        digest of the data.
     out : Path or None
-        Folder of the study, in which results are stored for the next run; None to store nothing.
+        Folder of the study, in which the results of jobs are stored. If None, results are stored in
+        a temporary folder.
     on_outcome : callable or None
-        Called when a job begins and when it ends.
+        Function that is called at the beginning and at the end of each job.
     """
 
     study: str
@@ -45,11 +48,11 @@ class StudyJobs:
     def run(
         self, names: Sequence[str], compute: Callable[[str], Mapping[str, Any]]
     ) -> list[Tables]:
-        """Return the tables of each job: stored ones, or else the result of `compute(name)`.
+        """Return the tables of each job.
 
-        Each result is written as soon as it is available, so an interrupted run loses only the job
-        in progress. Stored and new results are read from files in the same way. If a job raises an
-        error, the error is raised after the other jobs.
+        `compute(name)` computes the tables of jobs without a stored result. The result of each job
+        is stored at the end of the job. An interrupted run therefore loses only the current job. If
+        jobs raise errors, the remaining jobs run and then the first error is raised.
         """
         if self.out is None:
             with TemporaryDirectory() as temporary:
@@ -80,6 +83,6 @@ class StudyJobs:
         return [json.loads(job.path(folder, _EXTENSION).read_bytes()) for job in jobs]
 
     def _job(self, name: str) -> Job:
-        # The names of these keys are part of the key of stored jobs.
+        # The key of a stored job is computed from these names. A new name invalidates stored jobs.
         identity = {"study": self.study, "piece": name, "version": _VERSION}
         return Job(f"{self.study}-{name}", {**self.spec, **identity})

@@ -1,7 +1,7 @@
-"""Sources of samples: the rows of predictions, or populations with known true values.
+"""Draw random samples from the rows of predictions or from populations.
 
-A source returns samples of one size in blocks, sorted by each score, so that every estimator is a
-matrix product.
+A source returns blocks of samples with equal size, sorted by each score. An estimator is then a
+matrix product of sorted losses and weights.
 """
 
 from abc import ABC, abstractmethod
@@ -19,9 +19,9 @@ from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, Truth
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
-#: Scores of table S2: softmax response, largest logit, softmax margin, negative entropy, negative
-#: Gini index, l2 norm. The table defines the norm of the logits; the published code computes the
-#: norm of the softmax, and so does this module.
+#: Scores of table S2. They are the softmax response, the largest logit, the softmax margin, the
+#: negative entropy, the negative Gini index and the l2 norm. Table S2 defines the l2 norm of the
+#: logits. The published code and this module compute the l2 norm of the softmax.
 TABLE_S2_SCORES: Final = ("msr", "mls", "margin", "pe", "gini", "l2_norm")
 
 _NORM: Final = "l2_norm"
@@ -29,10 +29,11 @@ _NORM: Final = "l2_norm"
 
 @dataclass(frozen=True)
 class SoftmaxNorm:
-    """The l2 norm of the softmax as a confidence score for `evaluate` and `compare`.
+    """Use the l2 norm of the softmax as a confidence score.
 
-    The logarithm of the norm, sqrt(sum of p²), is computed from the log-odds of the Gini score, so
-    that norms near 1 remain distinct. It ranks samples exactly as "gini" does.
+    The values are logarithms of the norm sqrt(sum of p²). They are computed from the log-odds of
+    the Gini score, because norms near 1 would be rounded to 1. The score has the same ranks as
+    "gini".
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class SoftmaxNorm:
     name: str = _NORM
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the logarithm of the norm for each sample, at most 0."""
+        """Compute the logarithm of the norm for each sample."""
         gini = score_of("gini", predictions)
         return ConfidenceScore(self.name, 0.5 * special.log_expit(gini.values))
 
@@ -60,7 +61,8 @@ class SoftmaxNorm:
 def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
     """Return the confidence score with this name.
 
-    It is a score stored in the predictions, the softmax norm of table S2, or a registered score.
+    Scores that the predictions contain take precedence over the softmax norm of table S2 and the
+    registered scores.
     """
     is_stored = name in (predictions.confidence or {})
     if name == _NORM and not is_stored:
@@ -69,7 +71,11 @@ def compute_confidence(name: str, predictions: Predictions) -> ConfidenceScore:
 
 
 def default_scores(predictions: Predictions) -> tuple[str, ...]:
-    """Return the applicable scores of table S2, or else the stored confidence scores."""
+    """Return the names of the scores of table S2 that apply to the predictions.
+
+    If no score of table S2 applies, return the names of the confidence scores that the predictions
+    contain.
+    """
     available = applicable(predictions)
     scores = tuple(
         name
@@ -79,25 +85,25 @@ def default_scores(predictions: Predictions) -> tuple[str, ...]:
     return scores or tuple(predictions.confidence or {})
 
 
-#: Largest number of samples that are drawn at once.
+#: Largest number of values that are drawn at once.
 _BLOCK_SIZE: Final = 2**20
 
-#: Number of samples from which the true values of a population of logits are estimated.
+#: Sample size for the estimated true values of a population of logits.
 _N_TRUE_VALUE: Final = 400_000
 
-#: Name of the only score of a population, and of its loss if this is not the 0/1 loss.
+#: Name for the score of a population and for losses other than the 0/1 loss.
 UNNAMED: Final = "own"
 
 
 class TrueAreas(NamedTuple):
-    """The true values that estimates are compared with."""
+    """True values of the areas."""
 
     aurc: float
     augrc: float
 
 
 class ScoredCase(NamedTuple):
-    """One data set with one score and one loss."""
+    """Confidences and losses of a data set for one score and one loss."""
 
     data: str
     loss: str
@@ -109,7 +115,7 @@ class ScoredCase(NamedTuple):
 class ScoredData(NamedTuple):
     """Confidence scores and losses of a data set.
 
-    `omission` is the reason why a default loss is not among them.
+    `omission` is the reason for which a default loss is missing.
     """
 
     name: str
@@ -118,23 +124,23 @@ class ScoredData(NamedTuple):
     omission: str = ""
 
     def cases(self) -> Iterator[ScoredCase]:
-        """Yield every combination of loss and score."""
+        """Yield a case for each combination of loss and score."""
         for loss, losses in self.loss.items():
             for score, confidence in self.confidence.items():
                 yield ScoredCase(self.name, loss, score, confidence.values, losses)
 
 
 class OrderedBlock(NamedTuple):
-    """A block of b samples of size n, sorted by one score, least confident first.
+    """A block of b samples of size n, sorted by ascending confidence.
 
-    All arrays have the shape (b, n).
+    All arrays have shape (b, n).
     """
 
-    #: Numbers with the same order and ties as the score.
+    #: Values with the same order and ties as the score.
     confidence: Array
-    #: Losses by the name of the loss.
+    #: Mapping from names of losses to losses.
     loss: dict[str, FloatArray]
-    #: Whether an entry has the same confidence as the previous one; None without ties.
+    #: Whether an entry has the same confidence as the previous entry. None if there are no ties.
     is_tied_with_previous: BoolArray | None
 
 
@@ -145,27 +151,30 @@ class SampleSource(ABC):
     name: str
     scores: tuple[str, ...]
     losses: tuple[str, ...]
-    #: Sampling scheme, for tables and notes.
+    #: Display name of the sampling scheme.
     kind: str
-    #: Largest sample size; None without a limit.
+    #: Largest sample size. None if there is no limit.
     max_size: int | None = None
-    #: Whether different samples may have the same confidence.
+    #: Whether a sample may contain tied confidences.
     has_ties: bool = False
-    #: Number of samples that are drawn at once.
+    #: Largest number of values that are drawn at once.
     block_size: int = _BLOCK_SIZE
 
     @abstractmethod
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the true values for a score and a loss."""
+        """Return the true areas for a score and a loss."""
 
     @abstractmethod
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw `count` samples of size `n` and return them sorted by every score."""
+        """Draw `count` samples of size `n`.
+
+        The returned mapping contains a sorted block for each score.
+        """
 
     def blocks(
         self, repeats: int, n: int, rng: np.random.Generator
     ) -> Iterator[Mapping[str, OrderedBlock]]:
-        """Draw samples of one size in blocks, so that memory is bounded."""
+        """Draw `repeats` samples of size `n` in blocks that limit the memory."""
         step = max(self.block_size // n, 1)
         for start in range(0, repeats, step):
             yield self.draw(min(step, repeats - start), n, rng)
@@ -177,7 +186,7 @@ class FileSource(SampleSource):
     def __init__(self, data: ScoredData, *, replace: bool = False) -> None:
         self.name, self.scores, self.losses = data.name, tuple(data.confidence), tuple(data.loss)
         self.kind = "file, with replacement" if replace else "file, without replacement"
-        # Dense rank of every row by each score: tied rows have the same rank.
+        # Dense ranks of the rows by each score. Tied rows have the same rank.
         self._ranks: dict[str, IntArray] = {
             score: np.unique(confidence.values, return_inverse=True)[1].astype(np.int64)
             for score, confidence in data.confidence.items()
@@ -193,17 +202,21 @@ class FileSource(SampleSource):
         }
 
     def _areas_of_all_rows(self, ranks: IntArray, loss: FloatArray) -> TrueAreas:
-        """Return the plug-in of all rows, or its limit if rows are drawn with replacement."""
+        """Compute the true areas.
+
+        Without replacement, the true AURC is the plug-in estimate on all rows. With replacement, it
+        is the limit of the plug-in estimate for large samples.
+        """
         if self._replace:
             return TrueAreas(population_aurc(ranks, loss), augrc(ranks, loss))
         return TrueAreas(aurc(ranks, loss, estimator="plugin"), augrc(ranks, loss))
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the areas of all rows."""
+        """Return the areas of all rows for a score and a loss."""
         return self._true_areas[score, loss]
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw the rows of each sample independently of the other samples."""
+        """Draw `count` independent samples of `n` rows."""
         if self._replace:
             rows = rng.integers(self.size, size=(count, n))
         else:
@@ -212,7 +225,7 @@ class FileSource(SampleSource):
         return {score: self._order(ranks, rows) for score, ranks in self._ranks.items()}
 
     def _order(self, ranks: IntArray, rows: IntArray) -> OrderedBlock:
-        # A sort key is rank * size + row: sorting keys is many times faster than an argsort.
+        # Sorting integer keys of rank and row is many times faster than an argsort.
         keys = np.sort(ranks[rows] * self.size + rows, axis=1)
         sorted_ranks, sorted_rows = np.divmod(keys, self.size)
         loss = {name: losses[sorted_rows] for name, losses in self._losses.items()}
@@ -230,12 +243,12 @@ class PopulationSource(SampleSource):
         self._population = population
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the exact values."""
+        """Return the exact areas of the population."""
         del score, loss
         return TrueAreas(self._population.aurc(), self._population.augrc)
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw `count` times `n` values and divide them into samples."""
+        """Draw `count` independent samples of size `n`."""
         confidence, loss = self._population.sample(count * n, rng=rng)
         return {UNNAMED: order_samples(confidence, {self.losses[0]: loss}, n)}
 
@@ -260,13 +273,16 @@ class LogitSource(SampleSource):
         self._true_values: dict[tuple[str, str], Truth] = {}
 
     def true_areas(self, score: str, loss: str) -> TrueAreas:
-        """Return the values of a large sample, averaged over the labels of each sample."""
+        """Estimate the areas from a large sample of logits.
+
+        The losses are averaged over the conditional distribution of the label.
+        """
         true_values = self._estimate_true_values(score, loss)
         return TrueAreas(true_values.aurc, true_values.augrc)
 
     @property
     def max_relative_error(self) -> float:
-        """Largest standard error of the true AURC, relative to the AURC."""
+        """Largest relative standard error of the estimated true AURCs."""
         true_values = [
             self._estimate_true_values(score, loss) for score in self.scores for loss in self.losses
         ]
@@ -282,7 +298,7 @@ class LogitSource(SampleSource):
         return self._true_values[score, loss]
 
     def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
-        """Draw `count` times `n` class scores and divide them into samples."""
+        """Draw `count` independent samples of size `n`."""
         z, labels = self._population.sample_logits(count * n, rng=rng)
         predictions = Predictions(logits=z, labels=labels)
         losses = {
@@ -295,12 +311,12 @@ class LogitSource(SampleSource):
 
 
 def _with_any_labels(z: FloatArray) -> Predictions:
-    """Return predictions for a confidence score, which does not depend on the labels."""
+    """Create predictions with arbitrary labels, on which confidence scores do not depend."""
     return Predictions(logits=z, labels=np.zeros(z.shape[0], dtype=np.int64))
 
 
 def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> OrderedBlock:
-    """Divide b x n values into b samples and sort each by ascending confidence."""
+    """Divide values into samples of size `n` and sort each sample by ascending confidence."""
     table = confidence.reshape(-1, n)
     order = np.argsort(table, axis=1, kind="stable")
     ascending = np.take_along_axis(table, order, axis=1)
@@ -312,7 +328,10 @@ def order_samples(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> 
 
 
 def ties_with_previous(ascending: Array) -> BoolArray | None:
-    """Return which entries of sorted rows equal the previous entry, or None if there are none."""
+    """Return a mask of the entries that equal the previous entry of the same row.
+
+    Each row of `ascending` is sorted. If no entry equals the previous entry, return None.
+    """
     is_equal = ascending[:, 1:] == ascending[:, :-1]
     if not is_equal.any():
         return None

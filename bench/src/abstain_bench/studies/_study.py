@@ -1,4 +1,4 @@
-"""Entries, results and the catalogue of the studies."""
+"""Define the entries, the results and the catalogue of studies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,23 +24,23 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, eq=False)
 class StudyResult(NotebookDisplay):
-    """The result of a study: tables, figures and conclusions.
+    """Tables, figures and conclusions of a study.
 
     Attributes
     ----------
     name, title, question : str
         Name, title and research question of the study.
     parameters : mapping from str to value
-        Parameters of the run: numbers, texts, a timedelta, or tuples of them.
+        Parameters of the run. Values are numbers, texts, a timedelta, or tuples of these types.
     tables : mapping from str to rows
-        The first table is tidy and contains all numbers; the others are summaries. Rows are
-        mappings from column to number, text, boolean or None.
+        Tables by name. The first table is tidy and contains all numbers. The other tables are
+        summaries. A row maps each column to a number, a text, a boolean or None.
     figures : mapping from str to figure
-        Displays of `abstain.plots`, by a name of letters, digits and hyphens.
+        Displays of `abstain.plots` by name. Names contain letters, digits and hyphens.
     notes : tuple of str or Note
         Remarks about the reliability and the definition of the numbers.
     verdict : tuple of str
-        Conclusions in sentences, the most important one first.
+        Conclusions in complete sentences, in descending order of importance.
     seconds : float
         Duration of the run.
     source : str
@@ -48,12 +48,13 @@ class StudyResult(NotebookDisplay):
     captions : mapping from str to str
         Captions of tables and figures, by name.
     main_tables : tuple of str
-        Tables that a terminal prints and a page displays expanded. All other tables are collapsed
-        or only in files. If empty: all tables but the first, or the first if there is no other.
+        Names of the tables that the terminal and the page display. The page displays the remaining
+        tables collapsed. If empty, the terminal and the page display all tables except the first
+        table, or the only table.
     glossary : mapping from str to str
-        Terms of this study and their definitions.
+        Definitions by term.
     labels : mapping from str to str
-        Display texts for values of the tables, such as "2 x SELE" for "2sele".
+        Display texts for table values, such as "2 x SELE" for "2sele".
 
     Examples
     --------
@@ -79,7 +80,7 @@ class StudyResult(NotebookDisplay):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, table: str | None = None) -> Sequence[Row]:
-        """Return the rows of a table, by default of the first one."""
+        """Return the rows of a table, by default the first table."""
         name = next(iter(self.tables)) if table is None else table
         if name not in self.tables:
             raise UnknownNameError(
@@ -88,25 +89,25 @@ class StudyResult(NotebookDisplay):
         return self.tables[name]
 
     def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
-        """Return a table as a dataframe, by default the first one."""
+        """Return a table as a dataframe, by default the first table."""
         return frame_from_rows([dict(row) for row in self.rows(table)], backend)
 
     @property
     def displayed_tables(self) -> tuple[str, ...]:
-        """Names of the tables that are displayed expanded."""
+        """Names of the tables that the terminal and the page display."""
         names = tuple(self.tables)
         return self.main_tables or names[1:] or names
 
 
 @dataclass(frozen=True)
 class StudyOption:
-    """An option of the command of a study, derived from a parameter of its function."""
+    """A command-line option for a parameter of the function of a study."""
 
-    #: Parameter of the function.
+    #: Name of the parameter.
     name: str
-    #: Option of the command, without the dashes.
+    #: Name of the option without dashes.
     flag: str
-    #: Type of the option, for the parser.
+    #: Type to which the parser converts the option.
     kind: Any
     default: Any
     help: str
@@ -115,35 +116,34 @@ class StudyOption:
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """A study of the literature. The list, the command and the page are generated from it.
+    """A study in the catalogue.
 
     Attributes
     ----------
     name : str
-        Name in scripts: ``abstain study NAME``.
+        Name in the command ``abstain study NAME``.
     title : str
-        Title for people.
+        Display title.
     question : str
         Research question.
     source : str
         Publication.
     run : callable
-        Function that returns a `StudyResult`. All parameters have defaults. Its annotations and its
-        docstring define the options of the command. The rubrics "Captions" and "Glossary" of the
-        docstring define the captions of tables and figures and the terms of the page. A positional
+        Function that returns a `StudyResult`. All parameters have defaults. The command derives its
+        options from the annotations and the docstring. The rubric "Captions" of the docstring
+        defines captions of tables and figures. The rubric "Glossary" defines terms. A positional
         parameter `data` receives the files of predictions.
     job_folders : tuple of str
-        For a study that consists of jobs: the subfolders of the results that contain the finished
-        jobs. Then `run` also accepts `out` and `on_outcome`, and a table "jobs" has the status of
-        each job.
+        Subfolders of the results that contain finished jobs. If not empty, the function `run` also
+        accepts `out` and `on_outcome`, and its table "jobs" contains the status of each job.
     quick : mapping from str to value
-        Parameters of a run that takes seconds, for ``--quick``.
+        Parameters for the option ``--quick``, with which a run takes seconds.
     configuration : callable or None
-        Function from the arguments of the command to the text of the configuration.
+        Function that converts the arguments of the command to the text of a configuration file.
     terms : mapping from str to str
-        Terms of the glossary that are not in the docstring.
+        Definitions by term, in addition to the rubric "Glossary".
     labels : mapping from str to str
-        Attribute of every `StudyResult`.
+        Display texts for table values, see `StudyResult`.
 
     Examples
     --------
@@ -165,12 +165,12 @@ class StudyEntry:
 
     @property
     def reads_files(self) -> bool:
-        """Whether the study reads files of predictions, as its first parameter `data`."""
+        """Whether the study has a positional parameter `data` for files of predictions."""
         return any(_is_data(argument) for argument in signature(self.run).parameters.values())
 
     @cached_property
     def options(self) -> tuple[StudyOption, ...]:
-        """Options of the command, from the signature and the docstring of `run`."""
+        """Command-line options, which are derived from the signature and docstring of `run`."""
         descriptions = {
             name: parameter.description or ""
             for parameter in parse(self.run.__doc__ or "").params
@@ -184,25 +184,31 @@ class StudyEntry:
 
     @cached_property
     def captions(self) -> dict[str, str]:
-        """Captions of tables and figures by name, from the docstring of `run`."""
+        """Mapping from names of tables and figures to captions in the docstring of `run`."""
         definitions = _read_definitions(self.run.__doc__, "Captions")
         by_name = {name: text for names, text in definitions.items() for name in names.split(", ")}
         return {OVER_MODELS: OVER_MODELS_CAPTION, **by_name}
 
     @cached_property
     def glossary(self) -> dict[str, str]:
-        """Terms and their definitions: those of the docstring of `run`, then `terms`."""
+        """Definitions by term, from the docstring of `run` and the attribute `terms`."""
         return {**_read_definitions(self.run.__doc__, "Glossary"), **self.terms}
 
     def result(self, **fields: Any) -> StudyResult:
-        """Create a result of this study. It may have captions in addition to those of the study."""
+        """Create a result with the title, source, glossary and captions of this study.
+
+        A caption in `fields` replaces the caption of the study with the same name.
+        """
         fields["captions"] = {**self.captions, **fields.get("captions", {})}
         shared = ("name", "title", "question", "source", "glossary", "labels")
         return StudyResult(**{name: getattr(self, name) for name in shared} | fields)
 
 
 def _read_definitions(docstring: str | None, title: str) -> dict[str, str]:
-    """Return the definitions below a rubric of a docstring: terms, with indented texts below."""
+    """Read the definition list below a rubric of a docstring.
+
+    In a definition list, an indented definition follows each term.
+    """
     _, _, section = cleandoc(docstring or "").partition(f"\n.. rubric:: {title}\n\n")
     definitions: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -218,20 +224,32 @@ def _is_data(argument: Parameter) -> bool:
     return argument.name == "data" and argument.kind is not Parameter.KEYWORD_ONLY
 
 
+#: Names of options that are not the name of the parameter without a final "s".
+_SPECIAL_FLAGS = {"rng": "seed", "losses": "loss", "studies": "study"}
+
+
 def _make_option(argument: Parameter, description: str) -> StudyOption:
-    kind = _option_type(argument.annotation)
-    flag = "seed" if argument.name == "rng" else argument.name
-    if kind == tuple[str, ...]:
-        flag = {"losses": "loss", "studies": "study"}.get(flag, flag.removesuffix("s"))
-    elif argument.default is None:
-        kind = kind | None
-    is_positional = argument.kind is not Parameter.KEYWORD_ONLY
-    text = description.replace("``", "`")
-    return StudyOption(argument.name, flag, kind, argument.default, text, is_positional)
+    """Create the command-line option for a parameter of the function of a study."""
+    base_type = _option_type(argument.annotation)
+    # An option with texts is repeated on the command line, so its name is singular.
+    is_repeated = base_type == tuple[str, ...]
+    name = argument.name.removesuffix("s") if is_repeated else argument.name
+    return StudyOption(
+        name=argument.name,
+        flag=_SPECIAL_FLAGS.get(argument.name, name),
+        kind=base_type | None if argument.default is None and not is_repeated else base_type,
+        default=argument.default,
+        help=description.replace("``", "`"),
+        is_positional=argument.kind is not Parameter.KEYWORD_ONLY,
+    )
 
 
 def _option_type(annotation: Any) -> Any:
-    """Return the type of an option: a tuple for a sequence, a path or a seed for a union."""
+    """Return the type to which the parser converts an option.
+
+    A sequence becomes a tuple. For a union, `Path` is preferred to `int`, `int` to `str`, and `str`
+    to the first member.
+    """
     members = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     for member in members:
         if get_origin(member) is Sequence:
@@ -251,7 +269,7 @@ def require_package(package: str) -> None:
 
 
 def timed(study: Callable[P, StudyResult]) -> Callable[P, StudyResult]:
-    """Decorate a study so that its result contains the duration of the run."""
+    """Measure the duration of a study and store it in the result."""
 
     @wraps(study)
     def run(*args: P.args, **kwargs: P.kwargs) -> StudyResult:

@@ -1,9 +1,10 @@
 """Compare networks over all confidence scores and distribution shifts."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,9 +19,13 @@ from abstain_bench.published import table
 from abstain_bench.studies._display import Row, counted, group_rows, signed, unique_values
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
+if TYPE_CHECKING:
+    from abstain.evaluation.comparison import Estimate
+    from abstain_bench.results import BenchmarkResults
+
 #: Number of the table of the paper for each metric.
 _TABLES: Final = {AURC.name: 1, ACCURACY.name: 8, FAILURE_AUROC.name: 9, ece.__name__: 10}
-#: Metrics of the figure of the paper.
+#: Metrics in figure 8 of the paper.
 _FIGURE_METRICS: Final = (AURC.name, ACCURACY.name, FAILURE_AUROC.name)
 _TITLES: Final = {
     AURC.name: "AURC",
@@ -40,8 +45,9 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     Parameters
     ----------
     runs : sequence of str or Path, optional
-        Folders of runs of `abstain benchmark run`, at least two with different models. By default
-        the published tables, CNN against ViT.
+        Folders of runs of `abstain benchmark run`, at least two. The folders contain runs of
+        different models. By default, the study compares the CNN and the ViT in the published
+        tables.
 
     Returns
     -------
@@ -53,13 +59,13 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
     Raises
     ------
     InputError
-        If one folder is given, or all are of one model.
+        If `runs` contains only one folder.
 
     Notes
     -----
-    As in the paper, a box contains all scores and studies of a data set, and the networks may have
-    different scores: in the published tables the CNN has 12 and the ViT 9. Comparisons of pairs use
-    the common scores. Cost: an evaluation of each folder.
+    As in the paper, a box of the figure shows all scores and studies of a data set. Networks may
+    have different scores. In the published tables, the CNN has 12 scores and the ViT has 9. Paired
+    comparisons use only the common scores. The study evaluates each folder once.
 
     References
     ----------
@@ -105,6 +111,7 @@ def study_backbones(*, runs: Sequence[str | Path] = ()) -> StudyResult:
 
 
 def _published_rows() -> Iterator[dict[str, Any]]:
+    """Yield a row for each cell of the published tables."""
     for metric, number in _TABLES.items():
         for cell in table(f"fd_shifts_table_{number}"):
             yield {
@@ -118,37 +125,46 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 
 def _evaluate_runs(folders: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
-    """Yield the means over the seeds of every folder, headline studies only."""
+    """Yield a row for each score and metric in the headline studies of each folder."""
     from abstain_bench.results import results_of
     from abstain_bench.runs.store import Store
 
-    n_folders: dict[tuple[str, str], int] = {}
+    n_folders: Counter[tuple[str, str]] = Counter()
     for folder in folders:
         store = Store.read(Path(folder))
         results = results_of(store, metrics=list(_TABLES))
         task = results.task or "runs"
         model = results.model or (store.runs[0].model if store.runs else "") or "?"
-        n_folders[task, model] = n_folders.get((task, model), 0) + 1
+        n_folders[task, model] += 1
         repetition = n_folders[task, model]
         network = model if repetition == 1 else f"{model} ({repetition})"
-        headline = {study.name for study in results.headline}
-        has_one_seed = len(results.facts["seeds"]) == 1
-        comparisons = results.comparisons.values()
-        for estimate in (e for comparison in comparisons for e in comparison.estimates):
+        for study, estimate in _headline_estimates(results):
+            yield {
+                "data": task,
+                "study": study,
+                "network": network,
+                "score": estimate.method,
+                "metric": estimate.metric,
+                "value": float(estimate.value),
+            }
+
+
+def _headline_estimates(results: "BenchmarkResults") -> Iterator[tuple[str, "Estimate"]]:
+    """Yield the name of each headline study with the estimates of that study.
+
+    The estimates are means over seeds. With one seed, they are the estimates for this seed.
+    """
+    headline = {study.name for study in results.headline}
+    has_one_seed = len(results.facts["seeds"]) == 1
+    for comparison in results.comparisons.values():
+        for estimate in comparison.estimates:
             study = dict(estimate.data)["study"]
             if study in headline and (estimate.run == MEAN or has_one_seed):
-                yield {
-                    "data": task,
-                    "study": study,
-                    "network": network,
-                    "score": estimate.method,
-                    "metric": estimate.metric,
-                    "value": float(estimate.value),
-                }
+                yield study, estimate
 
 
 def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield one row for each data set, metric and network."""
+    """Yield the quartiles over scores and studies for each data set, metric and network."""
     finite = [row for row in rows if np.isfinite(row["value"])]
     for (data, metric, network), group in group_rows(finite, "data", "metric", "network").items():
         values = [row["value"] for row in group]
@@ -165,7 +181,7 @@ def _quartiles(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _summarize(rows: Sequence[Row], quartiles: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Compare each network with the first one, by data set and metric."""
+    """Compare each network with the first network, for each data set and metric."""
     medians = {(r["data"], r["metric"], r["network"]): r["median"] for r in quartiles}
     first, *others = unique_values(rows, "network")
     for (data, metric), group in group_rows(rows, "data", "metric").items():
@@ -196,20 +212,27 @@ def _is_better(metric: str, value: float, reference: float) -> bool:
 def _count_better_pairs(
     rows: Sequence[Row], metric: str, networks: tuple[str, str]
 ) -> tuple[int, int]:
-    """Count the pairs of score and study in which the second network is better, and all pairs."""
-    first, second = (
-        {
-            (row["study"], row["score"]): row["value"]
-            for row in rows
-            if row["network"] == network and np.isfinite(row["value"])
-        }
-        for network in networks
-    )
-    common = [key for key in first if key in second]
-    return sum(_is_better(metric, second[key], first[key]) for key in common), len(common)
+    """Count the pairs of score and study in which the second network is better.
+
+    Returns
+    -------
+    n_better, n_pairs : int
+        Number of these pairs, and number of pairs for which both networks have a value.
+    """
+    values: dict[str, dict[tuple[str, str], float]] = {network: {} for network in networks}
+    for row in rows:
+        if row["network"] in networks and np.isfinite(row["value"]):
+            values[row["network"]][row["study"], row["score"]] = row["value"]
+    first_network, second_network = networks
+    first_values = values[first_network]
+    second_values = values[second_network]
+    common = [pair for pair in first_values if pair in second_values]
+    n_better = sum(_is_better(metric, second_values[pair], first_values[pair]) for pair in common)
+    return n_better, len(common)
 
 
 def _figure(rows: Sequence[Row]) -> SpreadDisplay:
+    """Plot the values of each metric, data set and network over scores and studies."""
     groups = group_rows(rows, "metric", "data", "network")
     panel_order = itertools.product(
         _FIGURE_METRICS, unique_values(rows, "data"), unique_values(rows, "network")
@@ -224,6 +247,7 @@ def _figure(rows: Sequence[Row]) -> SpreadDisplay:
 
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a note if the networks have different numbers of scores."""
     n_scores = {
         network: len(unique_values(group, "score"))
         for network, group in group_rows(rows, "network").items()
@@ -241,7 +265,7 @@ def _conclusions(summary: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_metric(rows: Sequence[Row], metric: str, networks: str) -> str:
-    """Report on how many data sets, and in how many pairs, the second network is better."""
+    """Report the numbers of data sets and of pairs for which the second network is better."""
     better = [row["data"] for row in rows if row["second_better"]]
     worse = [row["data"] for row in rows if not row["second_better"]]
     n_better, n_pairs = (sum(row[name] for row in rows) for name in ("pairs_better", "pairs"))
@@ -254,7 +278,7 @@ def _conclude_metric(rows: Sequence[Row], metric: str, networks: str) -> str:
 
 
 def _conclude_reason(rows: Sequence[Row], networks: str) -> str:
-    """Compare the changes of the accuracy and of the failure AUROC."""
+    """Report whether accuracy or failure AUROC changes more between the networks."""
     changes = []
     for group in group_rows(rows, "data").values():
         row_by_metric = {row["metric"]: row for row in group}

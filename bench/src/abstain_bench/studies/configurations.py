@@ -1,6 +1,6 @@
-"""Compare training configurations: risk at fixed coverages and failure AUROC of every run."""
+"""Compare training configurations by risk at fixed coverages and by failure AUROC."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
 #: Coverages of table 14.
 COVERAGES: Final = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
-#: Scores of the tables and figures. Every run has some of them.
+#: Scores in the tables and figures.
 SCORES: Final = (
     "msr",
     "mls",
@@ -51,10 +51,11 @@ def study_configurations(
     Parameters
     ----------
     runs : sequence of str or Path, optional
-        Folders of runs. Every arm with a setting is a configuration. By default the published
-        tables 14 to 16: the configurations of the paper and those of the original authors.
+        Folders of runs. Each combination of training objective and setting is a configuration. By
+        default, the study compares the configurations in the published tables 14 to 16.
     scores : sequence of str, optional
-        Evaluated methods, if a run has them; by default those of the paper.
+        Confidence scores to evaluate. Runs without a score omit it. By default, the study evaluates
+        the scores of the paper.
     coverages : sequence of float, default=(1, 0.95, 0.9, 0.85, 0.8, 0.75)
         Coverages of the selective risk on i.i.d. data.
 
@@ -74,9 +75,10 @@ def study_configurations(
 
     Notes
     -----
-    As in the released code, the risk at a coverage is the lowest risk of the thresholds with at
-    least that coverage. In studies of new classes, wrong predictions of known classes are removed.
-    The standard deviation is divided by runs - 1. Cost: a sort for each run, score and study.
+    As in the released code, the risk at a coverage is the lowest risk over all thresholds with at
+    least this coverage. Studies of new classes exclude wrong predictions of known classes. Standard
+    deviations use n - 1 degrees of freedom for n runs. The study sorts the samples once for each
+    run, score and study.
 
     References
     ----------
@@ -131,35 +133,33 @@ def study_configurations(
 def _row(
     measure: str, value: float, *, coverage: float | None = None, sd: float | None = None
 ) -> dict[str, Any]:
-    """Return the columns of a number that do not identify the run."""
+    """Return the columns that contain a number and its kind."""
     return {"measure": measure, "coverage": coverage, "value": value, "sd": sd}
 
 
 def _published_rows() -> Iterator[dict[str, Any]]:
-    """Yield the cells of tables 14 to 16: means with their standard deviations, and best runs."""
+    """Yield a row for each cell of tables 14 to 16."""
     for number in (14, 15, 16):
         for cell in table(f"fd_shifts_table_{number}"):
             block = cell["block"] or _table_15_configuration(cell["printed"])
-            study = cell["study"] if number < 16 else f"{cell['dataset']}, {cell['study']}"
-            percent = cell["metric"].partition("@")[2].removesuffix("cov")
-            if percent:
-                measure = _RISK
-            else:
-                measure = _BEST_RUN_AUROC if cell["block"].endswith("best") else _AUROC
+            configuration = block.removesuffix(", mean").removesuffix(", best")
             yield {
-                "configuration": (
-                    f"table {number}: {block.removesuffix(', mean').removesuffix(', best')}"
-                ),
+                "configuration": f"table {number}: {configuration}",
                 "score": cell["method"],
-                "study": study,
+                "study": cell["study"] if number < 16 else f"{cell['dataset']}, {cell['study']}",
                 "run": "printed",
-                **_row(
-                    measure,
-                    cell["number"],
-                    coverage=float(percent) / 100 if percent else None,
-                    sd=float(cell["spread"]) / 100 if cell["spread"] else None,
-                ),
+                **_published_number(cell),
             }
+
+
+def _published_number(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the number in a cell, with its kind, coverage and standard deviation."""
+    sd = float(cell["spread"]) / 100 if cell["spread"] else None
+    percent = cell["metric"].partition("@")[2].removesuffix("cov")
+    if percent:
+        return _row(_RISK, cell["number"], coverage=float(percent) / 100, sd=sd)
+    measure = _BEST_RUN_AUROC if cell["block"].endswith("best") else _AUROC
+    return _row(measure, cell["number"], sd=sd)
 
 
 def _table_15_configuration(printed: str) -> str:
@@ -172,6 +172,7 @@ def _table_15_configuration(printed: str) -> str:
 def _evaluate_folders(
     folders: Sequence[str | Path], scores: Sequence[str], coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of all tested runs in the folders."""
     from abstain_bench.runs.store import Store
 
     for folder in folders:
@@ -186,7 +187,7 @@ def _evaluate_folders(
 def _evaluate_run(
     store: Any, run: Any, scores: Sequence[str], coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of one network for each headline study and score."""
+    """Yield the numbers of a run for each headline study and score."""
     from abstain_bench.runs.methods import METHODS
     from abstain_bench.runs.studies import concatenate_scores, studies_of, study_loss
 
@@ -206,6 +207,7 @@ def _evaluate_run(
 def _evaluate_score(
     confidence: FloatArray, losses: Any, study_kind: str, coverages: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
+    """Yield the failure AUROC and, for i.i.d. data, the accuracy and the selective risks."""
     yield _row(_AUROC, float(failure_auroc(confidence, losses.loss, weight=losses.weight)))
     if study_kind == _IID and coverages:
         yield _row(_ACCURACY, 1 - float(np.mean(losses.loss)))
@@ -219,7 +221,10 @@ def _with_measure(rows: Sequence[Row], measure: str) -> list[Row]:
 
 
 def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the mean risk over the runs, one column for each coverage."""
+    """Yield the mean risks over runs for each configuration and score.
+
+    A row has a column for each coverage.
+    """
     risk_rows = _with_measure(rows, _RISK)
     for (configuration, score), group in group_rows(risk_rows, "configuration", "score").items():
         means = {
@@ -230,7 +235,10 @@ def _mean_risks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield mean and SD of the failure AUROC over the runs, and its value for the best run."""
+    """Yield the mean and the standard deviation of the failure AUROC over runs.
+
+    A row also contains the failure AUROC of the run with the highest accuracy.
+    """
     keys = ("configuration", "score", "study")
     published_best = group_rows(_with_measure(rows, _BEST_RUN_AUROC), *keys)
     for key, group in group_rows(_with_measure(rows, _AUROC), *keys).items():
@@ -252,6 +260,7 @@ def _summarize_aurocs(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _most_accurate_run(rows: Sequence[Row], configuration: str, score: str) -> str | None:
+    """Return the run with the highest accuracy, or None if no row contains an accuracy."""
     accuracies = {
         row["run"]: row["value"]
         for row in _with_measure(rows, _ACCURACY)
@@ -261,6 +270,7 @@ def _most_accurate_run(rows: Sequence[Row], configuration: str, score: str) -> s
 
 
 def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
+    """Plot the mean risks of each configuration against the coverage."""
     series = []
     for row in risks:
         points = sorted(
@@ -280,6 +290,7 @@ def _risk_display(risks: Sequence[Row]) -> SeriesDisplay:
 
 
 def _run_display(rows: Sequence[Row]) -> SpreadDisplay:
+    """Plot the failure AUROC of each run."""
     finite = [row for row in _with_measure(rows, _AUROC) if np.isfinite(row["value"])]
     spreads = [
         SpreadValues(study, score, configuration, tuple(row["value"] for row in group))
@@ -291,7 +302,7 @@ def _run_display(rows: Sequence[Row]) -> SpreadDisplay:
 
 
 def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
-    """Report for each score the configuration with the lowest risk at most coverages."""
+    """Report the configuration that has the lowest risk at the largest number of coverages."""
     for score, group in group_rows(risks, "score").items():
         if len(group) < 2:
             continue
@@ -310,7 +321,10 @@ def _conclude_risks(risks: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_aurocs(aurocs: Sequence[Row]) -> Iterator[str]:
-    """Compare the two highest failure AUROCs of each score and study with their SD over runs."""
+    """Report the difference of the two highest failure AUROCs for each score and study.
+
+    The difference is compared with the larger of the two standard deviations over runs.
+    """
     for (score, study), group in group_rows(aurocs, "score", "study").items():
         if len(group) < 2:
             continue

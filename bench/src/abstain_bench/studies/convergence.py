@@ -1,4 +1,4 @@
-"""Rate of convergence of every estimator as the sample size grows."""
+"""Fit the rate of convergence of each estimator of the area under the risk-coverage curve."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -39,20 +39,21 @@ from abstain_bench.studies._inputs import (
 )
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
-#: Populations that are studied without data: smooth, overconfident, with a continuous loss.
+#: Default populations. "beta-scores" is overconfident, and "continuous-loss" has no 0/1 loss.
 DEFAULT_POPULATIONS: Final = ("two-gaussians", "beta-scores", "continuous-loss")
 
-#: Total number of values drawn for each size, and the limits of the number of samples.
+#: Number of values that are drawn for each sample size.
 _N_VALUES: Final = 2_000_000
+#: Limits of the number of samples of each size.
 _MIN_REPEATS, _MAX_REPEATS = 64, 2000
 
-#: All estimators but Monte-Carlo, which is the plug-in with additional noise.
+#: Evaluated estimators. Monte-Carlo is omitted, because it equals the plug-in with added noise.
 NAMES: Final = tuple(name for name in AREA_ESTIMATORS if name != "monte-carlo")
 
-#: Errors below this value, relative to the true value, are rounding errors.
+#: Relative errors below this value are rounding errors.
 _ROUNDING: Final = 1e-12
 
-#: The two rates, as functions of n.
+#: Both rates as functions of the sample size.
 ROOT_RATE: Final = "1/sqrt(n)"
 LOG_RATE: Final = "sqrt(ln n / n)"
 RATES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
@@ -63,21 +64,22 @@ RATES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
 #: Confidence level of the interval of a slope.
 _LEVEL: Final = 0.95
 
-#: Smallest standard error of ln RMSE.
+#: Lower bound of the standard error of ln RMSE, which avoids infinite weights.
 _MIN_LOG_ERROR: Final = 1e-6
 
-#: Classifications of a slope whose interval is below the slope of sqrt(ln n / n).
+#: Classifications of slopes whose interval is below the slope of sqrt(ln n / n).
 _STEEPER: Final = frozenset({ROOT_RATE, "faster than both", "between the two"})
 
-#: A slope above this value means that the error does not converge to 0.
+#: If the interval of a slope is above this value, the error does not converge to 0.
 _FLAT_SLOPE: Final = -0.25
 
 
 class RateFit(NamedTuple):
-    """A rate fitted to errors.
+    """A rate that is fitted to errors.
 
-    `slope_of_rate` is the slope of ln rate on ln n over the sizes and `constant` the fitted factor.
-    `misfit` is the squared distance in Monte-Carlo standard errors, per degree of freedom.
+    `constant` is the factor by which the rate is multiplied. `slope_of_rate` is the slope of ln
+    rate on ln n over the sample sizes. `misfit` is the chi-squared statistic divided by its degrees
+    of freedom.
     """
 
     slope_of_rate: float
@@ -86,7 +88,11 @@ class RateFit(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A power law fitted to errors: slope of ln error on ln n, its interval, and both rates."""
+    """A power law that is fitted to errors.
+
+    `slope` is the slope of ln error on ln n, and `low` and `high` are the bounds of its confidence
+    interval. `rates` contains the fits of both rates.
+    """
 
     slope: float
     low: float
@@ -107,26 +113,26 @@ def study_convergence(
 ) -> StudyResult:
     """Fit the rate of convergence of every estimator.
 
-    The study answers the question: does the error decrease like sqrt(ln n / n), the rate that the
-    paper proves, or faster? The rows of files are drawn with replacement.
+    The paper proves that the error decreases at least as fast as sqrt(ln n / n). The study answers
+    the question: does the error decrease faster?
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
         Predictions whose rows are drawn with replacement. The true value is the limit of the
-        plug-in.
+        plug-in estimate.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations (``abstain list populations``) with exact true values. Without data
-        and populations: three populations.
+        Simulated populations (``abstain list populations``) with exact true values. If neither
+        `data` nor `populations` is passed, the study uses three populations.
     scores : sequence of str, optional
-        Scores of the data (``abstain list scores``); by default the six of the paper.
+        Scores of the data (``abstain list scores``). By default, the six scores of the paper.
     losses : sequence of str, optional
-        Losses of the data; by default zero_one and, with class scores, cross_entropy.
+        Losses of the data. By default, zero_one and, for data with class scores, cross_entropy.
     sizes : sequence of int, default=(32, 128, ..., 131072)
         At least 3 sample sizes of at least 8.
     repeats : int, optional
-        Number of samples of each size, at least 2. By default two million divided by the size,
-        between 64 and 2000.
+        Number of samples of each size, at least 2. By default, two million divided by the size, but
+        at least 64 and at most 2000.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
@@ -144,9 +150,9 @@ def study_convergence(
 
     Notes
     -----
-    A line is fitted to ln RMSE with weights from the Monte-Carlo standard errors. The interval is
-    widened if the distances from the line exceed these errors. Cost: a sort of two million numbers
-    for each size and score.
+    The study fits a line to ln RMSE by weighted least squares. The weights are inverse squared
+    Monte-Carlo standard errors. If the residuals are larger than these standard errors, the
+    interval is widened. The study sorts two million numbers for each size and score.
 
     References
     ----------
@@ -204,11 +210,22 @@ def study_convergence(
 
 
 def _default_repeats(n: int) -> int:
+    """Return the default number of samples of size `n`."""
     return int(np.clip(_N_VALUES // n, _MIN_REPEATS, _MAX_REPEATS))
 
 
 def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return a row with the slope of each case, and a row for each case and rate."""
+    """Fit the rates of convergence for each case.
+
+    A case is a combination of data set, loss, score and estimator.
+
+    Returns
+    -------
+    slopes : list of dict
+        A row for each case.
+    fits : list of dict
+        A row for each case and rate.
+    """
     keys = ("data", "loss", "score", "estimator")
     columns = [
         key for key in keys if len(unique_values(rows, key)) > 1 or key in {"data", "estimator"}
@@ -236,9 +253,9 @@ def _fit_cases(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
-    """Fit a power law and both rates to positive errors.
+    """Fit a power law and both rates to errors by weighted least squares.
 
-    `log_errors` are the standard errors of ln error. All results are NaN if an error is 0.
+    `log_errors` contains the standard errors of ln error. If an error is 0, all results are NaN.
 
     Examples
     --------
@@ -253,32 +270,43 @@ def fit(sizes: FloatArray, errors: FloatArray, log_errors: FloatArray) -> Fit:
         return Fit(nan, nan, nan, dict.fromkeys(RATES, RateFit(nan, nan, nan)))
     from scipy.stats import t as student
 
-    x, y, weight = np.log(sizes), np.log(errors), log_errors**-2.0
-    x_centered = x - np.average(x, weights=weight)
-    slope = _slope(x, y, weight)
-    residuals = y - np.average(y, weights=weight) - slope * x_centered
-    n_degrees = sizes.size - 2
-    # Widen the interval if the residuals exceed their standard errors.
-    overdispersion = max(1.0, float((weight * residuals**2).sum()) / n_degrees)
-    slope_variance = overdispersion / float((weight * x_centered**2).sum())
-    half_width = float(student.ppf((1 + _LEVEL) / 2, n_degrees)) * np.sqrt(slope_variance)
-    rates = {}
-    for name, rate in RATES.items():
-        log_rate = np.log(rate(sizes))
-        log_constant = np.average(y - log_rate, weights=weight)
-        squares = weight * (y - log_rate - log_constant) ** 2
-        misfit = float(squares.sum() / (sizes.size - 1))
-        rates[name] = RateFit(_slope(x, log_rate, weight), float(np.exp(log_constant)), misfit)
+    log_n = np.log(sizes)
+    y = np.log(errors)
+    weight = log_errors**-2.0
+    log_n_centered = log_n - np.average(log_n, weights=weight)
+    slope = _slope(log_n, y, weight)
+    residuals = y - np.average(y, weights=weight) - slope * log_n_centered
+    degrees_of_freedom = sizes.size - 2
+    # Residuals that are larger than the standard errors widen the interval.
+    overdispersion = max(1.0, float((weight * residuals**2).sum()) / degrees_of_freedom)
+    slope_variance = overdispersion / float((weight * log_n_centered**2).sum())
+    t_quantile = float(student.ppf((1 + _LEVEL) / 2, degrees_of_freedom))
+    half_width = t_quantile * np.sqrt(slope_variance)
+    rates = {name: _fit_rate(np.log(rate(sizes)), log_n, y, weight) for name, rate in RATES.items()}
     return Fit(slope, slope - half_width, slope + half_width, rates)
 
 
+def _fit_rate(
+    log_rate: FloatArray, log_n: FloatArray, log_error: FloatArray, weight: FloatArray
+) -> RateFit:
+    """Fit the constant factor of a rate to errors."""
+    log_constant = np.average(log_error - log_rate, weights=weight)
+    weighted_squares = weight * (log_error - log_rate - log_constant) ** 2
+    misfit = float(weighted_squares.sum() / (log_error.size - 1))
+    return RateFit(_slope(log_n, log_rate, weight), float(np.exp(log_constant)), misfit)
+
+
 def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
+    """Compute the slope of y on x by weighted least squares."""
     centered = x - np.average(x, weights=weight)
     return float((weight * centered * y).sum() / (weight * centered**2).sum())
 
 
 def _classify(power_law: Fit) -> str:
-    """Name the rates whose slope is within the interval, or the position of the interval."""
+    """Return the names of the rates whose slope is within the interval of the fitted slope.
+
+    If the interval contains no slope of a rate, describe its position relative to both slopes.
+    """
     rate_slopes = {name: rate.slope_of_rate for name, rate in power_law.rates.items()}
     if not np.isfinite(power_law.low + power_law.high):
         return "no error at some size"
@@ -295,6 +323,7 @@ def _classify(power_law: Fit) -> str:
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Plot the RMSE, and the RMSE divided by sqrt(ln n / n), against the sample size."""
     # Panel titles contain only the columns in which the cases differ.
     columns = [key for key in ("data", "score", "loss") if len(unique_values(rows, key)) > 1]
 
@@ -305,14 +334,15 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     for row in rows:
         rmse = np.sqrt(row["mse"])
         rmse_over_rate = np.sqrt(row["mse"] / (np.log(row["n"]) / row["n"]))
-        # Two relative standard errors of the RMSE are one relative standard error of the MSE.
-        error = row["mse_se"] / max(row["mse"], 1e-300)
+        # The half-width of a band is two standard errors. By the delta method, two relative
+        # standard errors of the RMSE equal one relative standard error of the MSE.
+        relative_half_width = row["mse_se"] / max(row["mse"], 1e-300)
         plotted.append({
             **row,
             "rmse": rmse,
-            "rmse_error": rmse * error,
+            "rmse_error": rmse * relative_half_width,
             "rmse_over_rate": rmse_over_rate,
-            "rmse_over_rate_error": rmse_over_rate * error,
+            "rmse_over_rate_error": rmse_over_rate * relative_half_width,
         })  # fmt: skip
     errors = panels_above_zero(estimator_series(plotted, "rmse", panel, half_width="rmse_error"))
     if not errors:
@@ -341,6 +371,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------ conclusions
 def _conclusions(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
+    """Yield conclusions about consistent estimators, other estimators, and cases without a fit."""
     with_slope = [row for row in rates if np.isfinite(row["slope"])]
     consistent = [row for row in with_slope if row["estimator"] not in INCONSISTENT]
     if consistent:
@@ -360,7 +391,7 @@ def _conclusions(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
 
 
 def _compare_rates(consistent: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
-    """Report which of the two rates fits the errors of the consistent estimators better."""
+    """Report which rate fits the errors of the consistent estimators better."""
     finite_fits = [
         row for row in fits if row["estimator"] not in INCONSISTENT and np.isfinite(row["misfit"])
     ]

@@ -1,4 +1,4 @@
-"""Effect of label errors on AURC and AUGRC: original against corrected labels."""
+"""Measure the effect of label errors on AURC, AUGRC and failure AUROC."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,14 +34,15 @@ from abstain_bench.studies._inputs import named_datasets
 from abstain_bench.studies._sources import compute_confidence, default_scores
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
-#: Metrics that the study compares. A contribution of label errors exists for the areas only.
+#: Areas, for which the contribution of label errors is computed.
 _AREAS: Final = (AURC, AUGRC)
+#: Metrics that the study compares.
 _METRICS: Final = (*_AREAS, FAILURE_AUROC)
 
 #: Coverages at which accepted failures are counted.
 _COVERAGES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
-#: Default column of the corrected labels.
+#: Default name of the column with the corrected labels.
 _CORRECTED: Final = "corrected_labels"
 
 _MIN_SAMPLES: Final = 100
@@ -58,25 +59,25 @@ def study_label_noise(
     n: int = 10_000,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compare the metrics by the original labels with the metrics by corrected labels.
+    """Compare metrics on original labels with metrics on corrected labels.
 
-    The study answers the questions: how many silent failures are label errors, and which metric do
-    they change most?
+    The study answers the questions: how many silent failures are label errors, and which metric
+    changes most when label errors are corrected?
 
     Parameters
     ----------
     file : str or Path, optional
-        File of predictions with two columns (or arrays) of labels. By default, class scores are
-        simulated, and a share of their labels is replaced by other classes.
+        File of predictions with two columns or arrays of labels. By default, the study simulates
+        class scores and replaces a share of the labels by other classes.
     label : str, optional
-        Column of the original labels; by default the usual names.
+        Column with the original labels. By default, the column is detected by its name.
     corrected : str, default="corrected_labels"
-        Column of the corrected labels.
+        Column with the corrected labels.
     scores : sequence of str, optional
-        Scores of the file; by default the scores of Zhou et al. that apply, or else the stored
-        confidence scores.
+        Scores of the file. By default, the scores of Zhou et al. that apply. If none applies, the
+        confidence scores in the file.
     noise : float, default=0.01
-        Share of the simulated labels that are wrong, between 0 and 1.
+        Share of wrong labels in the simulation, from 0 to 1.
     n : int, default=10000
         Number of simulated samples, at least 100.
     rng : int, Generator or None, default=0
@@ -85,23 +86,23 @@ def study_label_noise(
     Returns
     -------
     StudyResult
-        Tables "results" (each metric of each score by both kinds of labels, its rank among the
-        scores, and the contribution of label errors to an area) and "silent" (number of failures
-        and of label errors by coverage); figures "silent" and "curves".
+        Tables "results" (metrics and ranks of each score by both kinds of labels, and contributions
+        of label errors to the areas) and "silent" (numbers of failures and of label errors by
+        coverage); figures "silent" and "curves".
 
     Raises
     ------
     InputError
-        If both columns of labels are equal, or a number is out of its range.
+        If both columns of labels are equal, or if `noise` or `n` is out of range.
     UnknownNameError
         If a column or score does not exist.
 
     Notes
     -----
-    A label error is a failure by the original labels that is a success by the corrected ones. A
-    hidden failure is a failure by the corrected labels only. If labels are only corrected where a
-    model disagrees with them, few hidden failures are detected. Cost: a sort for each score and
-    metric.
+    A label error is a failure by the original labels and a success by the corrected labels. A
+    hidden failure is a success by the original labels and a failure by the corrected labels. Few
+    hidden failures are detected if only labels that differ from predictions were corrected. The
+    study sorts the samples once for each score and metric.
 
     References
     ----------
@@ -166,12 +167,15 @@ def study_label_noise(
 
 
 # --------------------------------------------------------------------------------- labels
-#: Predictions with the original labels, and with the corrected ones.
+#: Predictions with the original labels and predictions with the corrected labels.
 _PredictionPair = tuple[Predictions, Predictions]
 
 
 def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _PredictionPair]:
-    """Read a file with the original labels and with the corrected ones."""
+    """Read a file twice, with the original labels and with the corrected labels.
+
+    The returned mapping contains a pair of predictions for each data set in the file.
+    """
     from abstain.tables import read_predictions
 
     original = named_datasets(read_predictions(file, label=label))
@@ -190,7 +194,7 @@ def _read(file: str | Path, label: str | None, corrected: str) -> dict[str, _Pre
 
 
 def _simulate(n: int, noise: float, rng: Rng) -> _PredictionPair:
-    """Draw class scores with their classes, and replace a share of the labels."""
+    """Simulate class scores and labels, and replace labels with probability `noise`."""
     sample_rng, noise_rng = as_generator(rng).spawn(2)
     sample = logits().sample_logits(n, rng=sample_rng)
     n_classes = sample.logits.shape[1]
@@ -206,16 +210,16 @@ def _simulate(n: int, noise: float, rng: Rng) -> _PredictionPair:
 # ------------------------------------------------------------------------------ one score
 @dataclass(frozen=True, eq=False)
 class LabeledScore:
-    """One score of one data set with the losses by both kinds of labels.
+    """A confidence score of a data set with the losses by both kinds of labels.
 
     Attributes
     ----------
     data, score : str
         Names of the data set and of the score.
     original, corrected : Scored
-        Samples with the losses by the original and by the corrected labels.
+        Samples with the losses by the original labels and by the corrected labels.
     is_changed : bool ndarray of shape (n,)
-        Whether the labels of a sample differ.
+        Whether the corrected label of a sample differs from the original label.
     """
 
     data: str
@@ -226,26 +230,29 @@ class LabeledScore:
 
     @cached_property
     def is_label_error(self) -> BoolArray:
-        """Whether a sample is a failure by the original labels only."""
+        """Mask of failures by the original labels that are successes by the corrected labels."""
         return np.asarray((self.original.loss > 0) & (self.corrected.loss == 0))
 
     @cached_property
     def is_hidden_failure(self) -> BoolArray:
-        """Whether a sample is a failure by the corrected labels only."""
+        """Mask of successes by the original labels that are failures by the corrected labels."""
         return np.asarray((self.original.loss == 0) & (self.corrected.loss > 0))
 
     def label_error_share(self, area: str) -> float:
-        """Return the contribution of label errors to an area by the original labels."""
+        """Return the share of label errors in an area that is computed by the original labels."""
         contributions = np.asarray(compute_contributions(self.original, area))
         return float(contributions[self.is_label_error].sum() / contributions.sum())
 
     @cached_property
     def order(self) -> IntArray:
-        """Indices of the samples, most confident first, ties in the order of the rows."""
+        """Indices that sort the samples by descending confidence.
+
+        Tied samples remain in their original order.
+        """
         return np.asarray(np.argsort(-self.original.confidence, kind="stable"))
 
     def count_silent_failures(self) -> Iterator[dict[str, Any]]:
-        """Yield the number of failures and label errors among the accepted samples."""
+        """Yield a row with the numbers of failures and of label errors for each coverage."""
         for coverage in _COVERAGES:
             accepted = self.order[: max(round(coverage * self.original.n_rows), 1)]
             n_failures = int(np.count_nonzero(self.original.loss[accepted]))
@@ -265,6 +272,7 @@ class LabeledScore:
 def _score_cases(
     name: str, original: Predictions, corrected: Predictions, scores: Sequence[str] | None
 ) -> Iterator[LabeledScore]:
+    """Yield a `LabeledScore` for each score of a data set."""
     original_loss = per_sample_loss(original, None).astype(np.float64)
     corrected_loss = per_sample_loss(corrected, None).astype(np.float64)
     is_changed = np.asarray(original.labels) != np.asarray(corrected.labels)
@@ -280,7 +288,7 @@ def _score_cases(
 
 
 def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
-    """Yield every metric of every score of one data set by both kinds of labels."""
+    """Yield a row for each metric and score of a data set."""
     for metric in _METRICS:
         values = [
             [float(metric.compute(scored).value) for scored in (case.original, case.corrected)]
@@ -307,19 +315,20 @@ def _metric_rows(cases: Sequence[LabeledScore]) -> Iterator[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------- figures
 def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, SeriesDisplay]:
+    """Plot the share of label errors, and both risks by both kinds of labels, by coverage.
+
+    The figures show the first score of each data set.
+    """
     rows_by_case = group_rows(silent, "data", "score")
     shares, curves = [], []
     for case in _first_cases(cases):
         rows = rows_by_case[case.data, case.score]
-        title = f"{case.score}, {case.data}"
-        shares.append(column_series(title, rows, "coverage", "share"))
+        shares.append(column_series(f"{case.score}, {case.data}", rows, "coverage", "share"))
         for kind in ("selective", "generalized"):
             panel = f"{case.data}, {case.score}: {kind} risk"
-            for title, scored in (
-                ("original labels", case.original),
-                ("corrected labels", case.corrected),
-            ):
-                curves.append(Series(title, *_risk_curve(scored, kind), panel=panel))
+            original = Series("original labels", *_risk_curve(case.original, kind), panel=panel)
+            corrected = Series("corrected labels", *_risk_curve(case.corrected, kind), panel=panel)
+            curves += [original, corrected]
     coverage = "Coverage"
     return {
         "silent": SeriesDisplay(
@@ -335,7 +344,7 @@ def _figures(cases: Sequence[LabeledScore], silent: Sequence[Row]) -> dict[str, 
 
 
 def _first_cases(cases: Sequence[LabeledScore]) -> list[LabeledScore]:
-    """Return the first score of each data set."""
+    """Return the case with the first score of each data set."""
     first: dict[str, LabeledScore] = {}
     for case in cases:
         first.setdefault(case.data, case)
@@ -360,6 +369,7 @@ def _conclusions(cases: Sequence[LabeledScore], results: Sequence[Row]) -> Itera
 
 
 def _conclude_label_errors(case: LabeledScore) -> str:
+    """Report the numbers of changed labels, label errors and hidden failures."""
     n_failures = int(np.count_nonzero(case.original.loss))
     n_errors = int(np.count_nonzero(case.is_label_error))
     n_hidden = int(np.count_nonzero(case.is_hidden_failure))
@@ -379,6 +389,7 @@ def _conclude_label_errors(case: LabeledScore) -> str:
 
 
 def _conclude_changes(case: LabeledScore, row_by_metric: Mapping[str, Row]) -> str:
+    """Report the relative changes of both areas and of the error rate."""
     aurc, augrc = (row_by_metric[metric.title] for metric in _AREAS)
     larger = aurc if abs(aurc["change"]) > abs(augrc["change"]) else augrc
     error_rate_change = case.corrected.loss.mean() / case.original.loss.mean() - 1
@@ -394,6 +405,7 @@ def _conclude_changes(case: LabeledScore, row_by_metric: Mapping[str, Row]) -> s
 
 
 def _conclude_ranks(data: str, rows: Sequence[Row]) -> str:
+    """Report for each metric how many scores have another rank by the corrected labels."""
     n_scores = len(unique_values(rows, "score"))
     counts = ", ".join(
         f"{sum(row['rank_original'] != row['rank_corrected'] for row in group)} by {metric}"

@@ -30,7 +30,7 @@ from abstain_bench.studies._inputs import (
 from abstain_bench.studies._sources import UNNAMED, ScoredCase
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
-#: Largest number of data sets with a color of their own in the figures.
+#: Maximum number of data sets for which each data set has its own color in the figures.
 _MAX_COLORS: Final = 8
 
 
@@ -44,32 +44,32 @@ def study_population_forms(
     sizes: Sequence[int] = (1000, 10_000),
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compare the reweighted form of the AURC with its definition on many data sets.
+    """Compare the reweighted form of the AURC with the definition of the AURC on many data sets.
 
     The study answers the question: does the mean of the rank-weighted losses equal the mean
-    selective risk? Every combination of file, split (``--by``), score and loss is one case.
+    selective risk? A case is a combination of file, split (``--by``), score and loss.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions, each regarded as a whole population.
+        Predictions. The rows of each data set are regarded as a population.
     populations : sequence of str, Population or LogitPopulation, optional
-        Populations from which one sample of each size is drawn. Without data and populations: all
-        of ``abstain list populations``.
+        Populations from which one sample of each size is drawn. If neither `data` nor `populations`
+        is passed, the study uses all populations in ``abstain list populations``.
     scores : sequence of str, optional
-        Scores of the data (``abstain list scores``); by default the six of the paper.
+        Scores of the data (``abstain list scores``). By default, the six scores of the paper.
     losses : sequence of str, optional
-        Losses of the data; by default zero_one and, with class scores, cross_entropy.
+        Losses of the data. By default, zero_one and, for data with class scores, cross_entropy.
     sizes : sequence of int, default=(1000, 10000)
-        Sizes of the samples of populations, at least 2.
+        Sizes of the samples from populations, at least 2.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one row for each data set, loss and score) and "differences" (the paired
-        differences by size); figures "agreement" (figure S7) and "difference".
+        Tables "results" (one row for each data set, loss and score) and "differences" (paired
+        differences by sample size); figures "agreement" (figure S7 of the paper) and "difference".
 
     Raises
     ------
@@ -78,9 +78,9 @@ def study_population_forms(
 
     Notes
     -----
-    AURC_a is the log form, as in the code of the paper. AURC_p is the definition: the mean over the
-    samples of the selective risk at the threshold of the sample. "reweighted" is the exact limit of
-    AURC_a. Cost: a few sorts for each case.
+    AURC_a is the estimate with log weights, as in the code of the paper. AURC_p is the definition
+    of the AURC. It is the mean of the selective risks at the confidences of all samples. The column
+    "reweighted" contains the limit of AURC_a for large samples.
 
     References
     ----------
@@ -141,6 +141,7 @@ def study_population_forms(
 
 
 def _row(case: ScoredCase) -> dict[str, Any]:
+    """Return a table row with both forms of the AURC and their difference."""
     confidence, losses = case.confidence, case.losses
     definition = population_aurc(confidence, losses, form="definition")
     log_form = aurc(confidence, losses, estimator="log")
@@ -165,7 +166,7 @@ def _row(case: ScoredCase) -> dict[str, Any]:
 
 
 def _differences(rows: Sequence[Row]) -> list[Row]:
-    """Summarize the paired differences for each size, with and without ties."""
+    """Summarize the paired differences by sample size, separately for cases with ties."""
     with_ties = ({**row, "has_ties": row["tied_share"] > 0} for row in rows)
     summary: list[Row] = []
     for (n, has_ties), group in sorted(group_rows(with_ties, "n", "has_ties").items()):
@@ -191,6 +192,11 @@ def _finite_column(rows: Sequence[Row], column: str) -> FloatArray:
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Plot AURC_a, and its relative difference from AURC_p, against AURC_p.
+
+    Colors distinguish scores if there is one data set, and data sets if there are a few. Otherwise,
+    colors distinguish sample sizes and cases with ties.
+    """
     positive = [row for row in rows if row["AURC_p"] > 0]
     if not positive:
         return {}
@@ -224,7 +230,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
-    """Report how much the two forms differ."""
+    """Report the differences of both forms without ties and with ties."""
     with_loss = [row for row in rows if row["AURC_p"]]
     without_ties = [row for row in with_loss if row["tied_share"] == 0]
     with_ties = [row for row in with_loss if row["tied_share"] > 0]
@@ -259,14 +265,20 @@ def _absolute_difference(row: Row) -> float:
 
 
 def _largest_difference(rows: Sequence[Row]) -> str:
-    """Return the largest relative difference and its case, without the closing parenthesis."""
+    """Format the largest relative difference with its case in parentheses.
+
+    The caller adds the closing parenthesis.
+    """
     row = max(rows, key=_absolute_difference)
     case = row["data"] if row["score"] == UNNAMED else f"{row['data']}, {row['score']}"
     return f"{_absolute_difference(row):.2g} ({case}, n = {row['n']}"
 
 
 def _note_on_pairing(rows: Sequence[Row]) -> str:
-    """Explain why there is no unpaired test, with the p-value that it would give."""
+    """Return a note that explains why the study does not use the unpaired test of the paper.
+
+    The note contains the p-value of this test for two forms that differ by 10%.
+    """
     from scipy.stats import ttest_ind
 
     note = (

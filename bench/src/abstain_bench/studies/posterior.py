@@ -1,4 +1,4 @@
-"""Expectation of a metric over a posterior by the number of draws."""
+"""Estimate the expectation of metrics over a posterior from different numbers of draws."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,20 +30,22 @@ from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 #: Name of the simulated posterior.
 SIMULATED: Final = "simulated posterior"
 
-#: The simulated posterior: samples, draws, classes, and the standard deviation of the weights.
+#: Numbers of samples, draws and classes of the simulated posterior.
 SAMPLES: Final = 2000
 DRAWS: Final = 256
 _N_CLASSES: Final = 5
+#: Standard deviation of the weights of the simulated posterior.
 _WEIGHT_SD: Final = 0.25
 
 _DEFAULT_METRICS: Final = (POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
-#: Number of subsets of the draws for which the metric of the mean predictor is computed.
+#: Maximum number of subsets of each size for which the metric of the mean predictor is computed.
 _N_SUBSETS: Final = 12
 
-#: A typical number of draws, for which the conclusion reports the standard error.
+#: Number of draws for which the conclusion reports the standard error.
 _TYPICAL_DRAWS: Final = 8
 
+#: Minimum number of draws with a finite value of the metric.
 _MIN_DRAWS: Final = 4
 
 
@@ -57,7 +59,7 @@ def study_posterior(
     repeats: int = 500,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Estimate the expectation of metrics over a posterior by the number of draws.
+    """Estimate the expectation of metrics over a posterior from different numbers of draws.
 
     The study answers the questions: what is the expected metric of a model drawn from the
     posterior, how large is its standard error for a number of draws, and how does it differ from
@@ -74,8 +76,8 @@ def study_posterior(
     metrics : sequence of str, default=("aurc_plugin", "augrc")
         Metrics of the catalogue (``abstain list metrics``).
     loss : str, optional
-        Named loss (``abstain list losses``); by default the loss of the predictions, or else
-        "zero_one".
+        Named loss (``abstain list losses``). By default, the loss of the predictions. If the
+        predictions have no loss, the default is "zero_one".
     repeats : int, default=500
         Number of random subsets for each number of draws, at least 2.
     rng : int, numpy.random.Generator or None, default=0
@@ -84,8 +86,9 @@ def study_posterior(
     Returns
     -------
     StudyResult
-        Tables "results" (mean and SD, over subsets of each number of draws, of the average metric
-        and of the metric of the mean predictor) and "expectations"; figures "draws" and "spread".
+        Tables "results" (mean and standard deviation of two estimates over subsets of draws) and
+        "expectations"; figures "draws" and "spread". The two estimates are the average metric of
+        the draws and the metric of the mean predictor.
 
     Raises
     ------
@@ -96,9 +99,9 @@ def study_posterior(
 
     Notes
     -----
-    Subsets are drawn without replacement from the available draws, so the standard deviation is 0
-    for all draws. Cost: one evaluation for each draw and metric, and one more for each draw of
-    twelve subsets of each size.
+    Subsets are sampled without replacement from the available draws. The largest subset contains
+    all draws, so its standard deviation is 0. The study evaluates each metric once for each draw,
+    and once for each of up to twelve subsets of each size.
 
     References
     ----------
@@ -183,9 +186,9 @@ def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
     Returns
     -------
     Predictions
-        With `logit_samples` of shape (n, draws, 5): the logits of `abstain.simulate.logits`,
-        multiplied by I + E/4. The entries of E are independent standard normal, with one E for each
-        draw.
+        Predictions with `logit_samples` of shape (n, draws, 5). For each draw, the logits of
+        `abstain.simulate.logits` are multiplied by I + E/4, where E is a matrix of independent
+        standard normal entries.
 
     Examples
     --------
@@ -221,8 +224,12 @@ def _rows(
     rng: np.random.Generator,
     **options: Any,
 ) -> Iterator[Row]:
-    """Yield mean and SD of the average metric and of the mean predictor by number of draws."""
-    # Draws without a value of the metric are excluded.
+    """Yield a row for each number of draws.
+
+    A row contains the mean and the standard deviation of two estimates over random subsets of the
+    draws. The estimates are the average metric and the metric of the mean predictor.
+    """
+    # Draws for which the metric is undefined are excluded.
     finite = np.flatnonzero(np.isfinite(expectation.values))
     if finite.size < _MIN_DRAWS:
         raise InputError(
@@ -238,7 +245,7 @@ def _rows(
         averages = expectation.values[subsets].mean(axis=1)
         n_subsets = 1 if n_draws == finite.size else min(_N_SUBSETS, repeats)
         if n_draws == 1:
-            # The mean predictor of one draw is the draw.
+            # With one draw, the mean predictor equals the draw.
             mean_predictors = expectation.values[subsets[:, 0]]
         else:
             mean_predictors = np.array([
@@ -278,27 +285,38 @@ def _summarize(name: str, metric: str, expectation: PosteriorExpectation) -> dic
 def _figures(
     rows: Sequence[Row], expectations: dict[tuple[str, str], PosteriorExpectation]
 ) -> dict[str, Any]:
+    """Plot both estimates, and the standard deviation of the average, by the number of draws.
+
+    `rows` contains the rows of each data set and metric in ascending order of the number of draws.
+    """
     has_several_data = len({name for name, _ in expectations}) > 1
     metric_series: list[Series] = []
     sd_series: list[Series] = []
     levels = {}
     for (name, metric), group in group_rows(rows, "data", "metric").items():
         expectation = expectations[name, metric]
-        panel = (f"{name}, " if has_several_data else "") + metric_named(metric).title
+        title = metric_named(metric).title
+        panel = f"{name}, {title}" if has_several_data else title
         levels[panel] = expectation.mean
-        for title, column in (
-            ("average over the draws", "mean"),
-            ("mean predictor", "mean_predictor"),
-        ):
-            half_width = "sd" if column == "mean" else "mean_predictor_sd"
-            metric_series.append(
-                column_series(title, group, "draws", column, half_width=half_width, panel=panel)
-            )
-        # The standard deviation for all draws is 0.
-        sd_series.append(column_series("measured", group[:-1], "draws", "sd", panel=panel))
-        draws = tuple(float(row["draws"]) for row in group)
-        expected = tuple(expectation.standard_deviation / np.sqrt(draws))
-        sd_series.append(Series("sd/sqrt(draws)", draws, expected, panel=panel))
+        average = column_series(
+            "average over the draws", group, "draws", "mean", half_width="sd", panel=panel
+        )
+        mean_predictor = column_series(
+            "mean predictor",
+            group,
+            "draws",
+            "mean_predictor",
+            half_width="mean_predictor_sd",
+            panel=panel,
+        )
+        metric_series += [average, mean_predictor]
+        # The last subset contains all draws, so its standard deviation is 0 and cannot be plotted
+        # on a logarithmic axis.
+        *proper_subsets, _all_draws = group
+        measured_sd = column_series("measured", proper_subsets, "draws", "sd", panel=panel)
+        n_draws = tuple(float(row["draws"]) for row in group)
+        independent_sd = tuple(expectation.standard_deviation / np.sqrt(n_draws))
+        sd_series += [measured_sd, Series("sd/sqrt(draws)", n_draws, independent_sd, panel=panel)]
     axis = "Draws from the posterior"
     figures = {
         "draws": SeriesDisplay(
@@ -311,13 +329,18 @@ def _figures(
         ),
     }
     if visible := panels_above_zero(sd_series):
-        title = "Standard deviation of the average over the draws"
-        figures["spread"] = SeriesDisplay(visible, title, axis, "Standard deviation", log_y=True)
+        figures["spread"] = SeriesDisplay(
+            visible,
+            "Standard deviation of the average over the draws",
+            axis,
+            "Standard deviation",
+            log_y=True,
+        )
     return figures
 
 
 def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
-    """Report the expectation, the mean predictor, and the error with a typical number of draws."""
+    """Report the expectation, the metric of the mean predictor, and a standard error."""
     n_draws = int(np.isfinite(expectation.values).sum())
     mean, mean_predictor = expectation.mean, expectation.mean_predictor_value
     if np.isnan(mean_predictor):
@@ -335,7 +358,7 @@ def _conclude(name: str, metric: str, expectation: PosteriorExpectation) -> str:
         f"{metric_named(metric).title} on {name}: the expectation over {n_draws} draws is "
         f"{mean:.4g} \u00b1 {expectation.standard_error:.2g}. {comparison}"
     )
-    # The SD over subsets is too small if a subset contains a large part of the draws.
+    # The measured standard deviation is not used, because large subsets of the draws overlap.
     error = expectation.standard_deviation / np.sqrt(_TYPICAL_DRAWS)
     if n_draws <= _TYPICAL_DRAWS or error == 0:
         return conclusion

@@ -1,4 +1,4 @@
-"""Effect of computing the softmax in 16, 32 or 64 bits on the softmax response."""
+"""Measure how the floating-point precision of the softmax changes the softmax response."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -19,16 +19,16 @@ from abstain_bench.studies._display import Row, group_rows, value_range
 from abstain_bench.studies._inputs import DataArgument, named_datasets
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
-#: Floating-point types by their names in the paper.
+#: Floating-point types by the names in the paper.
 PRECISIONS: Final = {"16bit": np.float16, "32bit": np.float32, "64bit": np.float64}
-#: The reference: the same ranking without a softmax, so that nothing is rounded to 1.
+#: Name of the reference score, which has the same ranking and is not rounded to 1.
 LOG_ODDS: Final = "log-odds"
 
-#: The simulated classifier has an accuracy of about 93%.
+#: Number of classes and class separation of the simulated classifier. Its accuracy is about 93%.
 _N_CLASSES, _SEPARATION = 10, 4.5
 _MAX_FLOAT16: Final = float(np.finfo(np.float16).max)
 
-#: Logits and labels of a data set.
+#: A pair of logits and labels.
 _LabeledLogits = tuple[Array, Array]
 
 
@@ -42,38 +42,38 @@ def study_precision(
 ) -> StudyResult:
     """Measure how the floating-point precision of the softmax changes the softmax response.
 
-    The study answers the question: how many confidences are rounded to 1, and how much does the
-    ranking deteriorate? The table "published" has the numbers of the paper.
+    The study answers the questions: how many confidences are rounded to 1, and how much worse is
+    the ranking? The table "published" contains the numbers of the paper.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions with logits; simulated by default.
+        Predictions with logits. By default, logits of ten classes are simulated.
     temperatures : sequence of float, default=(1, 0.5, 0.25)
-        Divisors of the simulated logits. A lower temperature gives higher confidences.
+        Divisors of the simulated logits. Lower temperatures lead to higher confidences.
     n : int, default=20000
-        Number of simulated samples, of ten classes.
+        Number of simulated samples.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one row for each data set and precision, and one for the log-odds, which
-        are not rounded) and "published" (table 2 of the paper, in the same columns); figure "loss".
+        Tables "results" (one row for each data set and precision, and one row for the log-odds) and
+        "published" (table 2 of the paper with the same columns); figure "loss".
 
     Raises
     ------
     MissingInputError
         If data have no logits.
     InputError
-        If logits exceed the range of 16 bits, or an option is out of its range.
+        If a logit exceeds the range of 16 bits, or if `n` or a temperature is out of range.
 
     Notes
     -----
-    As in the released code, logits are rounded to the precision and the softmax is computed in it.
-    The predicted class is the maximum of that softmax. Logits that are stored in 16 bits were
-    rounded before. Cost: a softmax and a sort for each precision.
+    As in the released code, the logits are rounded to the precision before the softmax is computed
+    in this precision. The predicted class maximizes the rounded softmax. Logits that a file stores
+    in 16 bits are already rounded. The study computes a softmax and a sort for each precision.
 
     References
     ----------
@@ -125,6 +125,7 @@ def study_precision(
 
 
 def _check_logits(name: str, dataset: Predictions) -> _LabeledLogits:
+    """Return the logits and labels of a data set if 16 bits can represent the logits."""
     if not dataset.has_logits or not dataset.has_labels:
         raise MissingInputError(
             f"the precision of a softmax needs logits and labels; {name!r} lacks them"
@@ -142,15 +143,16 @@ def _check_logits(name: str, dataset: Predictions) -> _LabeledLogits:
 def _simulate(
     temperatures: Sequence[float], n: int, seed: int
 ) -> Iterator[tuple[str, _LabeledLogits]]:
+    """Yield the name and the logits of a simulated data set for each temperature."""
     for temperature in temperatures:
-        # The samples are the same at every temperature.
+        # All temperatures use the same random numbers.
         population = logits(_N_CLASSES, separation=_SEPARATION, temperature=temperature)
         z, labels = population.sample_logits(n, rng=named_generator(seed, "logits"))
         yield f"T = {temperature:g}", (z, labels)
 
 
 def softmax_in(z: Array, precision: Any) -> Array:
-    """Round logits to a precision and compute every step of the softmax in it."""
+    """Compute the softmax of rounded logits in a floating-point precision."""
     rounded = z.astype(precision)
     exponentials = np.exp(rounded - rounded.max(axis=1, keepdims=True))
     probabilities: Array = exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -158,6 +160,7 @@ def softmax_in(z: Array, precision: Any) -> Array:
 
 
 def _rows(name: str, z: Array, labels: Array) -> Iterator[dict[str, Any]]:
+    """Yield a row for each precision of the softmax, and a row for the log-odds."""
     for precision, dtype in PRECISIONS.items():
         probabilities = softmax_in(z, dtype)
         confidence = probabilities.max(axis=1)
@@ -188,12 +191,12 @@ def _metrics(confidence: FloatArray, is_failure: Array) -> dict[str, float]:
 
 
 def _published_rows() -> list[dict[str, Any]]:
-    """Return table 2 of the paper in the columns of the results."""
+    """Return table 2 of the paper with the columns of the table "results"."""
     columns = ("rounded_to_1", "AURC", "AUROC_f", "accuracy")
     metrics: dict[tuple[str, str], dict[str, float]] = {}
     for cell in table("fd_shifts_table_2"):
         name = f"{cell['classifier']}, {cell['dataset']}"
-        # The accuracy is printed once for all precisions.
+        # A cell without a precision contains the accuracy, which the paper prints only once.
         precisions = [cell["block"]] if cell["block"] in PRECISIONS else list(PRECISIONS)
         for precision in precisions:
             metrics.setdefault((name, precision), {})[_column(cell["metric"])] = cell["number"]
@@ -204,7 +207,7 @@ def _published_rows() -> list[dict[str, Any]]:
 
 
 def _column(metric: str) -> str:
-    """Return the column of the results for a metric of the published table."""
+    """Return the column of the table "results" for a metric of the published table."""
     if metric.startswith("round"):
         return "rounded_to_1"
     columns = {aurc.__name__: "AURC", failure_auroc.__name__: "AUROC_f"}
@@ -212,7 +215,7 @@ def _column(metric: str) -> str:
 
 
 def _rows_by_precision(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    """Return the rows by data set and precision."""
+    """Return the row of each precision for each data set."""
     return {
         name: {row["precision"]: row for row in group}
         for name, group in group_rows(rows, "data").items()
@@ -220,12 +223,13 @@ def _rows_by_precision(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
 
 
 def _aurc_ratio(row_by_precision: Mapping[str, Row], precision: str) -> float:
-    """Return the AURC relative to the AURC in 64 bits."""
+    """Divide the AURC in a precision by the AURC in 64 bits."""
     reference = row_by_precision["64bit"]["AURC"]
     return float(row_by_precision[precision]["AURC"] / reference) if reference else float("nan")
 
 
 def _figure(rows: Sequence[Row]) -> SeriesDisplay:
+    """Plot the relative AURC against the share of confidences that are rounded to 1."""
     series = []
     for name, row_by_precision in _rows_by_precision(rows).items():
         classifier, _, dataset = name.partition(", ")
@@ -257,11 +261,12 @@ def _notes(cases: Mapping[str, _LabeledLogits]) -> Iterator[str]:
 
 
 def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
+    """Report the effect of each precision, and whether 64 bits are sufficient."""
     datasets = _rows_by_precision(rows).values()
     for precision in ("32bit", "16bit"):
         shares = [100 * dataset[precision]["rounded_to_1"] for dataset in datasets]
         ratios = [_aurc_ratio(dataset, precision) for dataset in datasets]
-        # Adding 0.0 after rounding removes the sign of a zero.
+        # The addition of 0.0 converts negative zero to zero.
         drops = [
             round(100 * (dataset["64bit"]["AUROC_f"] - dataset[precision]["AUROC_f"]), 2) + 0.0
             for dataset in datasets
@@ -287,6 +292,7 @@ def _conclusions(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_published(rows: Sequence[Row]) -> str:
+    """Report the relative AURC in 32 bits in the published table."""
     datasets = _rows_by_precision(rows)
     ranges = []
     for classifier in ("CNN", "ViT"):

@@ -1,4 +1,4 @@
-"""Exact bias and mean squared error of the rank weights of a finite sample."""
+"""Compute the exact bias and mean squared error of the rank weights of a finite sample."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -30,16 +30,18 @@ from abstain_bench.studies._display import Row, column_series, group_rows, signe
 from abstain_bench.studies._inputs import check_sizes
 from abstain_bench.studies._study import StudyEntry, StudyResult, timed
 
-#: Estimators of the AURC whose weights depend on the rank alone.
+#: Estimators of the AURC whose weights depend only on the rank.
 ESTIMATORS: Final = ("plugin", "log", "sele", "2sele")
 
-#: Quantiles and sample sizes for the test of consistency.
+#: Quantiles and sample sizes of the table "consistency".
 _QUANTILES: Final = (0.1, 0.5, 0.9, 0.99)
 _CONSISTENCY_SIZES: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
 
-#: Numbers of draws of the population ranks, of repetitions, and the largest sample size.
+#: Numbers of draws over which the sampled weights of the table "derivation" are averaged.
 _DRAWS: Final = (1, 10, 100, 1000)
+#: Number of repetitions for each number of draws.
 _REPEATS: Final = 100
+#: Largest sample size of the table "derivation".
 _MAX_SAMPLED_SIZE: Final = 128
 
 _SCALE_TITLE: Final = "u/(n(1 - u) + 1)"
@@ -51,17 +53,17 @@ def study_weights(
 ) -> StudyResult:
     """Compute the exact bias and mean squared error of the rank weights.
 
-    The study answers the question: how much does the weight from the rank of a sample among n
-    differ from the weight of its rank u in the population?
+    The weight of a sample depends on its rank among n samples. The study answers the question: how
+    much does this weight differ from the weight at the rank u in the population?
 
     Parameters
     ----------
     sizes : sequence of int, default=(8, 32, 128, 1024)
         Sample sizes, at least 2.
     points : int, default=199
-        Number of population ranks u, evenly spaced strictly between 0 and 1.
+        Number of population ranks u. The ranks are evenly spaced in the open interval (0, 1).
     rng : int, numpy.random.Generator or None, default=0
-        Seed or generator of the sampled weights of the table "derivation".
+        Seed or generator of the sampled weights in the table "derivation".
 
     Returns
     -------
@@ -75,13 +77,14 @@ def study_weights(
     Raises
     ------
     InputError
-        If a size is below 2 or there are no points.
+        If a size is below 2 or `points` is below 1.
 
     Notes
     -----
-    The rank of a sample, counting itself, is 1 + Binomial(n - 1, u), so expectations are finite
-    sums. Given this rank r, u has the distribution Beta(r, n + 1 - r), and expectations have closed
-    forms. Cost: some seconds.
+    Given the population rank u, the rank of a sample among n is 1 + Binomial(n - 1, u).
+    Expectations over this distribution are finite sums. Given the rank r among n, the population
+    rank has the distribution Beta(r, n + 1 - r). Expectations over this distribution have closed
+    forms. The study takes some seconds.
 
     References
     ----------
@@ -144,6 +147,7 @@ def study_weights(
 
 
 def _rows(n: int, ranks: FloatArray) -> list[Row]:
+    """Return a row with bias and mean squared error for each estimator and population rank."""
     rows: list[Row] = []
     for estimator in ESTIMATORS:
         rows += _columns_to_rows({
@@ -159,36 +163,40 @@ def _rows(n: int, ranks: FloatArray) -> list[Row]:
 
 
 def _columns_to_rows(columns: Mapping[str, Any]) -> list[Row]:
-    """Return a row for each entry of the arrays. Scalars are the same in every row."""
+    """Convert columns to rows. A scalar is repeated in all rows."""
     lists = [values.tolist() for values in np.broadcast_arrays(*columns.values())]
     return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
 
 
 def _summarize(n: int, estimator: Any, rows: Sequence[Row]) -> Row:
-    """Summarize the weights of one estimator at one size, at the ranks nearest to 0.5 and 0.9."""
+    """Summarize the errors of the weights of an estimator for one sample size.
+
+    Bias and mean squared error are reported at the population ranks nearest to 0.5 and 0.9.
+    """
     group = [row for row in rows if row["n"] == n and row["estimator"] == estimator]
     in_range = [row for row in group if 1 / n <= row["rank"] <= 1 - 1 / n]
     ratios = [row["mse"] / row["scale"] for row in in_range] or [float("nan")]
-    middle, high = (min(group, key=lambda row: abs(row["rank"] - u)) for u in (0.5, 0.9))
+    at_half = min(group, key=lambda row: abs(row["rank"] - 0.5))
+    at_90 = min(group, key=lambda row: abs(row["rank"] - 0.9))
     return {
         "n": n,
         "estimator": estimator,
         "mean_weight": float(rank_weights(n, estimator).mean()),
-        "bias_at_half": middle["bias"],
-        "bias_at_90": high["bias"],
-        "MSE_at_half": middle["mse"],
-        "MSE_at_90": high["mse"],
+        "bias_at_half": at_half["bias"],
+        "bias_at_90": at_90["bias"],
+        "MSE_at_half": at_half["mse"],
+        "MSE_at_90": at_90["mse"],
         "min_MSE/scale": min(ratios),
         "max_MSE/scale": max(ratios),
     }
 
 
 def _errors_given_rank(sizes: Sequence[int]) -> list[Row]:
-    """Return the mean squared error of each weight, given each rank among n."""
+    """Return the mean squared error of the weight at each rank among n samples."""
     rows: list[Row] = []
     for n in sizes:
         sample_ranks = np.arange(1, n + 1)
-        # The mean of Beta(r, n + 1 - r).
+        # The distribution Beta(r, n + 1 - r) of the population rank has this mean.
         mean_ranks = sample_ranks / (n + 1)
         for estimator in ESTIMATORS:
             rows += _columns_to_rows({
@@ -205,17 +213,18 @@ def _errors_given_rank(sizes: Sequence[int]) -> list[Row]:
 
 
 def _mean_errors(rows: Sequence[Row]) -> list[Row]:
-    """Return the mean over the ranks of the error, and the approximation of the paper (eq. 31)."""
+    """Average the mean squared errors over the ranks and compare them with eq. 31 of the paper."""
     averages: list[Row] = []
     for (n, estimator), group in group_rows(rows, "n", "estimator").items():
-        mean_mse, eq_31 = float(np.mean([row["mse"] for row in group])), mean_weight_error_scale(n)
+        mean_mse = float(np.mean([row["mse"] for row in group]))
+        eq_31 = mean_weight_error_scale(n)
         errors = {"mean_MSE": mean_mse, "eq_31": eq_31, "over_eq_31": mean_mse / eq_31}
         averages.append({"n": n, "estimator": estimator, **errors})
     return averages
 
 
 def _weights_at_fixed_quantiles() -> list[Row]:
-    """Return the weight of the sample at fixed quantiles as n grows, and its limit."""
+    """Return the weights of the samples at fixed quantiles for increasing sample sizes."""
     quantiles = np.array(_QUANTILES)
     limits = population_weight(quantiles)
     rows: list[Row] = []
@@ -234,10 +243,10 @@ def _weights_at_fixed_quantiles() -> list[Row]:
 
 
 def _distances_of_sampled_weights(sizes: Sequence[int], seed: int) -> list[Row]:
-    """Compare averages of -ln(1 - u) over sampled population ranks with the plug-in weights.
+    """Compare the plug-in weights with averages of -ln(1 - u) over sampled population ranks.
 
-    The variance of a draw at rank r is psi'(n + 1 - r) - psi'(n + 1). Its mean over the ranks is
-    H_n/n.
+    The variance of -ln(1 - u) at rank r is psi'(n + 1 - r) - psi'(n + 1), where psi' is the
+    trigamma function. The mean of this variance over the ranks is H_n/n.
     """
     rows: list[Row] = []
     for n in (n for n in sizes if n <= _MAX_SAMPLED_SIZE):
@@ -249,16 +258,18 @@ def _distances_of_sampled_weights(sizes: Sequence[int], seed: int) -> list[Row]:
             for _ in range(_REPEATS):
                 sampled = rank_weights(n, "monte-carlo", draws=n_draws, rng=rng)
                 squares.append(np.mean((sampled - plugin_weights) ** 2))
-            distance, expected = float(np.mean(squares)) ** 0.5, (variance / n_draws) ** 0.5
             rows.append({
-                "n": n, "draws": n_draws, "RMS_to_plugin": distance, "expected_RMS": expected
+                "n": n,
+                "draws": n_draws,
+                "RMS_to_plugin": float(np.mean(squares)) ** 0.5,
+                "expected_RMS": (variance / n_draws) ** 0.5,
             })  # fmt: skip
     return rows
 
 
 # ------------------------------------------------------------------------------- figures
 def _figures(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
-    """Return the figures of bias and error by rank, of consistency and of the derivation."""
+    """Plot the errors of the weights by rank, by sample size and by number of draws."""
     rows = [{**row, "ratio": row["mse"] / row["scale"]} for row in tables["results"]]
     distances = [{**row, "distance": abs(row["error"])} for row in tables["consistency"]]
     panels = list(dict.fromkeys(map(_size_panel, rows)))
@@ -269,7 +280,7 @@ def _figures(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
             "Bias of the weight of a sample by its population rank",
             "Population rank u",
             "Bias of the weight",
-            linear_to=0.01,
+            linear_threshold=0.01,
             level=dict.fromkeys(panels, 0.0),
             level_name="no bias",
             **by_rank,
@@ -321,6 +332,7 @@ def _size_panel(row: Row) -> str:
 
 
 def _surface() -> SurfaceDisplay:
+    """Plot the mean squared errors, and their scale, by population rank and sample size."""
     sizes = np.unique(np.geomspace(8, 1024, 22).round())
     ranks = np.linspace(0.01, 0.99, 60)
     surfaces = {
@@ -340,6 +352,7 @@ def _surface() -> SurfaceDisplay:
 
 
 def _errors_given_rank_display(rows: Sequence[Row]) -> SeriesDisplay:
+    """Plot the mean squared errors given the rank among n samples."""
     lines = list(estimator_series(rows, "mse", _size_panel, x="mean_rank"))
     plugin_rows = [row for row in rows if row["estimator"] == "plugin"]
     for n, group in group_rows(plugin_rows, "n").items():
@@ -358,7 +371,7 @@ def _errors_given_rank_display(rows: Sequence[Row]) -> SeriesDisplay:
 
 # ------------------------------------------------------------------------------- conclusions
 def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iterator[str]:
-    """Yield conclusions about bias and error by rank, consistency and the derivation."""
+    """Yield conclusions about the errors of the weights, consistency and sampled weights."""
     rows_by_estimator = group_rows(tables["summary"], "estimator")
     log_rows = rows_by_estimator["log"]
     log_means = [
@@ -410,6 +423,7 @@ def _conclusions(tables: Mapping[str, Sequence[Row]], ranks: FloatArray) -> Iter
 
 
 def _conclude_mean_error(rows: Sequence[Row]) -> Iterator[str]:
+    """Report the mean squared errors that are averaged over the ranks."""
     rows_by_size = group_rows(rows, "n")
     plugin_errors = {
         n: f"{row['mean_MSE']:.3g} at n = {n} ({row['over_eq_31']:.2f} times eq. 31)"
@@ -419,21 +433,23 @@ def _conclude_mean_error(rows: Sequence[Row]) -> Iterator[str]:
     }
     smallest, largest = min(rows_by_size), max(rows_by_size)
     texts = [plugin_errors[n] for n in dict.fromkeys((smallest, largest))]
-    best = {min(g, key=lambda row: row["mean_MSE"])["estimator"] for g in rows_by_size.values()}
-    verb = "is" if best == {"plugin"} else "is not"
+    best_estimators = {
+        min(group, key=lambda row: row["mean_MSE"])["estimator"] for group in rows_by_size.values()
+    }
+    verb = "is" if best_estimators == {"plugin"} else "is not"
     yield (
         "The mean squared error of a plug-in weight, given the rank among n and averaged over the "
         f"ranks, is H_n/n: {' and '.join(texts)}. It {verb} the smallest of the four at every n."
     )
-    remaining = [
+    large_errors = [
         f"{row['mean_MSE']:.3g} for {ESTIMATOR_TITLES[row['estimator']]}"
         for row in rows_by_size[largest]
         if row["mean_MSE"] > 0.1
     ]
-    if remaining and smallest < largest:
+    if large_errors and smallest < largest:
         yield (
-            f"At n = {largest} it is still {', '.join(remaining)}: these weights do not converge "
-            "to -ln(1 - u)."
+            f"At n = {largest} it is still {', '.join(large_errors)}: these weights do not "
+            "converge to -ln(1 - u)."
         )
 
 

@@ -1,4 +1,4 @@
-"""Test CWSA, CWSA+ and the AUC-MCC on models with known populations and on predictions."""
+"""Test CWSA, CWSA+ and the AUC-MCC on simulated models and on predictions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -51,10 +51,10 @@ from abstain_bench.studies.cwsa.printed_numbers import (
 
 PAPER_URL: Final = "https://arxiv.org/abs/2505.18622"
 
-#: Thresholds of the released code: bounds and number.
+#: Bounds and number of the thresholds in the released code.
 _MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS = 0.5, 0.99, 20
 
-#: Quantities with an area under them.
+#: Quantities for which the AUC-MCC is computed.
 _AREA_QUANTITIES: Final = QUANTITIES[1:]
 
 
@@ -70,30 +70,30 @@ def study_cwsa(
     repeats: int = 200,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Compute CWSA and CWSA+ over thresholds, and test the claims of the paper about them.
+    """Compute CWSA and CWSA+ over thresholds and test the claims of the paper.
 
-    The study answers the question: what do CWSA, CWSA+ and the area under them measure, and do they
-    reward the intended properties?
+    The study answers the questions: what do CWSA, CWSA+ and their areas measure, and do these
+    metrics reward the intended properties?
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions with confidences in [0, 1] and a 0/1 loss. Every experiment runs on each data
-        set that is not a shift of `reference`. By default a softmax regression on scikit-learn's
-        digits; its shifts are the same digits with noisy pixels.
+        Predictions with confidences in [0, 1] and a 0/1 loss. The experiments run on `reference`
+        or, without a reference, on all data sets. By default, the study trains a softmax regression
+        on the digits of scikit-learn. The same digits with noisy pixels are shifted data sets.
     thresholds : sequence of float, optional
-        Thresholds in [0, 1), at least 2. By default the 20 of the released code, evenly spaced from
-        0.5 to 0.99.
+        At least 2 thresholds in [0, 1). By default, the 20 thresholds of the released code, which
+        are evenly spaced from 0.5 to 0.99.
     at : float, default=0.9
         Threshold of the experiments with label noise, class imbalance and shifts.
     scores : sequence of str, optional
-        Confidence columns, or scores of the catalogue that are probabilities. By default all
-        columns, or the maximum softmax response.
+        Confidence columns, or scores of the catalogue that are probabilities. By default, all
+        confidence columns. If there are none, the maximum softmax response.
     reference : str, optional
-        Name of the data set for which the model was developed; all others are then shifts of it.
-        Without it, the data sets are compared without a reference.
+        Name of the data set for which the model was developed. The remaining data sets are reported
+        as shifts of this data set. By default, the data sets are compared without a reference.
     samples : int, default=1000
-        Number of samples of a simulated model.
+        Number of samples in a simulation of a model.
     repeats : int, default=200
         Number of simulations of each model, at least 2.
     rng : int, numpy.random.Generator or None, default=0
@@ -102,23 +102,23 @@ def study_cwsa(
     Returns
     -------
     StudyResult
-        Tables "results" (one row for each number of sweeps and experiments), "claims" (one row for
-        each reading of a claim and data set), "models", "areas", "label-noise", "imbalance",
-        "shift" or "comparison", and "sharpening", if the data permit them; figures "sweep",
-        "sharpening" and "label-noise".
+        Tables "results" (one row for each number), "claims" (one row for each reading of a claim
+        and data set), "models" and "areas"; figures "sweep", "sharpening" and "label-noise". If the
+        data permit the experiment, the result also contains the table "label-noise", "imbalance",
+        "shift", "comparison" or "sharpening".
 
     Raises
     ------
     InputError
-        If a threshold is outside [0, 1) or there is only one, data have weights, or no data set
-        has the name `reference`.
+        If a threshold is outside of [0, 1), if there is only one threshold, if a data set has
+        weights, or if no data set has the name `reference`.
     MissingInputError
-        If no confidence is in [0, 1], or the loss is not 0 or 1.
+        If no score of a data set has confidences in [0, 1] with a 0/1 loss.
 
     Notes
     -----
-    The expectations of simulated models are exact (`abstain.simulate.expected_cwsa`). Cost: a pass
-    over the samples for each repetition, and one for each temperature and claim.
+    The expectations of simulated models are exact (`abstain.simulate.expected_cwsa`). The study
+    passes once over the samples for each simulation, temperature and claim.
 
     References
     ----------
@@ -127,47 +127,49 @@ def study_cwsa(
     .. rubric:: Captions
 
     results
-        One row for each number. Expected: exact value of the population. SD: over repeated samples.
+        Each row contains one number. The column "expected" is the exact value of the population.
+        The column "sd" is the standard deviation over repeated samples.
     claims
-        One row for each reading of a claim and each data set, with the section of the paper.
-        Without a data set: decided by simulated models or printed numbers.
+        Each row contains the verdict on a reading of a claim for a data set. A claim without a data
+        set is decided by simulated models or printed numbers.
     models
-        Exact values of the populations at the threshold of the experiments. Mean ± SD: over
-        repeated samples.
+        Exact values of the populations at the threshold of the experiments, and mean ± standard
+        deviation over repeated samples.
     areas
-        AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and the last
-        one. Full: from coverage 0 to 1, with a vertex for each confidence.
+        The AUC-MCC is computed by the trapezoidal rule over the thresholds. It covers the coverages
+        between the first and the last threshold. The full areas cover coverages from 0 to 1.
     label-noise
-        A share of the labels is replaced by another class: expectation over the random labels.
+        Expected values if a share of the labels is replaced by another class.
     imbalance
-        The class with the highest error rate is weighted to the given share. Its own CWSA does not
-        change.
+        The class with the highest error rate is weighted to the share in the column "share". The
+        weights do not change the CWSA of this class.
     printed
-        Every number that the paper prints for a simulated model, and the expectation of that model.
-        Distance: in standard deviations of a sample of 1,000.
+        Numbers that the paper prints for simulated models, and expectations of these models. The
+        distance is in standard deviations of a sample of 1,000.
     shift
         The model was developed for the first data set.
     comparison
-        No data set is known to be a shift of another.
+        No data set is the reference.
     sharpening
-        The same predictions with logits divided by a temperature. Below 1, all confidences are
-        higher.
+        The logits of the same predictions are divided by a temperature. Temperatures below 1
+        increase all confidences.
     sweep
         Lines of simulated models are exact.
 
     .. rubric:: Glossary
 
     CWSA
-        Sum of the weights (confidence - threshold)/(1 - threshold) of accepted correct predictions
-        minus that of accepted wrong predictions, divided by the number of all samples.
+        Sum of the weights of accepted correct predictions, minus the sum of the weights of accepted
+        wrong predictions, divided by the number of all samples. The weight is (confidence -
+        threshold)/(1 - threshold).
     CWSA+
         Sum of the weights of accepted correct predictions, divided by the number of accepted
         samples.
     AUC-MCC
         Area under a metric against coverage, over the thresholds of a sweep.
     Brier
-        Mean of (confidence - correctness)²: minimal if each confidence is the probability of a
-        correct prediction.
+        Mean of (confidence - correctness)². Its expectation is minimal if each confidence is the
+        probability of a correct prediction.
     ECE
         Mean difference between confidence and accuracy in bins of equal width.
     Accuracy
@@ -233,7 +235,7 @@ def study_cwsa(
 def _select_unshifted(
     datasets: Sequence[ProbabilisticPredictions], reference: str
 ) -> list[ProbabilisticPredictions]:
-    """Return the predictions of the reference; without a reference, those of all data sets."""
+    """Return the predictions for the reference, or all predictions without a reference."""
     names = list(dict.fromkeys(predictions.data for predictions in datasets))
     if reference and reference not in names:
         raise InputError(
@@ -263,7 +265,7 @@ def _simulate_models(
 
 
 def _check_thresholds(thresholds: Sequence[float]) -> FloatArray:
-    """Validate thresholds; by default return those of the released code."""
+    """Validate thresholds and sort them. By default, return those of the released code."""
     if not len(thresholds):
         return np.linspace(_MIN_THRESHOLD, _MAX_THRESHOLD, _N_THRESHOLDS)
     distinct = np.unique([_check_threshold(threshold) for threshold in thresholds])
@@ -275,6 +277,7 @@ def _check_thresholds(thresholds: Sequence[float]) -> FloatArray:
 
 
 def _check_threshold(threshold: float) -> float:
+    """Check that a threshold is in [0, 1)."""
     value = checks.fraction(threshold, "thresholds")
     if value == 1:
         raise InputError(
@@ -285,9 +288,9 @@ def _check_threshold(threshold: float) -> float:
 
 
 def _model_row(model: SimulatedModel, threshold: float) -> Row:
-    """Return the exact values of a model at one threshold, with mean and SD of samples."""
+    """Return a row with the exact and the sampled values of a model at a threshold."""
     at_threshold = model.at_thresholds(np.array([threshold]))
-    exact = {q: finite_or_none(getattr(at_threshold.expected, q)[0]) for q in QUANTITIES}
+    exact = {name: finite_or_none(getattr(at_threshold.expected, name)[0]) for name in QUANTITIES}
     row: dict[str, Any] = {
         "model": model.name,
         "accuracy": 1 - model.population.risk,
@@ -301,20 +304,22 @@ def _model_row(model: SimulatedModel, threshold: float) -> Row:
 
 
 def _area_row(name: str, sweep: CwsaSweep, predictions: ProbabilisticPredictions | None) -> Row:
-    """Return the areas of a sweep, and those over all coverages for predictions."""
-    row: dict[str, Any] = {
+    """Return a row with the areas of a sweep and, for predictions, the areas over all coverages."""
+    full_cwsa = None
+    full_cwsa_plus = None
+    if predictions is not None:
+        full_cwsa = cwsa_area(predictions.confidence, predictions.loss)
+        full_cwsa_plus = cwsa_plus_area(predictions.confidence, predictions.loss)
+    return {
         "data": name,
         "coverage_range": float(sweep.coverage[0] - sweep.coverage[-1]),
         **{quantity: sweep.auc_mcc(quantity) for quantity in _AREA_QUANTITIES},
+        "full_cwsa": full_cwsa,
+        "full_cwsa_plus": full_cwsa_plus,
     }
-    if predictions is None:
-        return row | {"full_cwsa": None, "full_cwsa_plus": None}
-    confidence, loss = predictions.confidence, predictions.loss
-    full_areas = (cwsa_area(confidence, loss), cwsa_plus_area(confidence, loss))
-    return row | dict(zip(("full_cwsa", "full_cwsa_plus"), full_areas, strict=True))
 
 
-#: Notes by the name of the experiment to which they apply; the first applies to all runs.
+#: Notes by experiment. The note with an empty name applies to all results.
 _NOTES: Final = {
     "": (
         "CWSA is divided by the number of all samples and CWSA+ by the number of accepted samples, "

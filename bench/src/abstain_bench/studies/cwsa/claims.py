@@ -1,4 +1,4 @@
-"""Claims of the paper that data can decide, each with a verdict computed from numbers."""
+"""Test claims of the paper with simulated models and predictions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,25 +37,25 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True)
 class Claim:
-    """One reading of a claim of the paper on one data set, with verdict and evidence."""
+    """A verdict on a reading of a claim for a data set, with the evidence."""
 
     section: str
     claim: str
     verdict: str
     evidence: str
-    #: Distinguishes the readings of a claim; empty if there is only one.
+    #: Text of the reading. Empty if the claim has only one reading.
     reading: str = ""
-    #: Data set; empty for simulated models and printed numbers.
+    #: Name of the data set. Empty for simulated models and printed numbers.
     data: str = ""
 
     def row(self) -> Row:
-        """Return the claim as a row of a table."""
+        """Convert the claim to a table row."""
         columns = ("section", "claim", "reading", "data", "verdict", "evidence")
         return {column: getattr(self, column) for column in columns}
 
 
 def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
-    """Combine the verdicts of all readings and data sets into one for each claim."""
+    """Combine the verdicts over readings and data sets for each claim."""
     verdicts: dict[str, set[str]] = {}
     for claim in claims:
         verdicts.setdefault(claim.claim, set()).add(claim.verdict)
@@ -67,7 +67,7 @@ def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
 
 
 def to_verdict(*, holds: bool, holds_somewhere: bool = False) -> str:
-    """Return the verdict on a claim that holds at all, at some or at no thresholds."""
+    """Return the verdict on a claim that holds at all, some or none of the thresholds."""
     if holds:
         return HOLDS
     return PARTLY if holds_somewhere else FAILS
@@ -78,7 +78,7 @@ def check_predictions(
     thresholds: FloatArray,
     experiment_rows: Mapping[str, Sequence[Row]],
 ) -> Iterator[Claim]:
-    """Test the claims that predictions can decide on each data set."""
+    """Test claims on the predictions for each data set."""
     sharpening_by_data = group_rows(experiment_rows[SHARPENING], "data")
     noise_by_data = group_rows(experiment_rows[NOISE], "data")
     for predictions in datasets:
@@ -91,13 +91,13 @@ def check_predictions(
 # ------------------------------------------------------------------------- on predictions
 @dataclass(frozen=True, eq=False)
 class Axioms:
-    """Tests of the axioms of appendix A.2 on predictions and thresholds."""
+    """Test the axioms of appendix A.2 on predictions."""
 
     predictions: ProbabilisticPredictions
     thresholds: FloatArray
 
     def claims(self) -> Iterator[Claim]:
-        """Test each axiom."""
+        """Yield a verdict on each reading of each axiom."""
         claims = (
             *self._check_monotonicity(),
             *self._check_overconfidence(),
@@ -108,6 +108,7 @@ class Axioms:
         yield from (replace(claim, data=self.predictions.name) for claim in claims)
 
     def _check_monotonicity(self) -> Iterator[Claim]:
+        """Test whether a higher confidence of a correct prediction never lowers the metrics."""
         correct = np.sort(self.predictions.confidence[self.predictions.loss == 0])
         smallest_step = min(
             float(np.diff(correct[correct >= t] - t, prepend=0.0).min(initial=0.0))
@@ -145,10 +146,11 @@ class Axioms:
 
     @cached_property
     def _changes_by_raised_confidence(self) -> dict[str, list[float]]:
-        """Changes of CWSA (both forms) and CWSA+ at each threshold.
+        """Changes of the metrics at each threshold if one confidence is raised to the threshold.
 
-        The most confident correct prediction below the threshold gets the confidence of the
-        threshold.
+        The raised confidence is the highest confidence below the threshold among the correct
+        predictions. The keys are "all" and "accepted" for CWSA with both denominators, and "plus"
+        for CWSA+.
         """
         confidence, loss = self.predictions.confidence, self.predictions.loss
         metrics: dict[str, Any] = {
@@ -169,7 +171,7 @@ class Axioms:
         return changes
 
     def _check_overconfidence(self) -> Iterator[Claim]:
-        """Test by how much CWSA and CWSA+ decrease if all wrong predictions are certain."""
+        """Test whether CWSA and CWSA+ decrease if wrong predictions have confidence 1."""
         confidence, is_wrong = self.predictions.confidence, self.predictions.loss > 0
         before = self.predictions.sweep(self.thresholds)
         certain_errors = np.where(is_wrong, 1.0, confidence)
@@ -196,8 +198,10 @@ class Axioms:
         )
 
     def _check_abstention(self) -> Claim:
+        """Test whether confidences below the threshold have no influence."""
         confidence = self.predictions.confidence
-        rng, largest_change = np.random.default_rng(0), 0.0
+        rng = np.random.default_rng(0)
+        largest_change = 0.0
         for threshold in self.thresholds.tolist():
             random_below = np.where(
                 confidence < threshold, threshold * rng.random(confidence.size), confidence
@@ -215,15 +219,19 @@ class Axioms:
         )
 
     def _check_normalization(self) -> Claim:
-        values = self.predictions.sweep(self.thresholds).cwsa_plus
-        values = values[np.isfinite(values)]
+        """Test whether CWSA+ is in [0, 1] and is 1 only for certain and correct predictions."""
+        cwsa_plus_values = self.predictions.sweep(self.thresholds).cwsa_plus
+        values = cwsa_plus_values[np.isfinite(cwsa_plus_values)]
         is_in_range = bool(((values >= 0) & (values <= 1)).all())
-        certain, almost_certain = (
-            sweep_thresholds(np.append(np.ones(8), last), np.zeros(9), self.thresholds).cwsa_plus
-            for last in (1.0, 0.999)
+        certain_confidence = np.ones(9)
+        almost_certain_confidence = np.append(np.ones(8), 0.999)
+        no_loss = np.zeros(9)
+        certain = sweep_thresholds(certain_confidence, no_loss, self.thresholds)
+        almost_certain = sweep_thresholds(almost_certain_confidence, no_loss, self.thresholds)
+        is_one_if_certain = bool(
+            (certain.cwsa_plus > 1 - _ROUNDING).all()
+            and (almost_certain.cwsa_plus < 1 - _ROUNDING).all()
         )
-        one = 1 - _ROUNDING
-        is_one_if_certain = bool((certain > one).all() and (almost_certain < one).all())
         return Claim(
             "A.2",
             "Normalization: CWSA+ is in [0, 1], and is 1 only if all predictions are correct and "
@@ -234,6 +242,7 @@ class Axioms:
         )
 
     def _check_responsiveness(self) -> Claim:
+        """Test whether the metrics do not decrease if all confidences move to the correctness."""
         confidence, loss = self.predictions.confidence, self.predictions.loss
         improved = np.where(loss > 0, confidence / 2, (1 + confidence) / 2)
         before = self.predictions.sweep(self.thresholds)
@@ -262,7 +271,7 @@ class Axioms:
 def check_values_on_data(
     predictions: ProbabilisticPredictions, thresholds: FloatArray
 ) -> Iterator[Claim]:
-    """Test the claims about the values on data."""
+    """Test claims about the range of CWSA and about its course over thresholds."""
     sweep = predictions.sweep(thresholds)
     largest = float(np.abs(sweep.cwsa).max())
     claim = partial(Claim, data=predictions.name)
@@ -281,7 +290,8 @@ def check_values_on_data(
         f"above at {n_above} of {is_defined.sum()}: CWSA+ is the mean of the same correct "
         "predictions with weights of at most 1",
     )
-    n_increases, n_steps = int((np.diff(sweep.cwsa) > _ROUNDING).sum()), thresholds.size - 1
+    n_increases = int((np.diff(sweep.cwsa) > _ROUNDING).sum())
+    n_steps = thresholds.size - 1
     yield claim(
         "5.2",
         "CWSA increases steadily with the threshold (stated for CIFAR-10)",
@@ -292,7 +302,7 @@ def check_values_on_data(
 
 
 def check_sharpening(rows: Sequence[Row]) -> Claim:
-    """Test whether calibration is rewarded, from the best temperatures."""
+    """Test whether the metrics and the Brier score have the same best temperature."""
     temperatures = list(best_temperatures(rows))
     n = len(temperatures)
     n_cwsa = sum(cwsa < brier for cwsa, _, brier in temperatures)
@@ -313,7 +323,7 @@ def check_sharpening(rows: Sequence[Row]) -> Claim:
 
 # ------------------------------------------------------------------------- on populations
 def check_models(populations: Mapping[str, Population], thresholds: FloatArray) -> Iterator[Claim]:
-    """Test the claims about the simulated models on their populations."""
+    """Test claims about the simulated models with the exact values of their populations."""
     sweeps = {name: population_sweep(p, thresholds) for name, p in populations.items()}
     yield from _check_ranking(sweeps)
     yield _check_decline(sweeps)
@@ -341,13 +351,15 @@ def check_models(populations: Mapping[str, Population], thresholds: FloatArray) 
 
 
 def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
+    """Test whether the calibrated model has the highest expected metrics."""
     for quantity, title in (("cwsa_plus", "CWSA+"), ("cwsa", "CWSA")):
         calibrated = getattr(sweeps[CALIBRATED], quantity)
         n_ahead = {
             name: int((calibrated > np.nan_to_num(getattr(sweeps[name], quantity))).sum())
             for name in (OVERCONFIDENT_TEXT, OVERCONFIDENT, UNDERCONFIDENT)
         }
-        n, counts = calibrated.size, n_ahead.values()
+        n = calibrated.size
+        counts = n_ahead.values()
         yield Claim(
             "1",
             f"{title} ranks the calibrated model ahead of the overconfident and underconfident "
@@ -361,9 +373,9 @@ def _check_ranking(sweeps: Mapping[str, CwsaSweep]) -> Iterator[Claim]:
 
 
 def _check_decline(sweeps: Mapping[str, CwsaSweep]) -> Claim:
+    """Test whether the selective accuracy of the overconfident model decreases."""
     perfect = sweeps[PERFECT].cwsa
-    accuracy = sweeps[OVERCONFIDENT_TEXT].selective_accuracy
-    accuracy = accuracy[np.isfinite(accuracy)]
+    accuracy = _finite(sweeps[OVERCONFIDENT_TEXT].selective_accuracy)
     return Claim(
         "5.4",
         "The CWSA of the overconfident model decreases with the threshold because an increasing "
@@ -375,10 +387,15 @@ def _check_decline(sweeps: Mapping[str, CwsaSweep]) -> Claim:
     )
 
 
+def _finite(values: FloatArray) -> FloatArray:
+    return np.asarray(values[np.isfinite(values)])
+
+
 def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
-    accuracy = sweeps[UNDERCONFIDENT].selective_accuracy
-    accuracy = accuracy[np.isfinite(accuracy)]
-    verdict, evidence = OPEN, "no threshold accepts any sample"
+    """Test whether the selective accuracy of the underconfident model decreases."""
+    accuracy = _finite(sweeps[UNDERCONFIDENT].selective_accuracy)
+    verdict = OPEN
+    evidence = "no threshold accepts any sample"
     if accuracy.size:
         verdict = to_verdict(holds=bool(accuracy[-1] < accuracy[0] - _ROUNDING))
         evidence = (
@@ -394,7 +411,7 @@ def _check_underconfident_accuracy(sweeps: Mapping[str, CwsaSweep]) -> Claim:
 
 
 def check_noise(rows: Sequence[Row]) -> Claim:
-    """Test whether CWSA is robust to label noise."""
+    """Test whether CWSA and CWSA+ decrease by less than the accuracy with label noise."""
     without_noise, noisiest = rows[0], rows[-1]
     losses = {
         title: 1 - noisiest[column] / without_noise[column]

@@ -1,4 +1,4 @@
-"""Figures and conclusions of the study."""
+"""Create the figures and conclusions of the CWSA study."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -29,7 +29,7 @@ from abstain_bench.studies.cwsa.models import (
 
 _ORDER: Final = tuple(TITLES.values())
 
-#: Number of thresholds in the figure of temperature scaling.
+#: Number of thresholds in the figure "sharpening".
 _N_THRESHOLDS: Final = 3
 
 
@@ -39,7 +39,7 @@ def make_figures(
     thresholds: FloatArray,
     experiment_rows: Mapping[str, Sequence[Row]],
 ) -> dict[str, Any]:
-    """Return the figures by name."""
+    """Create the figures of the study by name."""
     return {
         "sweep": _sweep_display(models, datasets, thresholds),
         SHARPENING: _sharpening_display(experiment_rows[SHARPENING], thresholds),
@@ -52,6 +52,7 @@ def _sweep_display(
     datasets: Sequence[ProbabilisticPredictions],
     thresholds: FloatArray,
 ) -> SeriesDisplay:
+    """Plot the quantities of each simulated model and data set against the threshold."""
     sweeps = {model.name: model.expected for model in models}
     sweeps |= {predictions.name: predictions.sweep(thresholds) for predictions in datasets}
     lines = tuple(
@@ -66,7 +67,7 @@ def _sweep_display(
 
 
 def _sharpening_display(rows: Sequence[Row], thresholds: FloatArray) -> SeriesDisplay:
-    """Plot CWSA and CWSA+ at three thresholds, and the calibration errors, by temperature."""
+    """Plot CWSA and CWSA+ at three thresholds, and two calibration errors, by temperature."""
     indices = np.unique(np.linspace(0, thresholds.size - 1, _N_THRESHOLDS).round().astype(int))
     plotted_thresholds = thresholds[indices].tolist()
     rows_by_data = group_rows(rows, "data")
@@ -97,6 +98,7 @@ def _sharpening_display(rows: Sequence[Row], thresholds: FloatArray) -> SeriesDi
 
 
 def _noise_display(rows: Sequence[Row]) -> SeriesDisplay:
+    """Plot metrics, relative to their values without noise, against the share of noise."""
     lines = []
     for data, group in group_rows(rows, "data").items():
         rates = [row["rate"] for row in group]
@@ -125,7 +127,7 @@ def conclude(
     models: Sequence[SimulatedModel],
     experiment_rows: Mapping[str, Sequence[Row]],
 ) -> Iterator[str]:
-    """Yield the conclusions, the most important first."""
+    """Yield the conclusions in descending order of importance."""
     for data, rows in group_rows(experiment_rows[SHARPENING], "data").items():
         yield _conclude_temperatures(data, rows)
     yield _INCENTIVE
@@ -145,7 +147,7 @@ _INCENTIVE: Final = (
 
 
 def _count_verdicts(claims: Sequence[Claim]) -> str:
-    """Count the claims by verdict, each once for all its readings and data sets."""
+    """Report the number of claims with each verdict, combined over readings and data sets."""
     verdicts = list(verdict_by_claim(claims).values())
     counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, PARTLY, FAILS, OPEN)}
     undecided = f"; {counts[OPEN]} cannot be decided with these data" if counts[OPEN] else ""
@@ -156,6 +158,7 @@ def _count_verdicts(claims: Sequence[Claim]) -> str:
 
 
 def _conclude_temperatures(data: str, rows: Sequence[Row]) -> str:
+    """Compare the best temperatures by CWSA and CWSA+ with the best by the Brier score."""
     temperatures = list(best_temperatures(rows))
     n = len(temperatures)
     best_by_brier = temperatures[0][2]
@@ -170,6 +173,7 @@ def _conclude_temperatures(data: str, rows: Sequence[Row]) -> str:
 
 
 def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
+    """Report how the metrics rank the calibrated and the overconfident model."""
     calibrated = models[CALIBRATED].expected
     overconfident = models[OVERCONFIDENT_TEXT].expected
     n = calibrated.cwsa.size
@@ -192,7 +196,7 @@ def _conclude_ranking(models: Mapping[str, SimulatedModel]) -> Iterator[str]:
 
 
 def _compare_with_closed_forms(models: Sequence[SimulatedModel]) -> str:
-    """Compare the means of repeated samples with the exact values."""
+    """Report the largest distance between the mean of samples and the exact value."""
     distances: list[float] = []
     for model in models:
         for name in QUANTITIES:
@@ -209,7 +213,7 @@ def _compare_with_closed_forms(models: Sequence[SimulatedModel]) -> str:
     )
 
 
-#: Columns of the comparison of data sets.
+#: Compared columns by title.
 _COMPARED: Final = {
     "accuracy": "accuracy",
     "selective accuracy": "selective_accuracy",
@@ -219,7 +223,7 @@ _COMPARED: Final = {
 
 
 def _conclude_shift(rows: Sequence[Row]) -> str:
-    """Compare the first row, the reference, with the shift of the lowest accuracy."""
+    """Compare the reference, which is the first row, with the shift of the lowest accuracy."""
     reference, *shifts = (row for row in rows if row["score"] == rows[0]["score"])
     worst = min(shifts, key=lambda row: row["accuracy"])
     changes = [
@@ -231,7 +235,7 @@ def _conclude_shift(rows: Sequence[Row]) -> str:
 
 
 def _conclude_comparison(rows: Sequence[Row]) -> str:
-    """List the values of data sets without a reference."""
+    """Report the values of all data sets if there is no reference."""
     texts = []
     for row in rows:
         values = [f"{t} {row[c]:.3f}" for t, c in _COMPARED.items() if row[c] is not None]

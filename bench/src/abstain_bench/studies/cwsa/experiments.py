@@ -1,4 +1,4 @@
-"""Experiments on predictions: label noise, class imbalance, shifts and temperature scaling."""
+"""Run experiments with label noise, class imbalance, shifts and temperature scaling."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from abstain_bench.studies.cwsa.models import (
 #: Shares of replaced labels, as in the released code.
 NOISE_RATES: Final = (0.0, 0.1, 0.2, 0.3, 0.4)
 
-#: Temperatures by which logits are divided. Below 1, confidences increase.
+#: Divisors of the logits. Temperatures below 1 increase the confidences.
 TEMPERATURES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0)
 
-#: Shares of the class with the highest error rate, after weighting.
+#: Weighted shares of the class with the highest error rate.
 CLASS_SHARES: Final = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 #: Names of the experiments in tables and files.
@@ -35,7 +35,7 @@ SHIFT, COMPARISON = "shift", "comparison"
 
 @dataclass(frozen=True)
 class Conditions:
-    """Threshold of the experiments, and size and seed of simulated samples."""
+    """Threshold of the experiments, and sample size and seed of the simulations."""
 
     threshold: float
     n_samples: int
@@ -44,7 +44,7 @@ class Conditions:
     def measure(
         self, confidence: FloatArray, loss: FloatArray, *, weight: FloatArray | None = None
     ) -> dict[str, float | None]:
-        """Return the metrics at the threshold and of all samples."""
+        """Compute the metrics at the threshold and the metrics of all samples."""
         sweep = sweep_thresholds(confidence, loss, [self.threshold], weight=weight)
         return {
             "accuracy": float(1 - np.average(loss, weights=weight)),
@@ -60,7 +60,11 @@ def run_experiments(
     thresholds: FloatArray,
     conditions: Conditions,
 ) -> dict[str, list[Row]]:
-    """Run every experiment on the data sets that are not shifted, and compare all data sets."""
+    """Run the experiments on unshifted data sets and compare all data sets.
+
+    The returned mapping contains the rows of each experiment. The rows of the comparison have the
+    name "shift" if some data sets are shifted, and otherwise the name "comparison".
+    """
     comparison = comparison_rows(datasets, conditions)
     has_shifts = len(unshifted) < len(datasets)
     return {
@@ -74,8 +78,9 @@ def run_experiments(
 
 # ------------------------------------------------------------------------------ label noise
 def noise_rows(datasets: Sequence[ProbabilisticPredictions], conditions: Conditions) -> list[Row]:
-    """Measure the simulated calibrated model and all data sets with replaced labels."""
-    population, n_classes = simulate.confident_when_correct(), 3
+    """Compute the metrics of the calibrated model and of all data sets with replaced labels."""
+    population = simulate.confident_when_correct()
+    n_classes = 3
     sample = population.sample(conditions.n_samples, rng=conditions.seed)
     model = ProbabilisticPredictions(
         CALIBRATED, sample.confidence, sample.loss, n_classes=n_classes
@@ -98,7 +103,7 @@ def noise_rows(datasets: Sequence[ProbabilisticPredictions], conditions: Conditi
 
 
 def add_label_noise(population: Any, rate: float, n_classes: int) -> Population:
-    """Return the population of block scores after a share of the labels is replaced."""
+    """Return a population of block scores in which a share of the labels is replaced."""
     parameters = population.parameters
     risk = parameters["risks"]
     noisy_risk = risk * (1 - rate / (n_classes - 1)) + (1 - risk) * rate
@@ -109,9 +114,9 @@ def add_label_noise(population: Any, rate: float, n_classes: int) -> Population:
 
 # ------------------------------------------------------------------------------ class imbalance
 def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions) -> list[Row]:
-    """Measure predictions with other weights of the class with the highest error rate.
+    """Compute weighted metrics for several shares of the class with the highest error rate.
 
-    Without labels of at least two classes there are no rows.
+    The result is empty if there are labels of fewer than two classes.
     """
     labels = predictions.labels
     if labels is None or not predictions.loss.any():
@@ -124,7 +129,8 @@ def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions
     of_class = conditions.measure(predictions.confidence[is_hard], predictions.loss[is_hard])
     rows: list[Row] = []
     for share in CLASS_SHARES:
-        hard_weight, other_weight = share / is_hard.mean(), (1 - share) / (1 - is_hard.mean())
+        hard_weight = share / is_hard.mean()
+        other_weight = (1 - share) / (1 - is_hard.mean())
         weight = np.where(is_hard, hard_weight, other_weight)
         rows.append({
             "data": predictions.name,
@@ -140,7 +146,7 @@ def imbalance_rows(predictions: ProbabilisticPredictions, conditions: Conditions
 def comparison_rows(
     datasets: Sequence[ProbabilisticPredictions], conditions: Conditions
 ) -> list[Row]:
-    """Measure each data set at the threshold, if there are several."""
+    """Compute the metrics of each data set. The result is empty for a single data set."""
     if len(datasets) < 2:
         return []
     return [
@@ -156,14 +162,14 @@ def comparison_rows(
 
 # ------------------------------------------------------------------------------ temperatures
 def sharpening_rows(predictions: ProbabilisticPredictions, thresholds: FloatArray) -> list[Row]:
-    """Measure the same predictions with logits divided by temperatures."""
+    """Compute the metrics of predictions whose logits are divided by temperatures."""
     rows: list[Row] = []
     for temperature in TEMPERATURES:
         confidence = predictions.scale_confidence(temperature)
         sweep = predictions.sweep(thresholds, confidence)
         of_all_samples = {
             "ECE": ece(confidence, predictions.loss),
-            # A proper score: minimal if each confidence is the probability of a correct prediction.
+            # The Brier score is proper, so it does not reward overconfidence.
             "Brier": float(np.mean((confidence - 1 + predictions.loss) ** 2)),
             "AUGRC": augrc(predictions.scale_log_odds(temperature), predictions.loss),
         }
@@ -181,7 +187,10 @@ def sharpening_rows(predictions: ProbabilisticPredictions, thresholds: FloatArra
 
 
 def best_temperatures(rows: Sequence[Row]) -> Iterator[tuple[float, float, float]]:
-    """Yield the best temperatures by CWSA, CWSA+ and Brier score for each threshold."""
+    """Yield the best temperatures by CWSA, CWSA+ and Brier score for each threshold.
+
+    If CWSA+ is undefined at all temperatures, the best temperature by CWSA replaces it.
+    """
     for group in group_rows(rows, "threshold").values():
         by_cwsa = max(group, key=lambda row: row["cwsa"])
         defined = [row for row in group if row["cwsa_plus"] is not None]
@@ -192,7 +201,7 @@ def best_temperatures(rows: Sequence[Row]) -> Iterator[tuple[float, float, float
 
 # ------------------------------------------------------------------------------ tidy table
 def tidy_rows(experiment_rows: Mapping[str, Sequence[Row]], threshold: float) -> Iterator[Row]:
-    """Yield one row for each number of the tables of all experiments."""
+    """Convert the tables of all experiments to rows with one number each."""
     settings = {NOISE: "rate", IMBALANCE: "share", SHARPENING: "temperature"}
     quantities = ("accuracy", "mean_confidence", *QUANTITIES, "ECE", "Brier", "AUGRC")
     for experiment, rows in experiment_rows.items():

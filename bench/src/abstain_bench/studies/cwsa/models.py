@@ -1,4 +1,4 @@
-"""Simulated models with exact values and repeated samples, and predictions of files or digits."""
+"""Simulate models with known exact values, and load predictions."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from abstain.typing import FloatArray, IntArray
 from abstain_bench.studies._display import Row
 from abstain_bench.studies._inputs import DataArgument, named_datasets
 
-#: Quantities of a sweep at each threshold, in the order of tables and figures.
+#: Quantities that are computed at each threshold of a sweep.
 QUANTITIES: Final = ("coverage", "selective_accuracy", "cwsa", "cwsa_plus")
 
-#: Titles of the quantities.
+#: Display titles of the quantities.
 TITLES: Final = {
     "cwsa": "CWSA",
     "cwsa_plus": "CWSA+",
@@ -32,17 +32,18 @@ TITLES: Final = {
     "accuracy": "accuracy",
 }
 
-#: Metrics of all samples, as the code of the paper computes them.
+#: Metrics of all samples. They are computed as in the code of the paper.
 OVERALL_METRICS: Final = ("ECE", "AURC")
 
-#: The five models of the released code, and two that the text of the paper describes differently.
+#: Names of the models. The released code defines the first five models. The text of the paper
+#: describes two of these models differently.
 CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT = "calibrated", "overconfident", "underconfident"
 PERFECT, RANDOM = "perfect", "random"
 OVERCONFIDENT_TEXT, PERFECT_TEXT = "overconfident, 90% accuracy", "perfect, certain"
 
 
 def models() -> dict[str, Population]:
-    """Return the populations by their names in tables."""
+    """Return the populations of the simulated models by name."""
     names = (CALIBRATED, OVERCONFIDENT, UNDERCONFIDENT, PERFECT, RANDOM)
     populations = {name: simulate.make(f"cwsa-{name}") for name in names}
     populations[OVERCONFIDENT_TEXT] = simulate.uniform_confidence(informed_share=0.9)
@@ -52,15 +53,15 @@ def models() -> dict[str, Population]:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedModel:
-    """A population with its exact values at thresholds, and the values of repeated samples."""
+    """A population with exact values and values of repeated samples at t thresholds."""
 
     name: str
     population: Population
     thresholds: FloatArray
-    #: Size and seed of the samples.
+    #: Number of samples in a simulation.
     n_samples: int
     seed: int
-    #: Values of every sample by quantity, shape (repeats, t); `OVERALL_METRICS`: (repeats, 1).
+    #: Arrays by quantity, of shape (repeats, t). The shape for `OVERALL_METRICS` is (repeats, 1).
     sampled: Mapping[str, FloatArray]
 
     @classmethod
@@ -74,7 +75,7 @@ class SimulatedModel:
         repeats: int,
         seed: int,
     ) -> "SimulatedModel":
-        """Draw samples and sweep the thresholds."""
+        """Draw repeated samples and compute all quantities of each sample."""
         rng = np.random.default_rng(seed)
         values: dict[str, list[Any]] = {name: [] for name in (*QUANTITIES, *OVERALL_METRICS)}
         for _ in range(repeats):
@@ -88,7 +89,7 @@ class SimulatedModel:
         return cls(name, population, thresholds, n_samples, seed, sampled)
 
     def at_thresholds(self, thresholds: FloatArray) -> "SimulatedModel":
-        """Draw the same samples again and sweep other thresholds."""
+        """Draw the same samples and compute their quantities at other thresholds."""
         return SimulatedModel.simulate(
             self.name,
             self.population,
@@ -100,7 +101,7 @@ class SimulatedModel:
 
     @cached_property
     def expected(self) -> CwsaSweep:
-        """Exact values of the population; NaN if no sample is accepted."""
+        """Exact values of the population, NaN at thresholds that accept no sample."""
         return population_sweep(self.population, self.thresholds)
 
     @cached_property
@@ -109,11 +110,14 @@ class SimulatedModel:
         return population_ece(self.population)
 
     def sd(self, quantity: str) -> FloatArray:
-        """Return the standard deviation over samples; NaN if a sample has no value."""
+        """Return the standard deviation over repeated samples.
+
+        The result is NaN at thresholds at which the quantity is undefined for a sample.
+        """
         return np.asarray(self.sampled[quantity].std(axis=0, ddof=1))
 
     def rows(self) -> list[Row]:
-        """Return the sweep of the population with mean and SD of the samples."""
+        """Return rows with the exact value, the mean and the standard deviation of quantities."""
         means = {quantity: self.sampled[quantity].mean(axis=0) for quantity in QUANTITIES}
         sds = {quantity: self.sd(quantity) for quantity in QUANTITIES}
         return sweep_rows(self.name, self.expected.threshold, means, vars(self.expected), sds)
@@ -134,7 +138,10 @@ def population_sweep(population: Population, thresholds: FloatArray) -> CwsaSwee
 
 
 def population_ece(population: Population) -> float:
-    """Compute the ECE of a population with ten bins of equal width, each by 1,000 intervals."""
+    """Compute the ECE of a population with ten bins of equal width.
+
+    The integral over each bin is approximated with 1,000 intervals.
+    """
     edges = np.linspace(0, 1, 10_001)
     coverage = np.asarray(population.coverage(edges))
     generalized_risk = np.asarray(population.generalized_risk(coverage))
@@ -150,14 +157,14 @@ def sweep_thresholds(
     *,
     weight: FloatArray | None = None,
 ) -> CwsaSweep:
-    """Sweep thresholds without a warning if a threshold accepts no sample."""
+    """Compute a sweep over thresholds, without warnings for thresholds that accept no sample."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return cwsa_sweep(confidence, loss, thresholds=np.asarray(thresholds), weight=weight)
 
 
 def finite_or_none(value: Any) -> float | None:
-    """Return a number for a table, and None for NaN or infinity."""
+    """Convert NaN and infinity to None."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -186,28 +193,28 @@ def sweep_rows(
 
 
 # ------------------------------------------------------------------------------ predictions
-#: Name of the digits. The shifted digits have the noise in their name too.
+#: Name of the digits without noise, and beginning of the names of shifted digits.
 DIGITS: Final = "digits"
 
 #: Standard deviations of the noise that is added to pixels from 0 to 16.
 NOISE_LEVELS: Final = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
 
-#: Lowest log-odds that replace those of a confidence of exactly 1: the log-odds of 1 - 1e-12.
+#: Log-odds of 1 - 1e-12, a lower bound of the log-odds that replace infinity.
 _MIN_CERTAIN_LOG_ODDS: Final = 27.63
 
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticPredictions:
-    """Confidences of a model in [0, 1], 0/1 losses, and logits if available."""
+    """Confidences in [0, 1], 0/1 losses and, if available, logits and labels of a model."""
 
     name: str
     confidence: FloatArray
     loss: FloatArray
     logits: FloatArray | None = None
     labels: IntArray | None = None
-    #: Number of classes; 2 if unknown.
+    #: Number of classes, or 2 if the number is unknown.
     n_classes: int = 2
-    #: Data set and score. `name` contains both if there are several scores.
+    #: Names of the data set and of the score.
     data: str = ""
     score: str = ""
 
@@ -219,22 +226,22 @@ class ProbabilisticPredictions:
     def sweep(
         self, thresholds: Sequence[float] | FloatArray, confidence: FloatArray | None = None
     ) -> CwsaSweep:
-        """Sweep the thresholds with these confidences, or with others of the same samples."""
+        """Compute a sweep over thresholds. `confidence` replaces the confidences of the model."""
         return sweep_thresholds(
             self.confidence if confidence is None else confidence, self.loss, thresholds
         )
 
     def scale_confidence(self, temperature: float) -> FloatArray:
-        """Return the confidences after temperature scaling.
+        """Apply temperature scaling to the confidences.
 
-        Without logits, the log-odds of the confidence are divided by the temperature.
+        If there are no logits, the log-odds of the confidences are divided by the temperature.
         """
         return np.asarray(special.expit(self.scale_log_odds(temperature)))
 
     def scale_log_odds(self, temperature: float) -> FloatArray:
-        """Return the log-odds of the scaled confidences, which do not round to 1.
+        """Return the log-odds of the scaled confidences.
 
-        Rank metrics need them: many scaled confidences are exactly 1 in float64.
+        Many scaled confidences are rounded to 1 in float64, but their log-odds remain distinct.
         """
         if self.logits is None:
             return _replace_infinite(special.logit(self.confidence)) / temperature
@@ -246,26 +253,30 @@ class ProbabilisticPredictions:
         return _replace_infinite(largest - special.logsumexp(other_logits, axis=1))
 
     def with_label_noise(self, rate: float) -> "ProbabilisticPredictions":
-        """Return the expected losses if this share of the labels is replaced by another class.
+        """Replace the losses by expected losses with random labels.
 
-        The loss of a sample is then the probability that its prediction counts as wrong. CWSA,
-        CWSA+ and accuracies of these losses are expectations over the random labels.
+        A share `rate` of the labels is replaced by another class. The expected loss of a sample is
+        the probability that its prediction differs from the random label. Metrics of the expected
+        losses are expectations over the random labels.
         """
-        # A wrong prediction becomes correct if the random label is the predicted class.
+        # A wrong prediction becomes correct if the random label equals the prediction.
         probability_of_match = rate / max(self.n_classes - 1, 1)
         loss = self.loss * (1 - probability_of_match) + (1 - self.loss) * rate
         return replace(self, loss=loss)
 
 
 def _replace_infinite(log_odds: FloatArray) -> FloatArray:
-    """Replace infinite log-odds by finite values beyond all others."""
+    """Replace infinite log-odds by values that exceed all finite log-odds."""
     largest = np.abs(log_odds[np.isfinite(log_odds)]).max(initial=0.0)
     limit = max(_MIN_CERTAIN_LOG_ODDS, float(largest) + 1.0)
     return np.clip(log_odds, -limit, limit)
 
 
 def load_predictions(data: DataArgument, scores: Sequence[str]) -> list[ProbabilisticPredictions]:
-    """Return the predictions of each data set and score; without data, those of the digits."""
+    """Return the predictions of each data set and score.
+
+    If `data` is None, return the predictions of a model for the digits of scikit-learn.
+    """
     datasets = named_datasets(data)
     loaded = [] if datasets else digits()
     for name, predictions in datasets.items():
@@ -303,9 +314,10 @@ def load_predictions(data: DataArgument, scores: Sequence[str]) -> list[Probabil
 
 
 def digits(*, noise_levels: Sequence[float] = NOISE_LEVELS) -> list[ProbabilisticPredictions]:
-    """Train a softmax regression on half of scikit-learn's digits, and predict the other half.
+    """Train a softmax regression on half of the digits and predict the other half.
 
-    The first element has the original pixels. The others have noise that is absent in training.
+    The returned list contains predictions for each noise level. By default, the first predictions
+    are for the original pixels. The training images have no noise.
     """
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
@@ -314,7 +326,7 @@ def digits(*, noise_levels: Sequence[float] = NOISE_LEVELS) -> list[Probabilisti
     rng = np.random.default_rng(0)
     order = rng.permutation(images.target.size)
     train, test = order[: order.size // 2], order[order.size // 2 :]
-    # With the default penalty and pixels from 0 to 1, the model would be underconfident.
+    # With the default penalty, the model would be underconfident.
     model = LogisticRegression(C=10.0, max_iter=500).fit(
         images.data[train] / 16, images.target[train]
     )

@@ -1,4 +1,4 @@
-"""Compare the numbers that the paper prints for its simulated models with exact values."""
+"""Compare the printed numbers of simulated models with exact values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -31,7 +31,7 @@ from abstain_bench.studies.published.contradictions import (
     lines_by_threshold,
 )
 
-#: Our model for each name in the text of the paper, and the section that describes it.
+#: Simulated model and section of the paper for each model name in the text of the paper.
 _MODEL_AND_SECTION: Final = {
     CALIBRATED: (CALIBRATED, "5.3"),
     OVERCONFIDENT: (OVERCONFIDENT_TEXT, "5.4"),
@@ -43,7 +43,7 @@ _MODEL_AND_SECTION: Final = {
 #: Number of samples of each model in the paper.
 _N_SAMPLES: Final = 1000
 
-#: Number of standard deviations from which a number is inconsistent with a model.
+#: A printed number is inconsistent with a model beyond this number of standard deviations.
 _MAX_DISTANCE: Final = 4.0
 
 #: Four standard deviations of the mean of 1,000 weights.
@@ -54,9 +54,9 @@ _NAMED_THRESHOLDS: Final = {"lowest": 0.5, "highest": 0.99}
 
 
 def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatArray) -> list[Row]:
-    """Compare every printed number of a simulated model with its expectation.
+    """Compare the printed numbers of simulated models with the expectations of these models.
 
-    `thresholds` are those of the paper.
+    `thresholds` contains the thresholds of the paper.
     """
     at_thresholds = {
         model.name: (
@@ -72,6 +72,7 @@ def compare_printed_numbers(models: Sequence[SimulatedModel], thresholds: FloatA
 
 
 def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location: str) -> Row:
+    """Return a row that compares a printed number with its expectation."""
     name, section = _MODEL_AND_SECTION[fact["model"]]
     model, quantity = models[name], _QUANTITY_BY_NAME[fact["metric"].casefold()]
     row: dict[str, Any] = {
@@ -85,19 +86,24 @@ def _row(fact: Mapping[str, Any], models: Mapping[str, SimulatedModel], location
     expectation = _expectation_and_sd(model, quantity, fact)
     if expectation is None:
         return row | {"expected": None, "sd": None, "distance_in_sd": None}
-    expected, sd = expectation
-    sd *= np.sqrt(model.n_samples / _N_SAMPLES)
+    expected, simulated_sd = expectation
+    # The paper has another sample size than the simulation.
+    sd = simulated_sd * np.sqrt(model.n_samples / _N_SAMPLES)
     difference = fact["number"] - expected
+    # The paper states some numbers as lower bounds, which only an excess contradicts.
     is_lower_bound = "above" in fact.get("qualifier", "")
     distance = max(difference, 0.0) if is_lower_bound else abs(difference)
-    # Subtract the largest rounding error of the printed number.
     n_decimals = len(fact["value"].partition(".")[2])
-    distance = max(distance - 0.5 * 10.0**-n_decimals, 0.0)
-    return row | {"expected": expected, "sd": sd, "distance_in_sd": _divide(distance, sd)}
+    max_rounding_error = 0.5 * 10.0**-n_decimals
+    distance_in_sd = _divide(max(distance - max_rounding_error, 0.0), sd)
+    return row | {"expected": expected, "sd": sd, "distance_in_sd": distance_in_sd}
 
 
 def _divide(distance: float, sd: float) -> float:
-    """Return a distance in standard deviations, also if the SD is 0."""
+    """Return a distance in standard deviations.
+
+    If the standard deviation is 0, the result is infinity or, for a distance of 0, zero.
+    """
     if sd > 1e-12:
         return distance / sd
     return float("inf") if distance > 1e-9 else 0.0
@@ -106,11 +112,15 @@ def _divide(distance: float, sd: float) -> float:
 def _expectation_and_sd(
     model: SimulatedModel, quantity: str, fact: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the expected number and its SD, or None if the paper states no threshold."""
+    """Return the expectation and the standard deviation of a printed number.
+
+    Returns None if the paper states no threshold, or if the quantity is undefined.
+    """
     if quantity in OVERALL_METRICS:
         exact = model.ece if quantity == "ECE" else model.population.aurc()
         return exact, float(model.sd(quantity)[0])
-    expected, sd = getattr(model.expected, quantity), model.sd(quantity)
+    expected = getattr(model.expected, quantity)
+    sd = model.sd(quantity)
     if "peak" in fact.get("qualifier", ""):
         index = int(np.nanargmax(expected))
         return float(expected[index]), float(sd[index])
@@ -135,7 +145,7 @@ def _expectation_and_sd(
 
 
 def check_printed_numbers(rows: Sequence[Row], overconfident: Population) -> Iterator[Claim]:
-    """Test whether the printed numbers are possible, and those of the described models."""
+    """Test whether printed numbers are possible and agree with the described models."""
     rows_by_source = group_rows(rows, "model", "location")
     for name, (_, section) in _MODEL_AND_SECTION.items():
         for (model, location), group in rows_by_source.items():
@@ -150,6 +160,7 @@ def check_printed_numbers(rows: Sequence[Row], overconfident: Population) -> Ite
 
 
 def _check_model_numbers(name: str, section: str, location: str, rows: Sequence[Row]) -> Claim:
+    """Test whether the printed numbers of a model are close to their expectations."""
     compared = [row for row in rows if row["distance_in_sd"] is not None]
     distant = sorted(
         (row for row in compared if row["distance_in_sd"] > _MAX_DISTANCE),
@@ -175,7 +186,7 @@ def _printed_and_expected(row: Row) -> str:
 
 
 def _check_table(name: str) -> Claim:
-    """Test a bound that holds for every model: CWSA is at most coverage x CWSA+."""
+    """Test whether CWSA is at most coverage times CWSA+, which holds for every model."""
     lines = lines_by_threshold(name)
     impossible = [threshold for threshold, line in lines.items() if is_above_bound(line)]
     model = table(name)[0]["model"]
@@ -194,6 +205,7 @@ def _check_table(name: str) -> Claim:
 
 
 def _check_constant_accuracy() -> Claim:
+    """Test whether the printed selective accuracy is constant."""
     accuracies = [
         fact["number"] for fact in table("cwsa_table_2") if fact["metric"] == "selective_accuracy"
     ]
@@ -206,7 +218,10 @@ def _check_constant_accuracy() -> Claim:
 
 
 def _check_pair(pair: Mapping[str, float], overconfident: Population) -> Claim:
-    """Test whether one threshold, missing in the text, gives both numbers of a model."""
+    """Test whether a model has both printed numbers at any common threshold.
+
+    The text of the paper does not contain this threshold.
+    """
     thresholds = np.linspace(_NAMED_THRESHOLDS["lowest"], _NAMED_THRESHOLDS["highest"], 491)
     expected = population_sweep(overconfident, thresholds)
     distances = {name: np.abs(getattr(expected, name) - value) for name, value in pair.items()}

@@ -1,4 +1,4 @@
-"""Bias, standard deviation and error of every estimator of the AURC by sample size."""
+"""Measure bias and error of the estimators of the AURC by sample size."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -52,8 +52,8 @@ from abstain_bench.studies.estimators.conclusions import (
     summarize_estimators,
 )
 
-#: Populations that are studied without data: smooth, tied, with a continuous loss, and with
-#: 2 x SELE below the AURC.
+#: Default populations. They include tied confidences, a continuous loss, and a population in which
+#: 2 x SELE is below the AURC.
 DEFAULT_POPULATIONS: Final = (
     "two-gaussians",
     "beta-scores",
@@ -65,18 +65,18 @@ DEFAULT_POPULATIONS: Final = (
 
 _NAMES: Final = tuple(ESTIMATOR_TITLES)
 
-#: Largest number of data sets and losses with figures. The tables have all of them.
+#: Maximum number of combinations of data set and loss that have figures.
 _MAX_FIGURE_GROUPS: Final = 6
 
 
 class _Statistic(NamedTuple):
-    """A statistic of the estimates as a figure shows it."""
+    """Titles and options of the figure of a statistic of the estimates."""
 
     title: str
     axis: str
-    #: Column with the half-width of the band. Without it the axis is logarithmic.
+    #: Column with the half-width of the band. If empty, the y axis is logarithmic.
     half_width: str = ""
-    #: Name of the horizontal line at the true value of the statistic.
+    #: Name of the horizontal line at the true value. If empty, no line is drawn.
     level_name: str = ""
 
 
@@ -108,47 +108,45 @@ def study_estimators(
     replace: bool = False,
     rng: Rng = 0,
 ) -> StudyResult:
-    """Measure the error of every estimator of the AURC on many samples of each size.
+    """Measure the errors of estimators of the AURC on many samples of each size.
 
     The study answers the question: how large are the bias and the standard deviation of each
     estimator on a batch of n samples? Batches are drawn from the rows of files, as in the paper, or
-    from simulated populations with exact true values.
+    from simulated populations.
 
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        Predictions whose rows are sampled. The true value is the plug-in of all rows.
+        Predictions whose rows are sampled. The true value is the plug-in estimate on all rows.
     populations : sequence of str, Population or LogitPopulation, optional
-        Simulated populations (``abstain list populations``) with exact true values, and "logits",
-        whose true values are estimated from 400,000 samples and averaged over their labels. Without
-        data and populations: five populations of different kinds, and "logits".
+        Simulated populations (``abstain list populations``) with exact true values, and "logits".
+        The true values of "logits" are estimated from 400,000 samples. If neither `data` nor
+        `populations` is passed, the study uses five populations and "logits".
     scores : sequence of str, optional
-        Scores of the data; by default those of table S2 that apply ("msr", "mls", "margin", "pe",
-        "gini", "l2_norm"), or else the stored confidence scores.
+        Scores of the data. By default, the scores of table S2 that apply ("msr", "mls", "margin",
+        "pe", "gini", "l2_norm"). If none applies, the confidence scores in the data.
     losses : sequence of str, optional
-        Losses of the data; by default "zero_one" and, with class scores, "cross_entropy".
+        Losses of the data. By default, "zero_one" and, for data with class scores, "cross_entropy".
     estimators : sequence of str, optional
-        Some of "plugin", "log", "monte-carlo", "trapezoid", "sele", "2sele" and "augrc", which is
-        compared with the true AUGRC. By default all.
+        Estimators among "plugin", "log", "monte-carlo", "trapezoid", "sele", "2sele" and "augrc".
+        The estimator "augrc" is compared with the true AUGRC. By default, all estimators.
     sizes : sequence of int, default=(8, 16, ..., 1024)
         Sample sizes, at least 2.
     repeats : int, default=1000
         Number of samples of each size, at least 2.
     replace : bool, default=False
-        Draw the rows of data with replacement. By default, batches are drawn without replacement:
-        the paper divides its test sets into such batches. With replacement, the true value is the
-        limit of the plug-in.
+        Whether rows are drawn with replacement. By default, rows are drawn without replacement, as
+        in the paper. With replacement, the true value is the limit of the plug-in estimate.
     rng : int, numpy.random.Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one row for each data set, loss, score, estimator and size, each number
-        with its Monte-Carlo standard error) and "summary"; figures of mean, bias, MSE and MAE. With
-        several files also the table "over-models" and the figure "models" (figures 4, S13 and S14
-        of the paper): mean and standard deviation over the files, each with the predictions of
-        another model.
+        Tables "results" (one row for each data set, loss, score, estimator and size) and "summary";
+        figures of mean, bias, MSE and MAE. For several files, the table "over-models" and the
+        figure "models" (figures 4, S13 and S14 of the paper) contain means and standard deviations
+        over the files. Each file contains the predictions of one model.
 
     Raises
     ------
@@ -157,8 +155,9 @@ def study_estimators(
 
     Notes
     -----
-    All estimators use the same samples. Monte-Carlo weights are sampled anew for each sample, from
-    25 draws. Cost: a sort of every sample for each score; about ten seconds with the defaults.
+    All estimators use the same samples. The Monte-Carlo weights of each sample are averages over 25
+    independent draws. The study sorts each sample once for each score. With default parameters, it
+    takes about ten seconds.
 
     References
     ----------
@@ -218,7 +217,7 @@ def study_estimators(
 
 
 def _check_estimators(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of estimators that are requested by name or title; by default all."""
+    """Convert names and titles of estimators to names. If there are none, return all names."""
     if not names:
         return _NAMES
     name_by_title = {title: name for name, title in ESTIMATOR_TITLES.items()}
@@ -228,7 +227,7 @@ def _check_estimators(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sizes that do not exceed the number of rows of a file."""
+    """Return the sizes that do not exceed the maximum sample size of a source."""
     max_size = source.max_size
     feasible = tuple(n for n in sizes if max_size is None or n <= max_size)
     if not feasible:
@@ -240,6 +239,7 @@ def _feasible_sizes(source: SampleSource, sizes: tuple[int, ...]) -> tuple[int, 
 
 
 def _aurc_of_first_score(averages: Sequence[Row]) -> list[Row]:
+    """Return the rows of the first score with estimators of the AURC."""
     return [
         row
         for row in averages
@@ -251,9 +251,12 @@ def _aurc_of_first_score(averages: Sequence[Row]) -> list[Row]:
 def _average_over_models(
     rows: Sequence[Row], sources: Sequence[SampleSource]
 ) -> dict[str, list[Row]]:
-    """Return the table of the errors averaged over the files, if there are several."""
+    """Average the errors over the files.
+
+    The returned mapping contains a table, or is empty if there are fewer than two files.
+    """
     files = {source.name for source in sources if isinstance(source, FileSource)}
-    # The code of the paper calls "abs_bias" MAE.
+    # In the code of the paper, "MAE" is the absolute bias.
     with_errors = [{**row, "abs_bias": abs(row["bias"]), "rmse": row["mse"] ** 0.5} for row in rows]
     columns = ("truth", "mean", "bias", "abs_bias", "mae", "rmse")
     return average_over_models(with_errors, files, ("loss", "score", "estimator", "n"), columns)
@@ -261,10 +264,10 @@ def _average_over_models(
 
 # --------------------------------------------------------------------------------- figures
 def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
-    """Return the figures of each statistic, for all populations and for each data set and loss.
+    """Plot each statistic for the populations, and for each combination of data set and loss.
 
-    The panels are the populations, or the scores of a data set. Figures of errors are omitted if
-    all errors are 0.
+    A figure has a panel for each population or for each score of the data set. A figure of errors
+    is omitted if all errors are 0.
     """
     groups: dict[str, tuple[str, list[Row], str]] = {}
     if unnamed := [row for row in rows if row["score"] == UNNAMED]:
@@ -287,19 +290,21 @@ def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
 def _figure(
     group_title: str, rows: list[Row], panel_column: str, statistic: str
 ) -> SeriesDisplay | None:
+    """Plot a statistic of the estimates against the sample size.
+
+    Returns None if there is nothing to plot on a logarithmic axis.
+    """
     title, axis, half_width, level_name = _STATISTICS[statistic]
-    if statistic == "mean":
-        # The AUGRC is another quantity, so its mean is not comparable with those of the AURC.
-        rows = [row for row in rows if row["target"] == "aurc"]
-    plotted = [{**row, "two_bias_se": 2 * row["bias_se"]} for row in rows]
-    series = estimator_series(
+    # The mean of AUGRC estimates is not comparable with the means of AURC estimates.
+    visible = [row for row in rows if statistic != "mean" or row["target"] == "aurc"]
+    plotted = [{**row, "two_bias_se": 2 * row["bias_se"]} for row in visible]
+    lines = estimator_series(
         plotted, statistic, lambda row: row[panel_column], half_width=half_width
     )
-    if not half_width:
-        series = panels_above_zero(series)
+    series = lines if half_width else panels_above_zero(lines)
     if not series:
         return None
-    levels = {row[panel_column]: row["truth"] if statistic == "mean" else 0.0 for row in rows}
+    levels = {row[panel_column]: row["truth"] if statistic == "mean" else 0.0 for row in visible}
     return SeriesDisplay(
         series,
         f"{title}: {group_title}",
@@ -313,7 +318,10 @@ def _figure(
 
 
 def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
-    """Return the figure of the errors over the models, with bands of one SD, if there are any."""
+    """Plot the errors averaged over models, with bands of one standard deviation.
+
+    The returned mapping is empty if there are no positive errors.
+    """
     maes = estimator_series(
         averages, "mae", lambda row: f"{loss_title(row['loss'])}, MAE", half_width="mae_sd"
     )
@@ -333,7 +341,10 @@ def _models_figure(averages: Sequence[Row]) -> dict[str, Drawable]:
 
 
 def _main_tables(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the main tables: with several scores or losses of one data set also "by-data"."""
+    """Return the names of the displayed tables.
+
+    The table "by-data" is displayed for several scores or losses of a single data set.
+    """
     cases = group_rows(rows, "data", "loss", "score")
     if len(cases) > 1 and len(unique_values(rows, "data")) == 1:
         return ("summary", "by-data")
@@ -369,7 +380,7 @@ ESTIMATORS: Final = StudyEntry(
 def _notes(
     sources: Sequence[SampleSource], sizes: tuple[int, ...], estimators: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield notes about small files, the sampling scheme, ties and estimated true values."""
+    """Yield notes about omitted sizes, sampling schemes, ties and estimated true values."""
     small = [s for s in sources if s.max_size is not None and s.max_size < sizes[-1]]
     if small:
         n_more = len(small) - 1

@@ -1,4 +1,4 @@
-"""Summary tables and conclusions about the estimators, relative to the true values."""
+"""Summarize the relative errors of the estimators in tables and conclusions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -14,18 +14,18 @@ from abstain_bench.studies._area_estimators import (
 from abstain_bench.studies._display import Row, counted, group_rows, unique_values, value_range
 from abstain_bench.studies._sources import UNNAMED
 
-#: Number of Monte-Carlo standard errors from which a bias counts as different from 0.
+#: A bias is significant if it exceeds this number of Monte-Carlo standard errors.
 _N_STANDARD_ERRORS: Final = 4.0
 
 #: Relative errors below this value are rounding errors.
 _ROUNDING: Final = 1e-12
 
-#: Largest relative difference of two errors that count as equal.
+#: Relative differences of errors up to this value are reported as equal errors.
 _EQUALITY_TOLERANCE: Final = 0.05
 
 
 def summarize_estimators(rows: Sequence[Row]) -> list[Row]:
-    """Return the relative bias and RMSE of each estimator, medians over the cases."""
+    """Compute the median relative bias and RMSE of each estimator over the cases."""
     sizes = _summary_sizes(rows)
     return [
         {
@@ -38,7 +38,7 @@ def summarize_estimators(rows: Sequence[Row]) -> list[Row]:
 
 
 def summarize_by_data(rows: Sequence[Row]) -> list[Row]:
-    """Return the relative bias and RMSE for each data set and loss, means over the scores."""
+    """Compute the mean relative bias and RMSE over scores for each data set and loss."""
     has_several_data = len(unique_values(rows, "data")) > 1
     return [
         {
@@ -52,22 +52,26 @@ def summarize_by_data(rows: Sequence[Row]) -> list[Row]:
 
 
 def _relative_errors(rows: Sequence[Row], sizes: Sequence[int], average: Any) -> dict[str, float]:
-    """Return the averages over the cases of relative bias and RMSE at each size."""
-    return {
-        f"{name}_at_{n}": float(average([error(row) for row in _rows_at(rows, n)] or [np.nan]))
-        for name, error in (("bias", _relative_bias), ("RMSE", _relative_rmse))
-        for n in sizes
-    }
+    """Average the relative bias and RMSE over cases at each sample size.
+
+    `average` is a function such as `numpy.median`.
+    """
+    averages = {}
+    for name, relative_error in (("bias", _relative_bias), ("RMSE", _relative_rmse)):
+        for n in sizes:
+            errors = [relative_error(row) for row in _rows_at(rows, n)]
+            averages[f"{name}_at_{n}"] = float(average(errors)) if errors else np.nan
+    return averages
 
 
 def _summary_sizes(rows: Sequence[Row]) -> list[int]:
-    """Return the smallest, the middle and the largest size."""
+    """Return the distinct values among the smallest, the middle and the largest size."""
     sizes = sorted({row["n"] for row in rows})
     return list(dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])))
 
 
 def _rows_at(rows: Sequence[Row], n: int) -> list[Row]:
-    """Return the rows of a size with a true value above 0, so that relative errors exist."""
+    """Return the rows of a size with a true value above 0, for which relative errors exist."""
     return [row for row in rows if row["n"] == n and row["truth"]]
 
 
@@ -82,7 +86,7 @@ def _relative_rmse(row: Row) -> float:
 
 
 def estimator_conclusions(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the conclusions: accuracy, bias and limits of the estimators."""
+    """Yield conclusions about the RMSE, the bias and the limits of the estimators."""
     yield from _conclude_agreement(rows)
     yield from _conclude_errors(rows)
     yield from _conclude_biases(rows)
@@ -95,27 +99,30 @@ def estimator_conclusions(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_agreement(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the sizes from which plug-in and log have the same error."""
+    """Report the smallest size from which plug-in and log have equal errors."""
     sizes = sorted({row["n"] for row in rows})
-    max_differences = []
-    for n in sizes:
-        differences = []
-        for group in group_rows(_rows_at(rows, n), "data", "loss", "score").values():
-            errors = {row["estimator"]: _relative_rmse(row) for row in group}
-            plugin, log = errors.get("plugin"), errors.get("log")
-            if plugin and log:
-                differences.append(abs(plugin / log - 1))
-        if not differences:
-            return
-        max_differences.append(max(differences))
-    different = np.flatnonzero(np.array(max_differences) > _EQUALITY_TOLERANCE)
-    first_equal = int(different[-1]) + 1 if different.size else 0
-    is_never_equal = first_equal == len(sizes)
-    scope = "At none of the sizes" if is_never_equal else f"From n = {sizes[first_equal]} on,"
+    differences_by_size = {n: list(_plugin_log_differences(_rows_at(rows, n))) for n in sizes}
+    if not all(differences_by_size.values()):
+        return
+    equal_sizes: list[int] = []
+    for n in reversed(sizes):
+        if max(differences_by_size[n]) > _EQUALITY_TOLERANCE:
+            break
+        equal_sizes.append(n)
+    scope = f"From n = {equal_sizes[-1]} on," if equal_sizes else "At none of the sizes"
     yield (
         f"{scope} plug-in and log have the same error within {100 * _EQUALITY_TOLERANCE:g}%. SELE "
         "and 2 x SELE estimate AUGRC and twice AUGRC, not the AURC."
     )
+
+
+def _plugin_log_differences(rows: Sequence[Row]) -> Iterator[float]:
+    """Yield the relative difference between the RMSE of plug-in and log for each case."""
+    for group in group_rows(rows, "data", "loss", "score").values():
+        errors = {row["estimator"]: _relative_rmse(row) for row in group}
+        plugin, log = errors.get("plugin"), errors.get("log")
+        if plugin and log:
+            yield abs(plugin / log - 1)
 
 
 def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
@@ -136,7 +143,7 @@ def _conclude_errors(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_biases(rows: Sequence[Row]) -> Iterator[str]:
-    """Report the bias of plug-in and log, and of the inconsistent estimators."""
+    """Report the biases of plug-in, log and the inconsistent estimators."""
     sizes = _summary_sizes(rows)
     smallest, largest = sizes[0], sizes[-1]
     rows_by_estimator = group_rows(rows, "estimator")
@@ -177,13 +184,13 @@ def _bias_range(rows: Sequence[Row]) -> str:
 
 
 def _is_bias_significant(row: Row) -> bool:
-    """Return whether a bias exceeds the Monte-Carlo error and the rounding error of sums."""
+    """Return whether a bias exceeds its Monte-Carlo error and the rounding error."""
     relative_error = row["bias_se"] / row["truth"]
     return bool(abs(_relative_bias(row)) > _N_STANDARD_ERRORS * relative_error + _ROUNDING)
 
 
 def _conclude_bound(rows: Sequence[Row]) -> Iterator[str]:
-    """Report where twice the AUGRC, the limit of 2 x SELE, is below the AURC."""
+    """Report in how many cases the limit of 2 x SELE is below the AURC."""
     n_cases = 0
     below = []
     for (data, loss, score), group in group_rows(rows, "data", "loss", "score").items():
@@ -209,7 +216,7 @@ def _conclude_bound(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def model_conclusions(averages: Sequence[Row]) -> Iterator[str]:
-    """Yield for each loss the MAE of each estimator at the smallest and the largest size."""
+    """Report the MAE of each estimator at the smallest and the largest size for each loss."""
     for loss, rows in group_rows(averages, "loss").items():
         sizes = sorted({row["n"] for row in rows})
         if len(sizes) < 2:

@@ -1,6 +1,6 @@
-"""The study that fine-tunes classifiers for the area under the risk-coverage curve.
+"""Fine-tune classifiers for the area under the risk-coverage curve.
 
-The other modules of this package need torch. They are imported when the study runs.
+The modules of this package need torch. The function of the study imports them when it is called.
 """
 
 from pathlib import Path
@@ -27,41 +27,42 @@ def finetune(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Fine-tune for AURC and AUGRC, and compare with more cross-entropy on held-out data.
+    """Fine-tune classifiers for AURC and AUGRC and compare them on held-out data.
 
     The study answers the question: does training for an area under the risk-coverage curve lower
-    that area on held-out data, compared with the same number of training steps with cross-entropy?
-    With `out`, every finished job is stored, and the same command continues after an interruption.
-    If jobs fail, the others are still reported, and the command exits with status 1.
+    this area on held-out data, compared with the same number of training steps with cross-entropy?
+    If `out` is passed, the result of each job is stored, and the same command continues an
+    interrupted run. If jobs fail, the remaining jobs are reported, and the command exits with
+    status 1.
 
     Parameters
     ----------
     config : str or Path, optional
-        A TOML file; by default the configuration in the package for the data set.
+        TOML file with the configuration. By default, the packaged configuration for the data set.
     data : {"digits", "digits8", "cifar10", "cifar100"}, optional
-        Data set; by default that of the configuration, or "digits".
+        Name of the data set. By default, the data set of `config`, or "digits" without `config`.
     folder : str or Path, optional
-        Folder with the files of CIFAR, binary version.
+        Folder with the binary version of CIFAR.
     model : str, optional
-        Network (``abstain list models``); by default that of the configuration.
+        Name of the network (``abstain list models``). By default, the network of the configuration.
     seeds : int, optional
-        Number of seeds; by default those of the configuration.
+        Number of seeds. By default, the seeds of the configuration.
     device : str, default="cpu"
-        Device of torch: "cpu", "cuda", "cuda:1".
+        Device of torch, for example "cpu", "cuda" or "cuda:1".
     jobs : int, default=1
-        Number of parallel jobs, each in a process with one thread.
+        Number of parallel processes. A process runs one job at a time with one thread.
     out : str or Path, optional
-        Folder in which finished jobs are stored, to continue after an interruption; by default they
-        are deleted at the end.
+        Folder in which the results of jobs are stored. An interrupted run continues with the stored
+        results. By default, the results of jobs are deleted at the end.
     on_outcome : callable, optional
-        Called for each job when it begins (with status "begun") and when it ends.
+        Function that is called at the beginning (with status "begun") and at the end of each job.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one metric of one model per row), "objectives" (table 1 of the paper),
-        "against_reference", "differences", "tuning" and "jobs"; figures of the differences from
-        the reference.
+        Tables "results" (one row for each model and metric), "objectives" (as table 1 of the
+        paper), "against_reference", "differences", "tuning" and "jobs"; figures of the differences
+        from the reference.
 
     Raises
     ------
@@ -71,9 +72,10 @@ def finetune(
 
     Notes
     -----
-    With several `jobs`, the call in a script must be below ``if __name__ == "__main__":``. Settings
-    are selected on validation data. Only the final models are evaluated on the test data. All
-    models of one seed start from the same pretrained model and take the same number of steps.
+    If `jobs` is above 1, a script must call the function below ``if __name__ == "__main__":``.
+    Settings are selected on validation data. Only the final models are evaluated on the test data.
+    All models of a seed start from the same pretrained model and are trained with the same number
+    of steps.
 
     References
     ----------
@@ -82,37 +84,37 @@ def finetune(
     .. rubric:: Captions
 
     objectives
-        Test data, with the softmax response as confidence: mean ± standard deviation over the
-        seeds. Areas are multiplied by 1000, as in the literature.
+        Mean ± standard deviation over the seeds on the test data. The confidence is the softmax
+        response. Areas are multiplied by 1000, as in the literature.
     against_reference
-        Objective minus reference on the same test samples, mean over the seeds, times 1000. The
-        interval for new samples determines the result. "Of these seeds only": the interval for new
-        samples and new seeds contains 0.
+        Metric of the objective minus metric of the reference on the same test samples. The
+        difference is averaged over the seeds and multiplied by 1000. The interval for new samples
+        determines the result. The result is "of these seeds only" if the interval for new samples
+        and seeds contains 0.
     differences
-        All differences from the reference, as fractions.
+        Differences from the reference as fractions.
     tuning
-        Settings evaluated on validation data, mean over the tuning seeds.
+        Metric of each setting on validation data, averaged over the tuning seeds.
     table-1
-        AURC on the test data times 100, as in the paper, which does not state the loss. This run
-        has the AURC of the 0/1 error and of the cross-entropy (CE). The networks of the paper were
-        trained with another recipe.
+        AURC on the test data, multiplied by 100 as in the paper. The paper does not state the loss,
+        so the table contains the AURC of the 0/1 error and the AURC of the cross-entropy (CE). The
+        networks of the paper were trained with another recipe.
     jobs
-        Jobs of this run. Kept: finished in an earlier run.
+        Jobs of this run. Jobs with status "kept" finished in an earlier run.
     results
-        One metric of one model per row.
+        Each row contains a metric of a model.
 
     .. rubric:: Glossary
 
     Classifier term, ranking term
-        AUGRC is the sum of two terms: its value for a perfect ranking, which depends on the error
-        rate alone, and the increase due to the actual ranking.
+        The AUGRC is the sum of both terms. The classifier term is the AUGRC of a perfect ranking
+        and depends only on the error rate. The ranking term is the increase by the actual ranking.
     AURC of CE
-        AURC with the cross-entropy (CE) of each sample in nats as the loss, instead of the 0/1
-        error.
+        AURC with the cross-entropy (CE) in nats as the loss, instead of the 0/1 error.
     New samples
-        Confidence interval for other test samples, given the trained models of this run.
+        Confidence interval for new test samples and the trained models of this run.
     New samples and seeds
-        Confidence interval for other test samples and other seeds.
+        Confidence interval for new test samples and new seeds.
 
     Examples
     --------
@@ -146,7 +148,10 @@ def finetune(
 def configuration(
     config: Path | None = None, *, data: str | None = None, **_ignored: object
 ) -> str:
-    """Return the text of the configuration. Other arguments of the command have no effect."""
+    """Return the text of the configuration file.
+
+    The remaining arguments of the command are ignored.
+    """
     require_package("torch")
     from abstain_bench.studies.finetuning.experiment import configuration_text
 

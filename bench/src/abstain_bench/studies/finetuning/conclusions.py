@@ -1,4 +1,4 @@
-"""Tables, figures and conclusions of the fine-tuning experiment, and table 1 of the paper."""
+"""Create tables, figures and conclusions of a fine-tuning experiment."""
 
 import math
 import re
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Names of our networks in the table.
+#: Names of the networks in table 1 of the paper.
 NETWORKS: Final[Mapping[str, str]] = {
     "resnet18-cifar": "ResNet18",
     "resnet34-cifar": "ResNet34",
@@ -51,11 +51,11 @@ NETWORKS: Final[Mapping[str, str]] = {
     "wrn-28-10": "WideResNet28x10",
 }
 
-#: Name of the table of the comparison.
+#: Name of the table that compares the run with table 1 of the paper.
 TABLE: Final = "table-1"
 
 
-#: The AURC by both losses, with their columns in this table.
+#: Mapping from columns of this table to the measures of the AURC with both losses.
 _AREAS: Final = {
     measure.column.replace("x1000", "x100"): measure
     for measure in MEASURES
@@ -66,7 +66,7 @@ _AREAS: Final = {
 def compare_with_table_1(
     experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return a row with our and the printed AURC for each objective of the paper."""
+    """Return a row with the measured and the printed AURC for each objective in table 1."""
     cells = [
         cell
         for cell in published.table("population_aurc_table_1")
@@ -82,7 +82,7 @@ def compare_with_table_1(
         if cell is not None:
             comparison.append({
                 "objective": objective.title,
-                **_own_areas(objective, rows),
+                **_measured_areas(objective, rows),
                 "table_1": float(cell["value"]),
                 "table_1_deviation": float(cell["spread"]),
                 "doubt": cell["doubt"],
@@ -91,13 +91,14 @@ def compare_with_table_1(
 
 
 def _is_same(objective: ComparedObjective, setting: int, cell: Mapping[str, Any]) -> bool:
-    """Return whether a cell has the kind and exactly the options of an objective."""
+    """Return whether a cell of table 1 has the kind and the options of an objective."""
     printed_options = dict(option.split("=") for option in cell["block"].split(";") if option)
     options = dict(objective.settings[setting].options)
     return objective.kind == cell["method"] and options == printed_options
 
 
-def _own_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[str, float]:
+def _measured_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[str, float]:
+    """Return mean and standard deviation over the seeds of the AURC with both losses."""
     areas = {}
     for column, measure in _AREAS.items():
         values = values_by_objective(rows, measure.loss, measure.metric)[objective.name]
@@ -107,7 +108,10 @@ def _own_areas(objective: ComparedObjective, rows: Sequence[Row]) -> dict[str, f
 
 
 def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[str]:
-    """Compare the orders of the objectives by AURC in the paper and in this run."""
+    """Report the order of the objectives by AURC in the paper and in this run.
+
+    The result is empty for fewer than two objectives.
+    """
     if len(comparison) < 2:
         return []
     orders = [f"table 1 of the paper has {_order_text(comparison, 'table_1')}"]
@@ -120,7 +124,7 @@ def conclude_order(experiment: Experiment, comparison: Sequence[Row]) -> list[st
 
 
 def _order_text(comparison: Sequence[Row], column: str) -> str:
-    """Join the titles of the objectives, sorted by a column, with "<" and "=" signs."""
+    """Sort the titles of the objectives by a column and join them with "<" or "="."""
     rows = sorted(comparison, key=itemgetter(column))
     text = str(rows[0]["objective"])
     for previous, row in pairwise(rows):
@@ -129,7 +133,7 @@ def _order_text(comparison: Sequence[Row], column: str) -> str:
     return text
 
 
-#: Markers: blue if better than the reference, orange if worse, hollow if not significant.
+#: Marker styles by verdict. Differences that are not significant have hollow markers.
 _MARKERS: dict[str, dict[str, Any]] = {
     "better": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
     "worse": {"marker": "s", "color": LIGHT[1], "markerfacecolor": LIGHT[1]},
@@ -141,7 +145,7 @@ _LEGEND = {
     "inconclusive": "not significantly different",
 }
 
-#: Largest number of characters of a title on two lines.
+#: Maximum number of characters of a title on two lines.
 _MAX_TITLE_LENGTH = 2 * MAX_LABEL_LENGTH - 8
 
 #: Distance in inches from the axes to the legend.
@@ -150,11 +154,12 @@ _LEGEND_DISTANCE = 0.5
 
 @dataclass(eq=False)
 class DifferencesDisplay(Titled):
-    """Each objective minus the reference on the same test samples, best first.
+    """Plot the difference between each objective and the reference, best objective first.
 
+    Differences are computed on the same test samples and multiplied by 1000, as in the literature.
     The thick line is the interval for new samples, which determines the conclusion. The thin line
-    is the interval for new samples and new seeds. Values are multiplied by 1000, as in the
-    literature. `plot` passes its options to every ``Axes.errorbar``.
+    is the interval for new samples and new seeds. `plot` passes its options to each call of
+    ``Axes.errorbar``.
     """
 
     #: Differences of one metric and one loss.
@@ -171,13 +176,14 @@ class DifferencesDisplay(Titled):
         return f"{self.metric}: difference from {self.reference} with 95% intervals"
 
     def frame(self) -> "pl.DataFrame":
-        """Return the plotted numbers as a polars table, one row for each objective."""
+        """Return a polars table with a row for each objective."""
         import polars as pl
 
         rows = [asdict(d) | {"verdict": d.verdict} for d in self._sorted_differences()]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw the differences, the axes and the legend."""
         rows = self._sorted_differences()
         for y, difference in enumerate(rows):
             draw_rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
@@ -195,8 +201,14 @@ class DifferencesDisplay(Titled):
     def _draw_difference(
         self, axes: "Axes", difference: ReferenceDifference, y: int, kwargs: dict[str, Any]
     ) -> None:
-        style: dict[str, Any] = {"markersize": 5.5, "linestyle": "none", "capsize": 0}
-        style = {**_MARKERS[difference.verdict], **style, **kwargs}
+        """Draw a marker for a difference, and lines for the intervals that are defined."""
+        style: dict[str, Any] = {
+            **_MARKERS[difference.verdict],
+            "markersize": 5.5,
+            "linestyle": "none",
+            "capsize": 0,
+            **kwargs,
+        }
         x = 1000 * difference.difference
         for low, high, width in (
             (difference.new_seeds_low, difference.new_seeds_high, 0.8),
@@ -208,6 +220,7 @@ class DifferencesDisplay(Titled):
         axes.errorbar([x], [y], **style)
 
     def _draw_legend(self, axes: "Axes") -> None:
+        """Draw a legend of the verdicts below the axes."""
         from matplotlib.lines import Line2D
 
         verdicts = {difference.verdict for difference in self.differences}
@@ -235,7 +248,7 @@ class DifferencesDisplay(Titled):
         return self.titles.get(difference.objective, difference.objective)
 
     def _wrapped_titles(self) -> dict[str, str]:
-        """Return the titles, shortened and divided into lines."""
+        """Return the shortened titles with line breaks by title."""
         shortened = unique_labels([self._title_of(d) for d in self.differences], _MAX_TITLE_LENGTH)
         return {title: "\n".join(wrap(text, MAX_LABEL_LENGTH)) for title, text in shortened.items()}
 
@@ -249,7 +262,7 @@ class DifferencesDisplay(Titled):
 
 _BEFORE_TITLE = "before fine-tuning"
 
-#: Columns of the table of the objectives: title, loss, metric, factor.
+#: Columns of the table "objectives", as tuples of title, loss, metric and factor.
 _COLUMNS = (
     ("accuracy_%", "zero_one", CLASSIFIER_METRIC, 100),
     *((m.column, m.loss, m.metric, 1000) for m in MEASURES if m.column),
@@ -285,7 +298,7 @@ def summarize_experiment(
     tuning_rows: Sequence[Row],
     outcomes: Sequence[Outcome],
 ) -> dict[str, Any]:
-    """Return the fields of the result: tables, figures, conclusions and notes."""
+    """Create tables, figures, conclusions and notes as the fields of a `StudyResult`."""
     titles = {objective.name: objective.title for objective in experiment.objectives}
     titles[BEFORE] = _BEFORE_TITLE
     rows = evaluate_models(predictions)
@@ -336,7 +349,7 @@ def _objective_rows(
     experiment: Experiment,
     selected: Mapping[str, int],
 ) -> list[dict[str, Any]]:
-    """Return mean and standard deviation over the seeds of each objective."""
+    """Return a row with means and standard deviations over the seeds for each objective."""
     settings = {objective.name: objective.settings for objective in experiment.objectives}
     values_by_column = {
         column: values_by_objective(rows, loss, metric) for column, loss, metric, _ in _COLUMNS
@@ -355,6 +368,7 @@ def _objective_rows(
 
 
 def _display_row(difference: ReferenceDifference, titles: Mapping[str, str]) -> dict[str, Any]:
+    """Format a difference as a row of the table "against_reference"."""
     has_seeds = difference.seeds > 1
     return {
         "measure": difference.measure.title,
@@ -403,7 +417,7 @@ def _job_row(outcome: Outcome) -> dict[str, Any]:
 def _conclusions(
     differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> Iterator[str]:
-    """Yield the conclusions for each main measure with the 0/1 loss."""
+    """Yield conclusions about each displayed measure with the 0/1 loss."""
     for measure in MEASURES:
         if measure.column and measure.loss == "zero_one":
             measured = [d for d in differences if d.measure == measure]
@@ -413,41 +427,50 @@ def _conclusions(
 def _conclude_measure(
     differences: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
 ) -> list[str]:
-    """Report the objectives that are better, not significantly different, and worse."""
+    """Report the objectives with significantly better, equal and significantly worse values."""
     ascending = sorted(differences, key=lambda d: d.difference)
-    lowest = ascending[0]
-    measure = lowest.measure.title
-    by_verdict = {
-        verdict: [d for d in ascending if d.verdict == verdict]
-        for verdict in ("better", "inconclusive", "worse")
-    }
-    if by_verdict["better"]:
-        details = "; ".join(_detailed_difference(d, titles) for d in by_verdict["better"])
-        conclusions = [f"Significantly lower {measure} than {reference}: {details}."]
-        if lowest.seeds == 1:
-            conclusions[0] += (
-                " With one seed, this compares trained models, not objectives: another seed may "
-                "give another order."
-            )
-    else:
-        details = _detailed_difference(lowest, titles)
-        conclusion = f"No objective has a significantly lower {measure} than {reference}."
-        conclusions = [f"{conclusion} The lowest is {details}."]
+    measure = ascending[0].measure.title
+    conclusions = [_conclude_best(ascending, titles, reference)]
     for verdict, start in (
         ("inconclusive", f"{measure} not significantly different from {reference}"),
         ("worse", f"Significantly higher {measure} than {reference}"),
     ):
-        if by_verdict[verdict]:
-            changes = "; ".join(
-                f"{titles[d.objective]} {_relative_change(d)}{_seed_qualification(d)}"
-                for d in by_verdict[verdict]
-            )
-            conclusions.append(f"{start}: {changes}.")
+        changes = [
+            f"{titles[d.objective]} {_relative_change(d)}{_seed_qualification(d)}"
+            for d in ascending
+            if d.verdict == verdict
+        ]
+        if changes:
+            conclusions.append(f"{start}: {'; '.join(changes)}.")
     return conclusions
 
 
+def _conclude_best(
+    ascending: Sequence[ReferenceDifference], titles: Mapping[str, str], reference: str
+) -> str:
+    """Report the objectives that are significantly better than the reference.
+
+    If there are none, report the objective with the lowest difference.
+    """
+    lowest = ascending[0]
+    measure = lowest.measure.title
+    better = [_detailed_difference(d, titles) for d in ascending if d.verdict == "better"]
+    if not better:
+        return (
+            f"No objective has a significantly lower {measure} than {reference}. The lowest is "
+            f"{_detailed_difference(lowest, titles)}."
+        )
+    conclusion = f"Significantly lower {measure} than {reference}: {'; '.join(better)}."
+    if lowest.seeds > 1:
+        return conclusion
+    return (
+        f"{conclusion} With one seed, this compares trained models, not objectives: another seed "
+        "may give another order."
+    )
+
+
 def _seed_qualification(difference: ReferenceDifference) -> str:
-    """Qualify a significant result that may not hold for other seeds."""
+    """Return a qualification for a significant result that may not hold for other seeds."""
     if difference.verdict == "inconclusive":
         return ""
     if difference.seeds == 1:
@@ -456,6 +479,7 @@ def _seed_qualification(difference: ReferenceDifference) -> str:
 
 
 def _detailed_difference(difference: ReferenceDifference, titles: Mapping[str, str]) -> str:
+    """Format a difference with its intervals and the number of seeds with the same sign."""
     details = (
         f"times 1000: {_times_1000(difference.difference)}, 95% interval "
         f"{_interval_text(difference.difference_low, difference.difference_high)}"
@@ -500,7 +524,7 @@ def failure_warnings(
 
 
 def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
-    """Return the number of failed jobs, and the error of the first one."""
+    """Format the number of failed jobs with the error of the first failed job."""
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     unavailable = failed or [outcome for outcome in outcomes if not outcome.is_done]
     reason = f" ({unavailable[0].job.name}: {unavailable[0].error})" if unavailable else ""
@@ -508,6 +532,6 @@ def _failure_text(start: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _belongs_to(outcome: Outcome, objective: ComparedObjective) -> bool:
-    """Return whether a job trains an objective."""
+    """Return whether a job trains the objective."""
     name = re.escape(objective.name)
     return bool(re.fullmatch(rf"(tune-{name}-[0-9]+|final-{name})-seed[0-9]+", outcome.job.name))

@@ -1,4 +1,4 @@
-"""Validated records of the fine-tuning experiment, and the reader of its TOML configuration."""
+"""Read and validate the configuration of a fine-tuning experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -33,7 +33,7 @@ from abstain_bench.runs.specification.plain_values import (
 from abstain_bench.runs.training import Recipe
 from abstain_bench.runs.training.inputs import make_variation
 
-#: Configuration file in the package for each data set.
+#: Packaged configuration file for each data set.
 PACKAGED_CONFIGURATIONS = {
     "digits": "digits.toml",
     "digits8": "digits8.toml",
@@ -41,7 +41,7 @@ PACKAGED_CONFIGURATIONS = {
     "cifar100": "cifar.toml",
 }
 
-#: Name of the model before fine-tuning, where other models have the name of their objective.
+#: Name of the model before fine-tuning. The remaining models are named after their objective.
 BEFORE = "before"
 
 #: Number of copies of an image.
@@ -50,7 +50,7 @@ _Copies = Annotated[int, between(1, 10_000)]
 #: Number of seeds.
 _SeedCount = Annotated[int, between(1, 1000)]
 
-#: Fields of an objective in the configuration, in addition to its options and those of the recipe.
+#: Fields of an objective that are options neither of the objective nor of the recipe.
 _OBJECTIVE_FIELDS = ("kind", "title", "try")
 
 _RECIPE_FIELDS = tuple(f.name for f in fields(Recipe))
@@ -58,25 +58,25 @@ _RECIPE_FIELDS = tuple(f.name for f in fields(Recipe))
 
 @dataclass(frozen=True, kw_only=True)
 class DataChoice:
-    """Data set, numbers of images, and their variation."""
+    """Data set, sizes of the splits, and random variation of the images."""
 
     #: Name in `DATASETS`.
     name: NonBlankText = "digits"
-    #: Number of training images; None for all remaining ones.
+    #: Number of training images. None for all images that are not in another split.
     train: PositiveInt | None = None
     validation: NonNegativeInt = 0
-    #: Number of test images; None for the test set of the source.
+    #: Number of test images. None for the official test set.
     test: PositiveInt | None = None
-    #: Number of copies of each image, each with another variation.
+    #: Numbers of randomly varied copies of each image.
     validation_copies: _Copies = 1
     test_copies: _Copies = 1
-    #: Number of images in a file, if it is not the official version.
+    #: Number of images in a file that is not the official version.
     records: PositiveInt | None = None
-    #: Seed of the splits, and of the variation of validation and test images.
+    #: Seed of the splits and of the variation of validation and test images.
     seed: NonNegativeInt = 0
-    #: Name and options of the variation; empty for none.
+    #: Name and options of the variation. Empty for images without variation.
     variation: Mapping[str, Any] = field(default_factory=dict)
-    #: Folder of the files. It is not part of the specification of a job.
+    #: Folder with the files, which is not part of the specification of a job.
     folder: str = ""
 
     def __post_init__(self) -> None:
@@ -93,17 +93,17 @@ class DataChoice:
 
 @dataclass(frozen=True)
 class FinetuningSetting:
-    """Hyperparameters of one fine-tuning: options of the objective, and the recipe."""
+    """Hyperparameters of a fine-tuning."""
 
     #: Options of the objective.
     options: Mapping[str, Any]
     recipe: Recipe
-    #: Values in which the settings of the objective differ.
+    #: Hyperparameters in which the settings of an objective differ.
     varied: Mapping[str, Any]
 
     @property
     def label(self) -> str:
-        """Text that distinguishes the setting from the others of its objective."""
+        """Text with the hyperparameters in which the settings of an objective differ."""
         values = (
             f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in self.varied.items()
@@ -113,7 +113,7 @@ class FinetuningSetting:
 
 @dataclass(frozen=True)
 class ComparedObjective:
-    """An objective of the experiment with its candidate settings."""
+    """A training objective with its candidate settings."""
 
     #: Name in file names.
     name: str
@@ -134,7 +134,7 @@ class ComparedObjective:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A fine-tuning experiment: data, network, recipes, objectives and seeds."""
+    """Configuration of a fine-tuning experiment."""
 
     data: DataChoice
     #: Name in `abstain_bench.networks.MODELS`.
@@ -142,12 +142,13 @@ class Experiment:
     #: Recipe of the pretraining with cross-entropy.
     pretrain: Recipe
     objectives: tuple[ComparedObjective, ...]
-    #: Seeds of the compared models, and of the models that select the settings.
+    #: Seeds of the compared models.
     seeds: tuple[int, ...]
+    #: Seeds of the models with which settings are selected.
     tuning_seeds: tuple[int, ...]
-    #: Objective that all others are compared with.
+    #: Name of the objective with which all objectives are compared.
     reference: str
-    #: Metric of the validation data by which settings are selected.
+    #: Metric by which settings are selected on validation data.
     choose_by: str
 
     @property
@@ -172,6 +173,7 @@ class Experiment:
             )
 
     def _check_objectives(self) -> None:
+        """Check the number, the names, the titles and the settings of the objectives."""
         names = [objective.name for objective in self.objectives]
         if len(names) < 2:
             raise InputError(
@@ -196,7 +198,7 @@ class Experiment:
 
 
 def packaged_configuration(data: str) -> Path:
-    """Return the path of the configuration in the package for a data set."""
+    """Return the path of the packaged configuration for a data set."""
     if data not in PACKAGED_CONFIGURATIONS:
         raise UnknownNameError(
             f"`data` must be one of {', '.join(PACKAGED_CONFIGURATIONS)}; got {data!r}."
@@ -207,14 +209,17 @@ def packaged_configuration(data: str) -> Path:
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Read a configuration. Errors name the file and the field."""
+    """Read and validate a configuration file."""
     content = read_toml(path)
     with prefix_errors(path.name):
         return parse_experiment(content)
 
 
 def configuration_text(config: Path | None, data: str | None) -> str:
-    """Return the text of a configuration, by default of the one in the package for a data set."""
+    """Return the text of a configuration file.
+
+    By default, return the packaged configuration for a data set.
+    """
     path = config or packaged_configuration(data or "digits")
     name = read_experiment(path).data.name
     if config is not None and data not in {None, name}:
@@ -226,11 +231,14 @@ def configuration_text(config: Path | None, data: str | None) -> str:
 
 
 def parse_experiment(content: Mapping[str, Any]) -> Experiment:
-    """Create an experiment from the content of a configuration."""
+    """Create an experiment from the tables of a configuration file."""
     table_names = ("data", "model", "pretrain", "finetune", "seeds", "study", "objectives")
     check_field_names(content, table_names, "the configuration")
     tables = {name: get_table(content, name) for name in table_names}
-    data, model, seeds, study = (tables[name] for name in ("data", "model", "seeds", "study"))
+    data = tables["data"]
+    model = tables["model"]
+    seeds = tables["seeds"]
+    study = tables["study"]
     check_field_names(data, [f.name for f in fields(DataChoice)], "[data]")
     check_field_names(model, ["name"], "[model]")
     check_field_names(study, ["reference", "choose_by"], "[study]")
@@ -259,21 +267,25 @@ def override_experiment(
     model: str | None = None,
     seeds: int | None = None,
 ) -> Experiment:
-    """Return the experiment with some fields replaced."""
-    choice = experiment.data
+    """Replace the fields of an experiment for which an argument is not None.
+
+    Tuning seeds that are not among the seeds are removed. If none remains, the first seed becomes
+    the tuning seed.
+    """
+    overridden_data: dict[str, Any] = {}
     if data is not None:
-        choice = replace(choice, name=data)
+        overridden_data["name"] = data
     if folder is not None:
-        choice = replace(choice, folder=str(folder))
+        overridden_data["folder"] = str(folder)
     final_seeds = experiment.seeds
     if seeds is not None:
-        final_seeds = parse_seeds(check_value(seeds, _SeedCount, "seeds"), final_seeds)
+        final_seeds = parse_seeds(check_value(seeds, _SeedCount, "seeds"), experiment.seeds)
     tuning_seeds = tuple(seed for seed in experiment.tuning_seeds if seed in final_seeds)
     if experiment.tuning_seeds and not tuning_seeds:
         tuning_seeds = final_seeds[:1]
     return replace(
         experiment,
-        data=choice,
+        data=replace(experiment.data, **overridden_data),
         model=model or experiment.model,
         seeds=final_seeds,
         tuning_seeds=tuning_seeds,
@@ -281,6 +293,7 @@ def override_experiment(
 
 
 def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObjective:
+    """Create an objective from the table ``[objectives.NAME]`` of a configuration."""
     if not isinstance(table, Mapping):
         raise InputError(f"`objectives.{name}` must be a table: [objectives.{name}]")
     kind = check_value(table.get("kind", "rank-weighted"), NonBlankText, f"objectives.{name}.kind")
@@ -306,7 +319,7 @@ def _parse_objective(name: str, table: Any, base_recipe: Recipe) -> ComparedObje
 def _make_setting(
     values: Mapping[str, Any], varied: Mapping[str, Any], kind: str, base_recipe: Recipe
 ) -> FinetuningSetting:
-    """Separate options of the objective from those of the recipe, and validate both."""
+    """Create a setting and check that the objective and the recipe accept its values."""
     recipe_values = {key: value for key, value in values.items() if key in _RECIPE_FIELDS}
     options = {key: value for key, value in values.items() if key not in _RECIPE_FIELDS}
     recipe = replace(base_recipe, **recipe_values)
@@ -317,9 +330,9 @@ def _make_setting(
 
 
 def _check_trained_modules(objective: Objective, kind: str) -> None:
-    """Raise an error if an objective trains more than a classifier.
+    """Raise an error if an objective trains modules in addition to the classifier.
 
-    The confidence of such a network is not its softmax response.
+    The softmax response is not the confidence of a network with additional modules.
     """
     modules = [name for phase in objective.phases for name in phase.trains]
     additional = [name for name in modules if name not in CLASSIFIER]

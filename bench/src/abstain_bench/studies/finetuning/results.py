@@ -1,4 +1,4 @@
-"""Metrics of the fine-tuned models, and paired differences from the reference."""
+"""Evaluate fine-tuned models and compare them with the reference."""
 
 import io
 import math
@@ -28,12 +28,13 @@ from abstain_bench.studies._display import Row
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric with a loss by which models are compared."""
+    """A metric and a loss by which models are compared."""
 
     loss: str
     metric: str
     title: str
-    #: Names of the figure and of the column. A measure without them is in files only.
+    #: Names of the figure and of the table column. If empty, only the table "differences" contains
+    #: the measure.
     figure: str = ""
     column: str = ""
 
@@ -56,13 +57,13 @@ MEASURES = (
 _METRICS = {
     loss: [m.metric for m in MEASURES if m.loss == loss] for loss in ("zero_one", "cross_entropy")
 }
-#: Metrics that are reported for each model but not compared.
+#: Metrics that are reported but not compared.
 _REPORTED_ONLY = (ACCURACY.name, NLL.name)
 
-#: File of all test predictions.
+#: Name of the file with all test predictions.
 PREDICTIONS_FILE = "predictions.npz"
 
-#: Test predictions by objective and seed.
+#: Mapping from pairs of objective and seed to test predictions.
 FinalPredictions = Mapping[tuple[str, int], Predictions]
 
 
@@ -74,9 +75,9 @@ def read_final_predictions(
 
 
 def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> bytes:
-    """Return predictions of several models as one archive.
+    """Write the predictions of several models to an archive and return its bytes.
 
-    `labels` are additional columns, with one value for each element of `predictions`.
+    `labels` contains additional columns. A column has a value for each element of `predictions`.
     """
     columns: dict[str, Any] = {"logits": np.concatenate([p.logits for p in predictions])}
     for name in ("labels", "ids", "group"):
@@ -90,7 +91,10 @@ def to_archive(predictions: Sequence[Predictions], **labels: Sequence[Any]) -> b
 
 
 def write_predictions(predictions: FinalPredictions, path: Path) -> Path:
-    """Write all predictions as one archive that `abstain compare` splits by objective and seed."""
+    """Write all predictions to an archive with columns for objective and seed.
+
+    `abstain compare` splits the archive by these columns.
+    """
     names, seeds = zip(*predictions, strict=True)
     content = to_archive(
         list(predictions.values()), objective=names, seed=[str(seed) for seed in seeds]
@@ -100,17 +104,18 @@ def write_predictions(predictions: FinalPredictions, path: Path) -> Path:
 
 
 def _without_objects(values: Any) -> Array:
-    """Convert an array of objects to text, because NumPy would store objects as pickles."""
+    """Convert an array of objects to text, because NumPy stores objects as pickles."""
     array = np.asarray(values)
     return array.astype(str) if array.dtype.kind == "O" else array
 
 
 def evaluate_models(predictions: FinalPredictions) -> list[dict[str, Any]]:
-    """Return each metric of each model as a row."""
+    """Return a row for each model, loss and metric."""
     rows: list[dict[str, Any]] = []
     for (name, seed), model_predictions in predictions.items():
         for loss, compared in _METRICS.items():
-            metrics = [*compared, *(_REPORTED_ONLY if loss == "zero_one" else ())]
+            reported_only = _REPORTED_ONLY if loss == "zero_one" else ()
+            metrics = [*compared, *reported_only]
             evaluation = evaluate(
                 model_predictions, scores=[BASELINE], metrics=metrics, loss=loss, interval="none"
             )
@@ -128,7 +133,7 @@ def evaluate_models(predictions: FinalPredictions) -> list[dict[str, Any]]:
 
 
 def values_by_objective(rows: Sequence[Row], loss: str, metric: str) -> dict[str, list[float]]:
-    """Return the values of one metric for the seeds of each objective."""
+    """Return the values of a metric over seeds for each objective."""
     values: dict[str, list[float]] = {}
     for row in rows:
         if row["loss"] == loss and row["metric"] == metric:
@@ -138,36 +143,39 @@ def values_by_objective(rows: Sequence[Row], loss: str, metric: str) -> dict[str
 
 @dataclass(frozen=True)
 class ReferenceDifference:
-    """One objective minus the reference on the same test samples, averaged over the seeds."""
+    """Paired difference between an objective and the reference, averaged over the seeds."""
 
     objective: str
     loss: str
     metric: str
-    #: Means over the seeds.
+    #: Means over the seeds of the metric of the objective and of the reference.
     value: float
     reference: float
-    #: Paired difference with the interval for new samples, given these models.
+    #: Objective minus reference on the same test samples.
     difference: float
+    #: Bounds of the interval for new samples and the trained models of this run.
     difference_low: float
     difference_high: float
-    #: Interval for new samples and new seeds, never narrower; NaN with one seed.
+    #: Bounds of the interval for new samples and new seeds. NaN for a single seed.
     new_seeds_low: float
     new_seeds_high: float
-    #: p-value for new samples, and adjusted by Holm for the number of objectives.
+    #: p-value for new samples.
     p_value: float
+    #: The same p-value with Holm's adjustment for the number of objectives.
     adjusted_p_value: float
+    #: Number of seeds for which the objective is better than the reference.
     better_seeds: int
     seeds: int
     lower_is_better: bool
 
     @property
     def measure(self) -> Measure:
-        """The measure of the metric and the loss."""
+        """Measure with the metric and the loss of the difference."""
         return next(m for m in MEASURES if (m.loss, m.metric) == (self.loss, self.metric))
 
     @property
     def verdict(self) -> str:
-        """The result for new samples: "better", "worse" or "inconclusive"."""
+        """Significance for new samples, which is "better", "worse" or "inconclusive"."""
         sign = 1 if self.lower_is_better else -1
         low, high = sorted((sign * self.difference_low, sign * self.difference_high))
         if high < 0:
@@ -181,14 +189,14 @@ class ReferenceDifference:
 
     @property
     def relative(self) -> float:
-        """The difference divided by the value of the reference."""
+        """Difference divided by the metric of the reference, NaN if this metric is 0."""
         return self.difference / self.reference if self.reference else math.nan
 
 
 def compare_with_reference(
     predictions: FinalPredictions, rows: Sequence[Row], reference: str, *, clustered: bool
 ) -> list[ReferenceDifference]:
-    """Compare every objective with the reference by every measure."""
+    """Compute the paired difference from the reference for each objective and measure."""
     data: dict[Split, Predictions] = {
         (("objective", name), ("seed", str(seed))): model_predictions
         for (name, seed), model_predictions in predictions.items()
@@ -221,7 +229,7 @@ def compare_with_reference(
 
 
 def _orient_pair(pair: PairedDifference, reference: str) -> dict[str, Any]:
-    """Return a pair as the other method minus the reference."""
+    """Convert a paired difference to the difference of an objective minus the reference."""
     is_reference_second = pair.second == reference
     return {
         "objective": pair.first if is_reference_second else pair.second,
@@ -238,7 +246,7 @@ def _orient_pair(pair: PairedDifference, reference: str) -> dict[str, Any]:
 def _adjust_together(
     pairs: Sequence[Row], loss: str, values: Mapping[str, Sequence[float]]
 ) -> list[ReferenceDifference]:
-    """Return the differences of one metric, with p-values adjusted for all objectives."""
+    """Adjust the p-values of a metric for the number of objectives."""
     adjusted = adjust([pair["p_value"] for pair in pairs])
     return [
         _reference_difference(pair, float(p_value), loss, values)
@@ -249,6 +257,7 @@ def _adjust_together(
 def _reference_difference(
     pair: Row, adjusted_p_value: float, loss: str, values: Mapping[str, Sequence[float]]
 ) -> ReferenceDifference:
+    """Add the interval for new samples and new seeds to a paired difference."""
     reference_values = np.array(values[pair["reference"]])
     objective_values = np.array(values[pair["objective"]])
     by_seed = objective_values - reference_values
@@ -263,8 +272,8 @@ def _reference_difference(
         difference=pair["difference"],
         difference_low=pair["low"],
         difference_high=pair["high"],
-        # The interval for new samples takes few failures and heavy tails into account, which the
-        # sum of variances does not. An interval that includes new seeds must not be narrower.
+        # The sum of variances ignores heavy tails and small numbers of failures. The interval for
+        # new samples and seeds therefore includes the interval for new samples.
         new_seeds_low=float(np.minimum(low, pair["low"])),
         new_seeds_high=float(np.maximum(high, pair["high"])),
         p_value=pair["p_value"],
@@ -275,27 +284,31 @@ def _reference_difference(
     )
 
 
+#: Degrees of freedom for which the t distribution equals the normal distribution numerically.
+_MAX_DEGREES_OF_FREEDOM = 1e9
+
+
 def new_seeds_interval(
     difference: float, error: float, by_seed: Sequence[float]
 ) -> tuple[float, float]:
-    """Compute a 95% interval for the mean difference on new samples *and* new seeds.
+    """Compute a 95% interval for the mean difference on new samples and new seeds.
 
-    Samples and seeds are crossed, so their variances add up: the variance of the mean over samples,
-    given these seeds, and the variance of the mean over seeds, given these samples. Both include
-    the interaction, so the interval is slightly too wide. The degrees of freedom follow
-    Satterthwaite (1946).
+    The variance is the sum of two variances, because samples and seeds are crossed. The first is
+    the variance over samples for fixed seeds. The second is the variance over seeds for fixed
+    samples. Both variances include the interaction, so the interval is slightly too wide. The
+    degrees of freedom are those of Satterthwaite (1946).
 
     Parameters
     ----------
     difference, error : float
-        Mean difference, and its standard error for new samples.
+        Mean difference over the seeds, and its standard error for new samples.
     by_seed : sequence of float
         Difference for each seed.
 
     Returns
     -------
-    tuple of float
-        Lower and upper bound; NaN with one seed.
+    low, high : float
+        Bounds of the interval. NaN for a single seed.
 
     Examples
     --------
@@ -310,10 +323,11 @@ def new_seeds_interval(
     variance = error**2 + seed_variance
     if variance == 0:
         return difference, difference
-    max_degrees = 1e9
-    n_degrees = max_degrees
+    # Without a variance between seeds, the quantile is that of the normal distribution.
+    degrees_of_freedom = _MAX_DEGREES_OF_FREEDOM
     if seed_variance > 0:
-        n_degrees = min(variance**2 / seed_variance**2 * (n_seeds - 1), max_degrees)
-    quantile = float(special.stdtrit(n_degrees, 0.975))
-    half_width = quantile * math.sqrt(variance)
+        satterthwaite = variance**2 / seed_variance**2 * (n_seeds - 1)
+        degrees_of_freedom = min(satterthwaite, _MAX_DEGREES_OF_FREEDOM)
+    t_quantile = float(special.stdtrit(degrees_of_freedom, 0.975))
+    half_width = t_quantile * math.sqrt(variance)
     return difference - half_width, difference + half_width

@@ -1,4 +1,4 @@
-"""Check the printed tables of the four papers against each other."""
+"""Check whether the printed tables of the four papers are consistent."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,32 +16,32 @@ from abstain_bench.studies.published.contradictions import (
     find_impossible_numbers,
 )
 
-#: Relative differences up to which a computed number counts as equal to the printed one.
+#: Relative differences for which the study reports the share of smaller differences.
 _TOLERANCE, _WIDE_TOLERANCE = 0.03, 0.10
 
 
 @timed
 def study_published() -> StudyResult:
-    """Check the printed numbers of the four papers against each other.
+    """Check whether the printed numbers of the four papers are consistent.
 
-    The study answers the questions: do the printed ranks agree with the printed numbers, how
-    similar are the rankings by AURC and AUGRC, which numbers follow from others, and which are
-    wrong?
+    The study answers four questions. Do the printed ranks agree with the printed numbers? How
+    similar are the rankings by AURC and AUGRC? Which numbers can be computed from other numbers?
+    Which numbers are wrong?
 
     Returns
     -------
     StudyResult
-        Tables "results" (every computed number: check, table, column, method, quantity, value),
-        "ranks" (recomputed ranks by pair of tables), "changes" (Kendall's tau of the ranks by AURC
-        and by AUGRC on each data set and study), "relations" (numbers that follow from others),
-        "contradictions" (violations of rules that the other cells satisfy) and "tables" (the tables
-        of `abstain_bench.published`); figures "tau" and "formula".
+        Tables "results" (all computed numbers), "ranks" (recomputed ranks by pair of tables),
+        "changes" (Kendall's tau between the ranks by AURC and by AUGRC), "relations" (numbers that
+        are computed from other numbers), "contradictions" and "tables" (the tables of
+        `abstain_bench.published`); figures "tau" and "formula".
 
     Notes
     -----
-    The study is deterministic and has no options. It uses the packaged tables only. Ranks are
-    minimum ranks, as in the papers. A printed rank is possible if it is the rank for some order of
-    the numbers that are tied after rounding. Cost: under a second.
+    The study is deterministic, has no options, and uses only the packaged tables. Ranks are minimum
+    ranks, as in the papers. Rounded numbers may be tied although the original numbers differ. A
+    printed rank is possible if some order of these tied numbers leads to this rank. The study takes
+    less than a second.
 
     References
     ----------
@@ -51,22 +51,26 @@ def study_published() -> StudyResult:
     .. rubric:: Captions
 
     ranks
-        Printed: numbers in the first table. Equal as printed: number of their ranks that equal the
-        ranks in the second table. Ranks, equal, possible: after the common methods of both tables
-        are ranked again; possible: a rank for some order of the numbers that are tied after
-        rounding. Reversed: pairs of methods in the opposite order, among those without ties. Ranks
-        of two papers differ in the selection of hyperparameters.
+        The column "printed" contains the number of values in the first table. The column
+        "equal_as_printed" counts the values whose rank equals the rank in the second table. The
+        columns "ranks", "equal" and "possible" refer to new ranks among the common methods of both
+        tables. A rank is possible if some order of the numbers that are tied after rounding leads
+        to this rank. The column "reversed" counts the pairs of methods in opposite orders, without
+        ties. The ranks of two papers differ in the selection of hyperparameters.
     changes
-        Hyperparameters selected by each metric. Tau of one choice: selected by AUGRC for both.
+        Hyperparameters are selected separately by each metric. For the column "tau_of_one_choice",
+        they are selected by AUGRC for both metrics.
     relations
-        Difference: computed minus printed, or other table minus this table.
+        A difference is the computed minus the printed number, or the number in the other table
+        minus the number in this table.
     contradictions
-        Violations of rules that the other cells of the table satisfy.
+        Cells that violate a rule that the remaining cells of the table satisfy.
     tables
-        `abstain_bench.published.table(NAME)` returns a table. Doubtful: cells with doubts.
+        `abstain_bench.published.table(NAME)` returns a table. The column "doubtful" counts the
+        cells whose reliability is doubtful.
     tau
-        One point for each study. Above the line, the rankings are more similar if both metrics use
-        the same hyperparameters.
+        Each point is a study. For points above the line, the rankings are more similar if both
+        metrics use the same hyperparameters.
     formula
         Numbers for corruptions are means over severities, to which the formula does not apply
         exactly.
@@ -74,15 +78,16 @@ def study_published() -> StudyResult:
     .. rubric:: Glossary
 
     Rank
-        1 is best; tied methods have the lowest rank of the tie.
+        Position of a method, where rank 1 is best. Tied methods have the lowest rank of the tie.
     Tau
-        Kendall's tau-b: 1 for the same order, 0 for unrelated orders, -1 for the reverse.
+        Kendall's tau-b, which is 1 for equal orders, 0 for unrelated orders, and -1 for opposite
+        orders.
     Part
-        Block of a printed table. For the ranks of Traub et al.: the metric that selects the
+        Block of a printed table. For the ranks of Traub et al., the metric that selects the
         hyperparameters.
     Study
-        iid; cor (corruptions); sub (new sub-classes of known classes); s-ncs, ns-ncs (semantic and
-        non-semantic new classes).
+        Test data of the papers. The studies are iid, cor (corruptions), sub (new sub-classes of
+        known classes), s-ncs (semantic new classes) and ns-ncs (non-semantic new classes).
 
     Examples
     --------
@@ -131,19 +136,19 @@ def study_published() -> StudyResult:
 
 
 def _table_label(entry: PublishedTable) -> str:
-    """Return the first author and the number of a table."""
+    """Return a label with the first author and the number of a table."""
     if not entry.number:
         return entry.title
     first_author = entry.cited.partition(" ")[0]
     return f"{first_author}, table {entry.number}"
 
 
-#: Columns that identify a number. All other columns of a row contain computed numbers.
+#: Columns that identify a number.
 _KEYS: Final = ("table", "against", "part", "classifier", "dataset", "study", "method")
 
 
 def _long_rows(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield one row for each computed number."""
+    """Convert the rows of a check to rows with one computed number each."""
     for row in rows:
         keys = {"check": check, **{key: row.get(key, "") for key in _KEYS}}
         for quantity, value in row.items():
@@ -153,16 +158,20 @@ def _long_rows(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------- summaries
 def _summarize_ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Add up the columns of each pair of tables and part."""
+    """Add up the counts over the columns for each pair of tables and part."""
     counts = ("printed", "equal_as_printed", "ranks", "equal", "possible", "pairs", "reversed")
-    keys = ("table", "against", "part")
-    for values, group in group_rows(rows, *keys).items():
-        sums = {name: sum(r[name] for r in group) if name in group[0] else None for name in counts}
-        yield {**dict(zip(keys, values, strict=True)), "columns": len(group), **sums}
+    for (table_name, against, part), group in group_rows(rows, "table", "against", "part").items():
+        yield {
+            "table": table_name,
+            "against": against,
+            "part": part,
+            "columns": len(group),
+            **{name: total(group, name) if name in group[0] else None for name in counts},
+        }
 
 
 def _rank_changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield tau of each column, with separate and with common hyperparameters."""
+    """Yield Kendall's tau for each data set and study, with separate and common settings."""
     separate, common = group_rows(rows, "part").values()
     tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
     columns = ("dataset", "study", "tau", "pairs", "reversed", "best_by_AURC", "best_by_AUGRC")
@@ -176,6 +185,7 @@ def _rank_changes(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 def _summarize_differences(
     relation: str, study: str, relative: Sequence[float], absolute: Sequence[float]
 ) -> dict[str, Any]:
+    """Return a row of the table "relations"."""
     return {
         "relation": relation,
         "study": study,
@@ -192,7 +202,7 @@ def _share_within(differences: Sequence[float], tolerance: float) -> float:
 
 
 def _summarize_areas(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yield the differences for each kind of study, and for all studies."""
+    """Summarize the differences for each kind of study and for all studies."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["study"].partition(":")[0], []).append(row)
@@ -225,6 +235,7 @@ def _summarize_repeated(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _list_tables() -> Iterator[dict[str, Any]]:
+    """Yield a description of each published table."""
     for name, entry in tables().items():
         cells = table(name)
         yield {
@@ -240,6 +251,7 @@ def _list_tables() -> Iterator[dict[str, Any]]:
 
 # --------------------------------------------------------------------------------- figures
 def _figures(metric_ranks: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any]:
+    """Plot Kendall's tau by both selections, and computed against printed AUGRCs."""
     separate, common = group_rows(metric_ranks, "part").values()
     tau_with_common = {(row["dataset"], row["study"]): row["tau"] for row in common}
     tau_pairs = tuple(
@@ -279,6 +291,7 @@ def _figures(metric_ranks: Sequence[Row], areas: Sequence[Row]) -> dict[str, Any
 
 # ------------------------------------------------------------------------------ conclusions
 def _notes(metric_ranks: Sequence[Row]) -> Iterator[str | Note]:
+    """Yield notes about rounding, invalid ranks and the computation of Kendall's tau."""
     yield (
         "Printed values are rounded. Two printed values count as equal if they differ by at most "
         "one unit of the last digit."
@@ -303,6 +316,7 @@ def _conclusions(
     areas: Sequence[Row],
     contradictions: Sequence[Row],
 ) -> Iterator[str]:
+    """Yield conclusions about ranks, metrics, recomputed areas and contradictions."""
     reranked = [row for row in rank_summary if row["ranks"] is not None]
     n_reversed = total(reranked, "reversed")
     agreement = "do not all agree" if n_reversed else "agree"
@@ -334,18 +348,20 @@ def _conclusions(
 
 
 def _explain_printed_ranks(rank_summary: Sequence[Row], ranks: Sequence[Row]) -> Iterator[str]:
-    """Explain the printed ranks that are equal only after ranking the common methods again."""
+    """Explain printed ranks that differ because two tables contain different methods."""
     unmatched_by_tables = {(row["table"], row["against"]): row["unmatched"] for row in ranks}
     sentences = []
     for row in rank_summary:
         unmatched = unmatched_by_tables.get((row["table"], row["against"]))
         if not unmatched:
             continue
-        numbers_source, ranks_source = (tables()[row[key]].source for key in ("table", "against"))
+        only_in_numbers, only_in_ranks = unmatched
+        numbers_source = tables()[row["table"]].source
+        ranks_source = tables()[row["against"]].source
         sentences.append(
             f"As printed, {row['equal_as_printed']} of {row['printed']} ranks of {ranks_source} "
             f"equal those of {numbers_source}. Their methods differ: the ranks include "
-            f"{unmatched[1]} instead of {unmatched[0]}, and no number of {unmatched[1]} is "
+            f"{only_in_ranks} instead of {only_in_numbers}, and no number of {only_in_ranks} is "
             f"printed. If the {row['ranks'] // row['columns']} common methods are ranked again, "
             f"{row['equal']} of {row['ranks']} ranks are equal."
         )
@@ -358,6 +374,7 @@ def _equal_ranks(row: Row) -> str:
 
 
 def _conclude_metric_ranks(metric_ranks: Sequence[Row]) -> Iterator[str]:
+    """Report the similarity of the rankings by AURC and by AUGRC for each selection."""
     for part, group in group_rows(metric_ranks, "part").items():
         lowest = min(group, key=lambda row: row["tau"])
         n_different_best = sum(row["best_by_AURC"] != row["best_by_AUGRC"] for row in group)

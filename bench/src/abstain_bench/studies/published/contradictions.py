@@ -1,4 +1,4 @@
-"""Find printed numbers that are impossible or contradict other numbers."""
+"""Find printed numbers that are impossible or contradict other printed numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
@@ -21,7 +21,7 @@ from abstain_bench.studies.published.recomputed import (
     table_columns,
 )
 
-#: Mark of studies of new classes in the tables.
+#: Text in the names of studies of new classes.
 _NEW_CLASSES: Final = "ncs:"
 
 _REWARDS, _CALIBRATION = "fd_shifts_table_5", "fd_shifts_table_10"
@@ -29,7 +29,7 @@ _FINETUNED: Final = "population_aurc_table_1"
 
 
 def find_contradictions() -> Iterator[dict[str, Any]]:
-    """Yield all contradictions, paper by paper."""
+    """Yield a row for each contradiction between printed numbers."""
     yield from _missing_table_numbers()
     yield from _numbers_of_other_runs()
     yield from _rewards_outside_grid()
@@ -48,7 +48,7 @@ def _contradiction(name: str, location: str, cells: int, finding: str) -> dict[s
 
 # --------------------------------------------------------------------------------- FD-Shifts
 def _missing_table_numbers() -> Iterator[dict[str, Any]]:
-    """Find gaps in the numbers of the tables of a paper."""
+    """Find missing table numbers in each paper."""
     for _, paper_tables in groupby(tables().values(), key=lambda entry: entry.paper):
         by_number = {int(entry.number): entry for entry in paper_tables if entry.number.isdigit()}
         for number in range(1, max(by_number, default=0)):
@@ -63,7 +63,7 @@ def _missing_table_numbers() -> Iterator[dict[str, Any]]:
 
 
 def _numbers_of_other_runs() -> Iterator[dict[str, Any]]:
-    """Find numbers that differ between two tables, by classifier and data set."""
+    """Find numbers that differ between two tables for the same classifier and data set."""
     different = [row for row in compare_repeated_numbers() if not row["same"]]
     for (name, classifier, dataset), rows in groupby(
         different, key=lambda row: (row["table"], row["classifier"], row["dataset"])
@@ -80,7 +80,7 @@ def _numbers_of_other_runs() -> Iterator[dict[str, Any]]:
 
 
 def _rewards_outside_grid() -> Iterator[dict[str, Any]]:
-    """Find selected rewards that are not in the search grid of the text."""
+    """Find selected rewards that are not in the search grid that the text describes."""
     grids = [cell for cell in table("settings") if cell["setting"].startswith("reward grid")]
     for cell in table(_REWARDS):
         if cell["setting"] != "reward":
@@ -99,11 +99,12 @@ def _rewards_outside_grid() -> Iterator[dict[str, Any]]:
 
 
 def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
-    """Find numbers that the prose quotes from a table with another value."""
+    """Find calibration errors in the text that differ from the calibration table."""
     title = table(_CALIBRATION)[0]["printed_metric"]
-    initials = "".join(word[0] for word in title.split())
+    # Quotes in the table "settings" begin with the abbreviation of the metric.
+    abbreviation = "".join(word[0] for word in title.split())
     for quote in table("settings"):
-        if not quote["setting"].startswith(f"{initials} quoted"):
+        if not quote["setting"].startswith(f"{abbreviation} quoted"):
             continue
         for cell in table(_CALIBRATION):
             is_quoted = cell["study"] == "iid" and all(
@@ -119,11 +120,14 @@ def _misquoted_calibration_errors() -> Iterator[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------------- AUGRC
 def _swapped_columns() -> Iterator[dict[str, Any]]:
-    """Find data sets whose new-class columns match those of the other paper in another order."""
+    """Find data sets with swapped columns of new classes.
+
+    The ranks in the columns agree with the ranks in the other paper if the columns are permuted.
+    """
     ranks, _ = next(iter(ranks_by_selection().values()))
     other_ranks = table_columns(OTHER_PAPER_RANKS)
     for dataset in dict.fromkeys(column.dataset for column in ranks):
-        new_classes = tuple(
+        labeled_order = tuple(
             column
             for column in ranks
             if column.dataset == dataset and _NEW_CLASSES in column.study and column in other_ranks
@@ -131,34 +135,37 @@ def _swapped_columns() -> Iterator[dict[str, Any]]:
         n_reversed = {
             order: sum(
                 _count_column_reversals(ranks, column, other_ranks, other_column)
-                for column, other_column in zip(new_classes, order, strict=True)
+                for column, other_column in zip(labeled_order, order, strict=True)
             )
-            for order in permutations(new_classes)
+            for order in permutations(labeled_order)
         }
         best_order = min(n_reversed, key=lambda order: n_reversed[order])
-        if n_reversed[best_order] < n_reversed[new_classes]:
-            labels, best_labels = (
-                ", ".join(column.study.rpartition(":")[2] for column in order)
-                for order in (new_classes, best_order)
-            )
+        if n_reversed[best_order] < n_reversed[labeled_order]:
             finding = (
-                f"columns {labels} have the ranks of {best_labels} in "
-                f"{tables()[OTHER_PAPER_RANKS].source}: {n_reversed[best_order]} reversed pairs, "
-                f"and {n_reversed[new_classes]} as labeled"
+                f"columns {_class_labels(labeled_order)} have the ranks of "
+                f"{_class_labels(best_order)} in {tables()[OTHER_PAPER_RANKS].source}: "
+                f"{n_reversed[best_order]} reversed pairs, and {n_reversed[labeled_order]} as "
+                "labeled"
             )
-            n_cells = sum(len(ranks[column]) for column in new_classes)
+            n_cells = sum(len(ranks[column]) for column in labeled_order)
             yield _contradiction(TWO_METRIC_RANKS, f"{dataset}, new classes", n_cells, finding)
+
+
+def _class_labels(columns: Iterable[PrintedColumn]) -> str:
+    return ", ".join(column.study.rpartition(":")[2] for column in columns)
 
 
 def _count_column_reversals(
     ranks: Columns, column: PrintedColumn, other_ranks: Columns, other_column: PrintedColumn
 ) -> int:
+    """Count the pairs of methods with opposite orders in two columns."""
     ((_, pairs),) = paired_columns({other_column: ranks[column]}, other_ranks)
-    return count_reversals(pairs)[0]
+    n_reversed, _ = count_reversals(pairs)
+    return n_reversed
 
 
 def _unmatched_methods() -> Iterator[dict[str, Any]]:
-    """Find methods that only one of two tables of the same networks contains."""
+    """Find methods that are in only one of two tables with the same networks."""
     rank_methods = {cell["printed"] for cell in table(TWO_METRIC_RANKS)}
     number_methods = {cell["printed"] for cell in table(SECOND_METRIC_NUMBERS)}
     only_ranks = sorted(rank_methods - number_methods)
@@ -174,13 +181,13 @@ def _unmatched_methods() -> Iterator[dict[str, Any]]:
 
 # -------------------------------------------------------------------------------- fine-tuning
 def _finetuning_columns() -> Iterator[tuple[str, dict[str, Fact]]]:
-    """Yield the title of each column of the fine-tuning table, and its cells by objective."""
+    """Yield the title and the cells by objective for each column of the fine-tuning table."""
     for (network, dataset), cells in group_rows(table(_FINETUNED), "classifier", "dataset").items():
         yield f"{dataset}, {network}", {cell["printed"]: cell for cell in cells}
 
 
 def _missing_objectives() -> Iterator[dict[str, Any]]:
-    """Find objectives without a number in some column."""
+    """Find objectives without a number in a column of the fine-tuning table."""
     objectives = unique_values(table(_FINETUNED), "printed")
     for title, cells in _finetuning_columns():
         if missing := [name for name in objectives if name not in cells]:
@@ -189,7 +196,7 @@ def _missing_objectives() -> Iterator[dict[str, Any]]:
 
 
 def _duplicate_results() -> Iterator[dict[str, Any]]:
-    """Find two objectives with the same mean and the same standard deviation."""
+    """Find pairs of objectives with equal means and equal standard deviations."""
     for title, cells in _finetuning_columns():
         previous_by_result: dict[tuple[str, str], str] = {}
         for name, cell in cells.items():
@@ -204,7 +211,10 @@ def _duplicate_results() -> Iterator[dict[str, Any]]:
 
 
 def _insignificant_gains() -> Iterator[dict[str, Any]]:
-    """Find networks on which no gain over the first objective exceeds its standard deviation."""
+    """Find columns in which all gains are below the standard deviation of the objective.
+
+    A gain is the number of the first objective minus the number of another objective.
+    """
     for title, cells in _finetuning_columns():
         baseline, *others = cells.values()
         factor = float(baseline["factor"])
@@ -223,16 +233,16 @@ def _table_numbers(names: Iterable[str]) -> str:
     return f"table{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
-#: Tables by threshold, one for each model.
+#: Tables of the CWSA paper. Each table has a row for each threshold and belongs to one model.
 CWSA_TABLES: Final = ("cwsa_table_1", "cwsa_table_2", "cwsa_table_3")
 _PROSE: Final = "cwsa_text"
 
-#: Cells of one threshold by the title of their column.
+#: Row of a table, as a mapping from column titles to cells.
 Line = Mapping[str, Fact]
 
 
 def lines_by_threshold(name: str) -> dict[str, Line]:
-    """Return the lines of a table by threshold."""
+    """Return the rows of a table by threshold."""
     return {
         threshold: {cell["printed"]: cell for cell in cells}
         for threshold, cells in groupby(table(name), key=lambda cell: str(cell["threshold"]))
@@ -240,7 +250,7 @@ def lines_by_threshold(name: str) -> dict[str, Line]:
 
 
 def find_impossible_numbers() -> Iterator[dict[str, Any]]:
-    """Yield the lines that no data can have, and the prose that no line supports."""
+    """Yield impossible table rows, and numbers in the text that differ from the tables."""
     for name in CWSA_TABLES:
         for is_violated, finding in (
             (is_above_bound, "CWSA is above coverage x CWSA+, which is impossible"),
@@ -262,15 +272,18 @@ def find_impossible_numbers() -> Iterator[dict[str, Any]]:
 
 
 def is_above_bound(line: Line) -> bool:
-    """Return whether CWSA exceeds coverage x CWSA+ by more than the rounding."""
-    cwsa, cwsa_plus, coverage = (line[column] for column in ("CWSA", "CWSA+", "Coverage"))
+    """Return whether CWSA exceeds coverage x CWSA+ by more than the rounding error."""
+    cwsa = line["CWSA"]
+    cwsa_plus = line["CWSA+"]
+    coverage = line["Coverage"]
     bound = (coverage["number"] + _unit(coverage)) * (cwsa_plus["number"] + _unit(cwsa_plus))
     return bool(cwsa["number"] - _unit(cwsa) > bound)
 
 
 def _is_no_proportion(line: Line) -> bool:
-    """Return whether no number of correct answers gives the printed selective accuracy."""
-    accuracy, coverage = line["Sel. Accuracy"], line["Coverage"]
+    """Return whether no number of correct samples leads to the printed selective accuracy."""
+    accuracy = line["Sel. Accuracy"]
+    coverage = line["Coverage"]
     n_samples = int(coverage["dataset"].partition("n = ")[2].partition(",")[0])
     n_accepted = round(coverage["number"] * n_samples)
     n_correct = round(accuracy["number"] * n_accepted)
@@ -281,14 +294,17 @@ def _is_no_proportion(line: Line) -> bool:
 
 
 def _unit(cell: Fact) -> float:
-    """Return a unit of the last printed digit, the largest error of a truncated number."""
+    """Return a unit of the last printed digit.
+
+    The result is slightly larger, so that floating-point errors do not matter in comparisons.
+    """
     exponent = Decimal(cell["value"]).as_tuple().exponent
     return 1.0000001 * 10.0 ** int(exponent)
 
 
 # ------------------------------------------------------------------------------------- prose
 def _unsupported_prose() -> Iterator[dict[str, Any]]:
-    """Yield the numbers of the prose that the table of the same model does not contain."""
+    """Yield the numbers in the text that the table of the same model does not contain."""
     table_by_model = {table(name)[0]["model"]: name for name in CWSA_TABLES}
     for quote in table(_PROSE):
         name = table_by_model.get(quote["model"])
@@ -307,7 +323,7 @@ def _unsupported_prose() -> Iterator[dict[str, Any]]:
 
 
 def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
-    """Return the cells of a table that a number of the prose may refer to."""
+    """Return the table cells to which a number in the text may refer."""
     cells = [cell for cell in table(name) if cell["metric"] == quote["metric"]]
     if quote["threshold"] == "highest":
         return cells[-1:]
@@ -320,14 +336,17 @@ def _quoted_cells(name: str, quote: Fact) -> list[Fact]:
 
 
 def _is_consistent(quote: Fact, cell: Fact, cells: list[Fact]) -> bool:
-    """Return whether a cell equals the quoted number to the digits of the prose."""
+    """Return whether a cell agrees with a number in the text to the printed digits.
+
+    `cells` contains all cells to which the number may refer.
+    """
     qualifier = quote["qualifier"]
     if qualifier == "above":
         return bool(cell["number"] > quote["number"])
     is_maximum_quoted = "peak" in qualifier or "maximum" in qualifier
     if is_maximum_quoted and cell["number"] < max(c["number"] for c in cells):
         return False
-    # "About" allows an additional unit of the last digit.
+    # A number with the qualifier "about" may differ by another unit of the last digit.
     n_units = 2 if "about" in qualifier else 1
     tolerance = n_units * max(_unit(quote), _unit(cell))
     return bool(abs(cell["number"] - quote["number"]) <= tolerance)

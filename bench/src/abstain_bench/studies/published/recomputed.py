@@ -14,7 +14,7 @@ from abstain_bench.studies._display import unique_values
 
 
 class PrintedColumn(NamedTuple):
-    """A column of a table: classifier, data set and study of its numbers."""
+    """Classifier, data set and study of a column of a table."""
 
     classifier: str
     dataset: str
@@ -22,16 +22,16 @@ class PrintedColumn(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Title of the column."""
+        """Display title of the column."""
         return f"{self.dataset} {self.study} ({self.classifier})"
 
 
-#: Numbers of the methods of each column, by the names in print.
+#: Mapping from columns to numbers by the printed name of the method.
 Columns = Mapping[PrintedColumn, Mapping[str, float]]
 
 
 def group_by_column(cells: Iterable[Fact]) -> Columns:
-    """Group cells by column and method."""
+    """Group numbers by column and method."""
     columns: dict[PrintedColumn, dict[str, float]] = defaultdict(dict)
     for cell in cells:
         column = PrintedColumn(cell["classifier"], cell["dataset"], cell["study"])
@@ -40,23 +40,23 @@ def group_by_column(cells: Iterable[Fact]) -> Columns:
 
 
 def table_columns(name: str, block: str = "") -> Columns:
-    """Return the columns of a table, or of one block of it."""
+    """Return the columns of a block of a table. An empty name selects cells without a block."""
     return group_by_column(cell for cell in table(name) if cell["block"] == block)
 
 
 def loss_sign(name: str) -> float:
-    """Return the factor, 1 or -1, that makes lower numbers of a table better."""
+    """Return the sign of the numbers of a table, -1 if higher numbers are better."""
     return 1.0 if METRICS[table(name)[0]["metric"]].lower_is_better else -1.0
 
 
 def min_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
-    """Rank numbers of which lower is better; tied numbers have the lowest rank of the tie."""
+    """Rank numbers in ascending order. Tied numbers have the lowest rank of the tie."""
     ranks = ranking.ranks(list(numbers.values()), lower_is_better=True, ties="min")
     return dict(zip(numbers, map(int, ranks), strict=True))
 
 
 def max_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
-    """Rank numbers of which lower is better; tied numbers have the highest rank of the tie."""
+    """Rank numbers in ascending order. Tied numbers have the highest rank of the tie."""
     reversed_ranks = min_ranks({name: -number for name, number in numbers.items()})
     return {name: len(numbers) + 1 - rank for name, rank in reversed_ranks.items()}
 
@@ -64,7 +64,7 @@ def max_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
 def paired_columns(
     first: Columns, second: Columns
 ) -> Iterator[tuple[PrintedColumn, list[tuple[float, float]]]]:
-    """Yield the columns of both tables with the pairs of numbers of the common methods."""
+    """Yield the common columns of two tables with pairs of numbers for each common method."""
     for column, numbers in first.items():
         second_numbers = second.get(column, {})
         pairs = [
@@ -77,20 +77,31 @@ def paired_columns(
 
 
 def count_reversals(pairs: Iterable[tuple[float, float]]) -> tuple[int, int]:
-    """Count the pairs of methods with opposite orders, and the pairs without ties."""
-    signs = [(b[0] - a[0]) * (b[1] - a[1]) for a, b in combinations(list(pairs), 2)]
-    return sum(sign < 0 for sign in signs), sum(sign != 0 for sign in signs)
+    """Count the pairs of methods with opposite orders by two numbers.
+
+    Returns
+    -------
+    n_reversed, n_untied : int
+        Number of these pairs of methods, and number of pairs without ties.
+    """
+    products = [
+        (second[0] - first[0]) * (second[1] - first[1])
+        for first, second in combinations(list(pairs), 2)
+    ]
+    n_reversed = sum(product < 0 for product in products)
+    n_untied = sum(product != 0 for product in products)
+    return n_reversed, n_untied
 
 
-#: Table with ranks by two metrics, and the table with the numbers of the second metric.
+#: Table with ranks by two metrics, and table with the numbers of the second metric.
 TWO_METRIC_RANKS, SECOND_METRIC_NUMBERS = "augrc_table_4", "augrc_table_3"
 
-#: Ranks in the other paper by the first of the two metrics.
+#: Table of the other paper with ranks by the first metric.
 OTHER_PAPER_RANKS: Final = "fd_shifts_table_11"
 
 _AUROC_RANKS: Final = "fd_shifts_table_13"
 
-#: Tables of numbers, tables of their ranks, and the block of the latter.
+#: Tuples of a table of numbers, the table of their ranks, and the block of the table of ranks.
 _RANKED_TABLES: Final = (
     ("fd_shifts_table_1", OTHER_PAPER_RANKS, ""),
     ("fd_shifts_table_9", _AUROC_RANKS, "proposed"),
@@ -98,7 +109,7 @@ _RANKED_TABLES: Final = (
 
 
 def ranks_by_selection() -> dict[str, tuple[Columns, Columns]]:
-    """Return the ranks by the first and by the second metric for each selection criterion."""
+    """Return the ranks by both metrics for each criterion that selects hyperparameters."""
     cells = table(TWO_METRIC_RANKS)
     first_metric, second_metric = unique_values(cells, "metric")
     ranks = {}
@@ -113,7 +124,7 @@ def ranks_by_selection() -> dict[str, tuple[Columns, Columns]]:
 
 # --------------------------------------------------------------------------------- recomputed
 def recompute_ranks() -> Iterator[dict[str, Any]]:
-    """Rank the printed numbers and compare them with the printed ranks of each column."""
+    """Rank the printed numbers of each column and compare the ranks with the printed ranks."""
     for numbers_table, ranks_table, part in _RANKED_TABLES:
         printed = table_columns(ranks_table, part)
         yield from _compare_ranks(numbers_table, ranks_table, part, printed)
@@ -124,6 +135,7 @@ def recompute_ranks() -> Iterator[dict[str, Any]]:
 def _compare_ranks(
     numbers_table: str, ranks_table: str, part: str, printed_columns: Columns
 ) -> Iterator[dict[str, Any]]:
+    """Yield a row that compares ranks for each column of a table of numbers."""
     sign = loss_sign(numbers_table)
     for column, numbers in table_columns(numbers_table).items():
         printed = printed_columns.get(column, {})
@@ -131,8 +143,9 @@ def _compare_ranks(
         common = {method: loss for method, loss in losses.items() if method in printed}
         if not common:
             continue
-        lowest, highest = min_ranks(common), max_ranks(common)
-        # The printed ranks also count methods without numbers, so rank the common ones again.
+        lowest = min_ranks(common)
+        highest = max_ranks(common)
+        # Printed ranks include methods without numbers, so the common methods are ranked again.
         printed_among_common = min_ranks({method: printed[method] for method in common})
         n_reversed, n_pairs = count_reversals((common[m], printed[m]) for m in common)
         yield {
@@ -149,9 +162,10 @@ def _compare_ranks(
 
 
 def _count_equal_as_printed(ranks: Mapping[str, int], printed: Mapping[str, float]) -> int:
-    """Count the ranks that equal the printed ones, over all methods of the column.
+    """Count the methods of a column whose rank equals the printed rank.
 
-    If each table has one method that the other lacks, these two are compared with each other.
+    If each table has one method that the other table lacks, the ranks of these two methods are
+    compared.
     """
     unmatched = _unmatched_methods(ranks, printed)
     renamed = {} if unmatched is None else dict([unmatched])
@@ -159,15 +173,19 @@ def _count_equal_as_printed(ranks: Mapping[str, int], printed: Mapping[str, floa
 
 
 def _unmatched_methods(first: Iterable[str], second: Iterable[str]) -> tuple[str, str] | None:
-    """Return the only method that the second table lacks, and the only one the first lacks."""
-    only_first, only_second = set(first) - set(second), set(second) - set(first)
+    """Return the two methods that are in only one table.
+
+    Returns None unless each table has exactly one method that the other table lacks.
+    """
+    only_first = set(first) - set(second)
+    only_second = set(second) - set(first)
     if len(only_first) == len(only_second) == 1:
         return (only_first.pop(), only_second.pop())
     return None
 
 
 def compare_papers() -> Iterator[dict[str, Any]]:
-    """Compare the ranks of the two papers by the metric that both use."""
+    """Compare the ranks of two papers by the same metric."""
     for part, (first, _) in ranks_by_selection().items():
         for column, pairs in paired_columns(first, table_columns(OTHER_PAPER_RANKS)):
             n_reversed, n_pairs = count_reversals(pairs)
@@ -176,7 +194,10 @@ def compare_papers() -> Iterator[dict[str, Any]]:
 
 
 def invalid_rank_columns() -> list[tuple[str, str, PrintedColumn]]:
-    """Return the columns that are not minimum ranks: a tie must skip the ranks after it."""
+    """Return the columns of printed ranks that are not minimum ranks.
+
+    After k tied methods, minimum ranks skip k - 1 ranks.
+    """
     rank_tables = [(OTHER_PAPER_RANKS, "", table_columns(OTHER_PAPER_RANKS))]
     blocks = unique_values(table(_AUROC_RANKS), "block")
     rank_tables += [(_AUROC_RANKS, block, table_columns(_AUROC_RANKS, block)) for block in blocks]
@@ -192,7 +213,7 @@ def invalid_rank_columns() -> list[tuple[str, str, PrintedColumn]]:
 
 # ------------------------------------------------------------------------------- two metrics
 def compare_metrics() -> Iterator[dict[str, Any]]:
-    """Compare the ranks by the two metrics on each data set and study."""
+    """Compare the ranks by both metrics for each data set and study."""
     for part, (first, second) in ranks_by_selection().items():
         for column, pairs in paired_columns(first, second):
             n_reversed, n_pairs = count_reversals(pairs)
@@ -219,7 +240,7 @@ def _column_fields(column: PrintedColumn, first: str, second: str, part: str) ->
 #: Tables with accuracy and failure AUROC of the methods.
 ACCURACY_TABLE, AUROC_TABLE = "fd_shifts_table_8", "fd_shifts_table_9"
 
-#: Name of the new-class images of a study in the table of their numbers.
+#: Name of the new-class images in the table "settings" for each kind of new classes.
 _IMAGE_TITLES: Final = {
     "c10": "CIFAR-10",
     "c100": "CIFAR-100",
@@ -227,17 +248,18 @@ _IMAGE_TITLES: Final = {
     "ti": "TinyImagenet (32x32 resized)",
 }
 
-#: Tables that repeat numbers of the large tables, with the blocks to compare.
+#: Tables that repeat numbers of the large tables, and the compared blocks of these tables.
 _REPEATING_TABLES: Final = (("fd_shifts_table_2", ("64bit", "")), ("fd_shifts_table_15", ("",)))
 _LARGE_TABLES: Final = ("fd_shifts_table_1", ACCURACY_TABLE, AUROC_TABLE)
 
-#: Mark of a method of other authors in such a table.
+#: Text in the names of methods with results of other authors.
 _OTHER_AUTHORS: Final = "et al."
 
 
 def recompute_areas() -> Iterator[dict[str, Any]]:
-    """Compute each AUGRC of one paper from accuracy and AUROC of the other."""
-    accuracy, auroc = table_columns(ACCURACY_TABLE), table_columns(AUROC_TABLE)
+    """Compute the AUGRCs of one paper from the accuracies and AUROCs of the other paper."""
+    accuracy = table_columns(ACCURACY_TABLE)
+    auroc = table_columns(AUROC_TABLE)
     for column, printed in table_columns(SECOND_METRIC_NUMBERS).items():
         for method, number in printed.items():
             if method in auroc.get(column, {}):
@@ -253,10 +275,10 @@ def recompute_areas() -> Iterator[dict[str, Any]]:
 
 
 def recompute_accuracies() -> Iterator[dict[str, Any]]:
-    """Compute the accuracy with new classes from the i.i.d. accuracy and the image counts.
+    """Compute the accuracy with new classes from the i.i.d. accuracy and numbers of images.
 
-    Wrong predictions of known classes are removed in these studies. The remaining images are
-    correct predictions and new classes.
+    Studies of new classes exclude wrong predictions of known classes. The remaining images have
+    correct predictions or belong to new classes.
     """
     n_tested = _counts_by_dataset("fd_shifts_table_3", "n_iid_test")
     n_new_images = _counts_by_dataset("settings", "images when it serves as new classes")
@@ -278,7 +300,7 @@ def recompute_accuracies() -> Iterator[dict[str, Any]]:
 
 
 def compare_repeated_numbers() -> Iterator[dict[str, Any]]:
-    """Compare the numbers that are printed in two tables."""
+    """Compare numbers that are printed in two tables."""
     large_cells = {_cell_key(cell): cell for name in _LARGE_TABLES for cell in table(name)}
     for name, blocks in _REPEATING_TABLES:
         for cell in table(name):
@@ -292,13 +314,13 @@ def compare_repeated_numbers() -> Iterator[dict[str, Any]]:
                 "metric": cell["metric"],
                 "printed": cell["number"],
                 "other_printed": large["number"],
-                # Two roundings of one number differ by at most one unit of the coarser one.
+                # Rounded values of the same number differ by at most one unit of the last digit.
                 "same": n_units <= 1,
             }
 
 
 def _unit(*cells: Fact) -> Decimal:
-    """Return a unit of the last printed digit of the coarsest cell."""
+    """Return a unit of the last printed digit of the cell with the fewest decimals."""
     exponents = [Decimal(cell["value"]).as_tuple().exponent for cell in cells]
     return Decimal(10) ** max(e for e in exponents if isinstance(e, int))
 

@@ -1,4 +1,4 @@
-"""Compare the rankings of methods by AURC and by AUGRC, study by study."""
+"""Compare the rankings of methods by AURC and by AUGRC."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from abstain_bench.runs.jobs import OnOutcome
     from abstain_bench.studies.rankings.folder import RankedFolder
 
-#: Tables that are displayed expanded.
+#: Names of the tables that the terminal and the page display.
 _MAIN_TABLES: Final = ("changes", "tests", "settings", "violations", "failures")
 
 #: Version of the columns of stored tables.
@@ -66,10 +66,10 @@ def study_rankings(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Rank methods by AURC and by AUGRC, and analyze the differences of the rankings.
+    """Rank methods by AURC and by AUGRC and analyze the differences.
 
-    The study answers the question: do the two metrics rank the methods of a benchmark differently,
-    are the differences significant, and which failures cause them?
+    The study answers the questions: do both metrics rank the methods of a benchmark differently,
+    are the differences significant, and which failures cause the differences?
 
     Parameters
     ----------
@@ -77,54 +77,55 @@ def study_rankings(
         Folder of a benchmark (`abstain benchmark run`). By default, the study simulates methods
         with known true areas.
     published : bool, default=False
-        Use the ranks that Traub et al. print (table 4), without tests and samples.
+        Whether to use the ranks in table 4 of Traub et al. The result then contains no tests and no
+        samples.
     methods : sequence of str, optional
-        Methods of the runs; by default all.
+        Methods of the runs. By default, all methods.
     studies : sequence of str, optional
-        Studies of the runs; by default those of the main table.
+        Studies of the runs. By default, the studies of the main table.
     bootstrap : int, default=500
         Number of resamples of each test set, at least 2.
     level : float, default=0.95
         Confidence level of the tests and intervals.
     ties : {"mean", "min"}, default="min"
-        Rank of tied methods. Published tables have the minimum.
+        Rank of tied methods. Published tables contain minimum ranks.
     n : int, default=2000
         Number of samples of each simulated data set, at least 20.
     rng : int, Generator or None, default=0
         Seed or generator of all random numbers; None for fresh entropy.
     out : str or Path, optional
-        Folder in which the results of each study of the runs are stored, to continue after an
-        interruption; by default they are not stored.
+        Folder in which the results of each study are stored. An interrupted run continues with the
+        stored results. By default, results are not stored.
     on_outcome : callable, optional
-        Called for each study of the runs when it begins (with status "begun") and when it ends.
+        Function that is called at the beginning (with status "begun") and at the end of each study
+        of the runs.
 
     Returns
     -------
     StudyResult
-        Tables "results" (ranks of each method in each study by either metric, on the test set and
-        by the mean rank over the resamples), "changes" (summary of each study), "tests" (numbers of
-        significant pairs by the test of the literature and the paired one), "neighbors" (methods
-        with adjacent mean ranks, and contradictions by the test of the literature), "disagreements"
-        (pairs that the metrics rank in opposite orders), "violations" (of R2), "failures" (the
-        responsible samples), "pairs" (every pair by either test) and, for runs, "settings"
-        (different selections); figures "changes", "rankings", "significance", "maps-published" and
-        "maps-paired" (one panel for each study), "curves", and for runs "failures" with images.
+        Tables "results" (ranks of each method by both metrics), "changes" (summary of the rank
+        changes), "tests" (numbers of significant pairs), "neighbors" (methods with adjacent mean
+        ranks), "disagreements" (pairs that the metrics rank in opposite orders), "violations"
+        (strongest violations of R2), "failures" (samples that cause the violations) and "pairs"
+        (all pairs of methods); figures "changes", "rankings", "significance", "maps-published",
+        "maps-paired" and "curves". For runs, the result also contains the table "settings" and the
+        figure "failures" with images.
 
     Raises
     ------
     InputError
-        If a number is too small, or no run was tested.
+        If an option is out of range, or if no run was tested.
     UnknownNameError
-        If a method or study does not exist.
+        If a method or a study does not exist.
     FileFormatError
-        If `runs` is not a folder of runs, or is damaged.
+        If `runs` is not a folder of runs, or if a file is damaged.
 
     Notes
     -----
-    Values are means over the networks of a method. Resamples are of the test set, and the same for
-    all methods and networks. Settings are selected on validation data, by each metric or by AUGRC
-    for both. Cost: 4 s for the simulation; for runs a resampling of each study, two if the metrics
-    select different settings.
+    Values are means over the networks of a method. All methods and networks use the same resamples
+    of the test set. Settings are selected on validation data, either separately by each metric or
+    by AUGRC for both metrics. The simulation takes 4 s. For runs, the study resamples each test set
+    once, or twice if the metrics select different settings.
 
     References
     ----------
@@ -133,57 +134,60 @@ def study_rankings(
     .. rubric:: Captions
 
     results
-        Every method in every study. Mean rank: over the resamples.
+        Each row contains the ranks of a method in a study. Mean ranks are means over the resamples.
     changes
-        Swaps: pairs in opposite orders. Significant swaps: pairs that are significantly different
-        by both metrics (paired test).
+        A swap is a pair of methods that the metrics rank in opposite orders. A swap is significant
+        if the methods are significantly different by both metrics (paired test).
     tests
-        Number of significant pairs of each test. False positives: significant pairs whose better
-        method is truly not better, if the true values are known.
+        Numbers of significant pairs. If the true values are known, a false positive is a
+        significant pair whose better method is not truly better.
     disagreements
-        Pairs that the metrics rank in opposite orders; better and worse are by AUGRC. Relative
-        preference: excess of AURC of the better method, relative to the worse one. Responsible:
-        number of failures without which the metrics agree. Every pair of methods with the same
-        failures violates R2.
+        Pairs of methods that the metrics rank in opposite orders. The better method is better by
+        AUGRC. The relative preference is the relative excess of AURC of the better method. The
+        column "responsible" counts the failures without which the metrics agree. All disagreements
+        of methods with the same failures violate R2.
     neighbors
-        Methods with adjacent mean ranks over the resamples. Better: by Wilcoxon's test on these,
-        without adjustment. It contradicts the rank if it prefers the lower method.
+        Methods with adjacent mean ranks over the resamples. The better method is significantly
+        better by Wilcoxon's test on the same resamples, without adjustment. The test contradicts
+        the rank if the better method has the worse mean rank.
     violations
-        The strongest violation of R2 in each study: differences between the better and the worse
-        method, and number of failures without which AURC agrees.
+        Differences between the better and the worse method for the strongest violation of R2 in
+        each study. The column "responsible" counts the failures without which AURC agrees.
     failures
-        Gap: contribution of a sample to the metric of the better method minus that of the worse
-        one. Confidence quantile: share of samples with a lower confidence.
+        A gap is the contribution of a sample to the metric of the better method minus its
+        contribution to the metric of the worse method. A confidence quantile is the share of
+        samples with a lower confidence.
     settings
         Methods for which the metrics select different settings on validation data.
     pairs
-        Every pair by either test. Better: by the test as published, without adjustment, or by the
-        paired test. Adjusted: by Holm.
+        Each row contains a test of a pair of methods. The better method is significantly better by
+        the published test without adjustment, or by the paired test. Adjusted p-values use Holm's
+        method.
     rankings
-        One panel for each study, by the mean rank over the resamples. Blue and dashed: better by
-        the second metric; orange: worse.
+        Each panel contains the mean ranks over the resamples in a study. Blue, dashed lines are
+        methods with a better rank by the second metric. Orange lines are methods with a worse rank.
     maps-published
-        Two squares for each study, by AURC and by AUGRC. Methods are in the order of their values,
-        so significant pairs are above the diagonal. Blue: the row is significantly better than the
-        column. This test treats resamples of one test set as independent.
+        Each study has a map for AURC and a map for AUGRC. Methods are sorted by their values, so
+        significant pairs are above the diagonal. In blue cells, the row is significantly better
+        than the column. This test treats resamples of one test set as independent.
     maps-paired
-        Two squares for each study, by AURC and by AUGRC. Methods are in the order of their values,
-        so significant pairs are above the diagonal. Blue: the row is significantly better than the
-        column.
+        Each study has a map for AURC and a map for AUGRC. Methods are sorted by their values, so
+        significant pairs are above the diagonal. In blue cells, the row is significantly better
+        than the column.
     significance
-        Left: the test of the literature, which treats resamples of one test set as independent.
-        Right: the paired test of the same values. Blue: the row is significantly better than the
-        column.
+        The left maps contain the test of the literature, which treats resamples of one test set as
+        independent. The right maps contain the paired test of the same values. In blue cells, the
+        row is significantly better than the column.
     curves
-        The strongest violation: the most confident failures determine the AURC.
+        Curves of the strongest violation. The most confident failures determine the AURC.
 
     .. rubric:: Glossary
 
     R2
-        A metric improves if accuracy or the ranking of failures improves and neither gets worse
-        (Traub et al., section 2).
+        Requirement that a metric improves if accuracy or the ranking of failures improves and
+        neither gets worse (Traub et al., section 2).
     Rank then aggregate
-        Ranks on each resample, then the rank of their mean.
+        Ranking of methods by their mean rank over the resamples.
     AURC
         Area under the selective risk-coverage curve. Failures with high confidence have the largest
         weight.
@@ -192,7 +196,7 @@ def study_rankings(
     AUROC
         Probability that a success has a higher confidence than a failure.
     Kendall's tau
-        1 for two equal rankings, -1 if one is the reverse of the other.
+        Rank correlation, which is 1 for equal rankings and -1 for opposite rankings.
 
     Examples
     --------
@@ -235,6 +239,8 @@ def study_rankings(
 
 @dataclass(frozen=True)
 class _Options:
+    """Validated options of the study."""
+
     resamples: int
     level: float
     ties: Ties
@@ -249,7 +255,7 @@ def _check_size(n: int) -> int:
 
 
 def _rank_published() -> StudyResult:
-    """Summarize the changes in the published tables."""
+    """Compare the printed ranks by both metrics."""
     rows = printed_rank_rows()
     changes = list(printed_changes(rows))
     separate, common = unique_values(rows, "selection")
@@ -282,6 +288,7 @@ def _open_folder(
     studies: Sequence[str] | None,
     options: _Options,
 ) -> "RankedFolder":
+    """Read a folder of runs and select its methods and studies."""
     from abstain.evaluation.comparison import Plan
     from abstain_bench.runs.store import Store
     from abstain_bench.studies.rankings.folder import RankedFolder
@@ -302,7 +309,7 @@ def _rank_folder(
     out: Path | None,
     on_outcome: "OnOutcome | None",
 ) -> list[dict[str, Any]]:
-    """Return the tables of each study of the runs, in one job for each. Stored ones are reused."""
+    """Return the tables of each study of the runs. A job creates the tables of a study."""
     from abstain_bench.studies._jobs import StudyJobs
 
     def rank_study(study: str) -> Mapping[str, Any]:
@@ -327,7 +334,7 @@ def _rank_folder(
 def _result_fields(
     study_tables: Sequence[Mapping[str, Any]], folder: "RankedFolder | None", options: _Options
 ) -> dict[str, Any]:
-    """Return tables, figures, notes and conclusions."""
+    """Create tables, figures, notes and conclusions as the fields of a `StudyResult`."""
     joined = join_tables(study_tables)
     if not joined["changes"]:
         raise InputError(
@@ -335,7 +342,8 @@ def _result_fields(
             "`methods` and `studies`"
         )
     tables: dict[str, Any] = {name: joined[name] for name in TABLES}
-    figures, notes = _figures(joined, options.level), []
+    figures = _figures(joined, options.level)
+    notes = []
     if folder is not None:
         tables["settings"] = folder.different_settings
         notes.append(_NETWORKS_NOTE)
@@ -360,7 +368,7 @@ def _result_fields(
 
 
 def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any]:
-    """Return the figures for the last selection of settings."""
+    """Create the figures. Most figures show only the last selection of settings."""
     selections = unique_values(tables["results"], "selection")
     selection = selections[-1]
     rows = [row for row in tables["results"] if row["selection"] == selection]
@@ -386,7 +394,7 @@ def _figures(tables: Mapping[str, Sequence[Row]], level: float) -> dict[str, Any
 
 
 def _study_with_most_significant_pairs(tests: Sequence[Row]) -> str:
-    """Return the study with most significant pairs by the paired test."""
+    """Return the study with the largest number of significant pairs by the paired test."""
     n_significant: dict[str, int] = {
         study: sum(row["significant"] for row in rows if row["test"] == PAIRED)
         for study, rows in group_rows(tests, "study").items()

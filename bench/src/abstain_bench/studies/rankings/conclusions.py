@@ -1,4 +1,4 @@
-"""Figures and conclusions of the rankings, and the ranks that Traub et al. print."""
+"""Create the figures and conclusions of the study, and read the ranks of Traub et al."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
@@ -22,18 +22,18 @@ from abstain_bench.studies.rankings.ranked_studies import (
     summarize_changes,
 )
 
-#: Ranks by AURC and by AUGRC with two selections of settings.
+#: Published table with ranks by AURC and by AUGRC for two selections of settings.
 _TABLE = "augrc_table_4"
 
-#: Suffix of the name of a study of i.i.d. test data.
+#: Suffix of the names of studies with i.i.d. test data.
 IID: Final = " iid"
 
-#: Number of the six i.i.d. test sets on which the first three methods change (section 4.1).
+#: Number of i.i.d. test sets, among six, on which the first three methods change (section 4.1).
 N_CHANGES_IN_TEXT: Final = 5
 
 
 def printed_rank_rows() -> list[dict[str, Any]]:
-    """Return the printed ranks, one row for each selection, study and method."""
+    """Return a row with the printed ranks for each selection, study and method."""
     ranks: dict[tuple[str, str, str], dict[str, float]] = {}
     for cell in table(_TABLE):
         study = f"{cell['dataset']} {cell['study']}"
@@ -53,18 +53,18 @@ def printed_rank_rows() -> list[dict[str, Any]]:
 
 
 def printed_changes(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield a summary of the changes for each selection and study."""
+    """Yield a summary of the rank changes for each selection and study."""
     groups: dict[tuple[str, str], list[Row]] = group_rows(rows, "selection", "study")
     for (selection, study), group in groups.items():
         yield {"selection": selection, "study": study, **summarize_changes(group)}
 
 
-#: Largest numbers of methods of a map with p-values, and of a panel in a figure of many.
+#: Maximum numbers of methods in a map with p-values and in a panel of a figure with many panels.
 _MAX_MAP_METHODS, _MAX_PANEL_METHODS = 12, 16
 
 _METRIC_TITLES: Final = f"{FIRST_METRIC.title} and {SECOND_METRIC.title}"
 
-#: Validity of the tests.
+#: Text about the validity of each test.
 _VALIDITY: Final = {UNADJUSTED: "as published, not valid", PAIRED: "valid"}
 
 
@@ -75,7 +75,7 @@ def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
         method: sum(row[f"{SECOND_METRIC.name}_rank"] for row in group) / len(group)
         for method, group in group_rows(selected, "method").items()
     }
-    # Methods with equal means keep their order.
+    # Methods with equal mean ranks keep their order.
     order = sorted(mean_ranks, key=lambda method: mean_ranks[method])
     cells = [
         RankChange(row["method"], row["study"], *(row[f"{m}_rank"] for m in METRIC_NAMES))
@@ -90,12 +90,16 @@ def changes_figure(rows: Sequence[Row], selection: str) -> RankChangesDisplay:
 
 
 def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
-    """Plot the rankings by both metrics, one panel for each study, of the best methods."""
+    """Plot the ranks of the best methods by both metrics, with a panel for each study.
+
+    The ranks are those of the mean ranks over the resamples, if all rows contain them.
+    """
     has_resamples = all(
         f"{metric}_resampled_rank" in row for row in rows for metric in METRIC_NAMES
     )
     suffix = "resampled_rank" if has_resamples else "rank"
-    first, second = (f"{metric}_{suffix}" for metric in METRIC_NAMES)
+    first = f"{FIRST_METRIC.name}_{suffix}"
+    second = f"{SECOND_METRIC.name}_{suffix}"
     rows_by_study = group_rows(rows, "study")
     panels = {}
     for study, group in rows_by_study.items():
@@ -108,7 +112,7 @@ def rankings_figure(rows: Sequence[Row]) -> RankingChangesDisplay:
 
 
 def _restriction(groups: Iterable[Sequence[Row]]) -> str:
-    """Return a text about the methods that a panel omits."""
+    """Return a text about omitted methods. The text is empty if no panel omits methods."""
     n_methods = max(map(len, groups), default=0)
     if n_methods <= _MAX_PANEL_METHODS:
         return ""
@@ -118,7 +122,7 @@ def _restriction(groups: Iterable[Sequence[Row]]) -> str:
 def study_maps_figure(
     rows: Sequence[Row], pairs: Sequence[Row], study: str, level: float
 ) -> SignificanceMapsDisplay | None:
-    """Plot the significant pairs of both tests in one study, by either metric."""
+    """Plot the significant pairs in a study for each combination of metric and test."""
     study_rows = [row for row in rows if row["study"] == study]
     maps = {}
     for metric in (FIRST_METRIC, SECOND_METRIC):
@@ -140,7 +144,7 @@ def study_maps_figure(
 def all_maps_figure(
     rows: Sequence[Row], pairs: Sequence[Row], test: str, level: float
 ) -> SignificanceMapsDisplay | None:
-    """Plot the significant pairs of one test in every study, by either metric."""
+    """Plot the significant pairs by a test for each combination of study and metric."""
     rows_by_study = group_rows(rows, "study")
     maps = {}
     for study, study_rows in rows_by_study.items():
@@ -167,7 +171,11 @@ def _significance_map(
     level: float,
     max_methods: int,
 ) -> SignificanceMapDisplay | None:
-    """Plot one test by one metric in one study, with methods in the order of their values."""
+    """Plot the significant pairs in a study by a metric and a test.
+
+    The map contains the best methods by AUGRC, sorted by the metric. The result is None if there
+    are no tests of these methods.
+    """
     best = sorted(rows, key=lambda row: row[SECOND_METRIC.name])[:max_methods]
     methods = [row["method"] for row in sorted(best, key=lambda row: row[metric])]
     key = (rows[0]["study"], metric, test)
@@ -194,10 +202,11 @@ def _significance_map(
 
 
 def curves_figure(curves: Sequence[Row]) -> SeriesDisplay:
-    """Plot the curves of two methods that the metrics rank in opposite orders."""
+    """Plot the selective and the generalized risk of a better and a worse method."""
     series = []
     for row in curves:
-        coverage, risk = tuple(row["coverage"]), tuple(row["risk"])
+        coverage = tuple(row["coverage"])
+        risk = tuple(row["risk"])
         generalized_risk = tuple(c * r for c, r in zip(coverage, risk, strict=True))
         series.append(Series(row["method"], coverage, risk, panel="Selective risk"))
         series.append(Series(row["method"], coverage, generalized_risk, panel="Generalized risk"))
@@ -209,12 +218,15 @@ def curves_figure(curves: Sequence[Row]) -> SeriesDisplay:
     return SeriesDisplay(tuple(series), title, "Coverage", "", log_x=False)
 
 
-#: Largest number of methods that a sentence lists.
+#: Maximum number of methods that a sentence lists.
 _MAX_LISTED = 5
 
 
 def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[str]:
-    """Yield conclusions about the last selection: rank changes, significance and violations."""
+    """Yield conclusions about rank changes, significance and violations of R2.
+
+    The conclusions apply to the last selection of settings.
+    """
     selection = tables["changes"][-1]["selection"]
 
     def selected(name: str) -> list[Row]:
@@ -233,7 +245,7 @@ def conclude(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[st
 
 
 def conclude_selections(rows: Sequence[Row]) -> str:
-    """Compare the changes between the selections of settings."""
+    """Report the numbers of rank changes for each selection of settings."""
     groups = group_rows(rows, "selection")
     counts = "; ".join(
         f"with settings selected {selection}, {total(group, 'changed')} of "
@@ -245,6 +257,7 @@ def conclude_selections(rows: Sequence[Row]) -> str:
 
 
 def _conclude_changes(rows: Sequence[Row]) -> str:
+    """Report the rank changes and Kendall's tau."""
     taus = [row["tau"] for row in rows]
     return (
         f"From {FIRST_METRIC.title} to {SECOND_METRIC.title}, {total(rows, 'changed')} of "
@@ -257,9 +270,11 @@ def _conclude_changes(rows: Sequence[Row]) -> str:
 
 
 def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
+    """Report the number of swaps that are significant by both metrics."""
     if any("significant_swaps" not in row for row in rows):
         return
-    n_swaps, n_significant = total(rows, "swaps"), total(rows, "significant_swaps")
+    n_swaps = total(rows, "swaps")
+    n_significant = total(rows, "significant_swaps")
     if not n_swaps:
         return
     conclusion = (
@@ -274,6 +289,7 @@ def _conclude_swaps(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
+    """Report the numbers of significant pairs and, if known, of false positives of each test."""
     rows_by_test = group_rows(rows, "test")
     tests = (UNADJUSTED, ADJUSTED, PAIRED)
     significant = {test: total(rows_by_test.get(test, ()), "significant") for test in tests}
@@ -298,6 +314,7 @@ def _conclude_tests(rows: Sequence[Row], resamples: int) -> Iterator[str]:
 
 
 def _conclude_violations(rows: Sequence[Row]) -> str:
+    """Report the numbers of disagreements, violations of R2 and responsible failures."""
     violations = [row for row in rows if row["violates_R2"]]
     conclusion = (
         f"The metrics rank {counted(len(rows), 'pair')} of methods of the same networks in "
@@ -315,7 +332,7 @@ def _conclude_violations(rows: Sequence[Row]) -> str:
 
 
 def _explain_same_failures(rows: Sequence[Row]) -> Iterator[str]:
-    """Explain the violations of R2 that follow from equal failures."""
+    """Explain why disagreements of methods with the same failures violate R2."""
     n_same = sum(row["same_failures"] for row in rows)
     if n_same:
         yield (
@@ -327,7 +344,7 @@ def _explain_same_failures(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
-    """Count the pairs with adjacent mean ranks that the test of the literature contradicts."""
+    """Report how often the test of the literature contradicts adjacent mean ranks."""
     if rows:
         yield (
             f"In {total(rows, 'contradicts_rank')} of {counted(len(rows), 'pair')} of methods "
@@ -338,7 +355,7 @@ def conclude_neighbors(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def conclude_printed_top(rows: Sequence[Row], selection: str) -> str:
-    """Compare the changes of the first three methods in print with the text of the paper."""
+    """Compare the changes of the first three methods with the text of the paper."""
     iid_rows = [r for r in rows if r["selection"] == selection and r["study"].endswith(IID)]
     changed = [row["study"].removesuffix(IID) for row in iid_rows if row["top_3_changes"]]
     return (
@@ -351,6 +368,7 @@ def conclude_printed_top(rows: Sequence[Row], selection: str) -> str:
 
 
 def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
+    """Report the methods for which the metrics select different settings."""
     if not settings:
         return "Both metrics select the same settings on validation data for every method."
     counts = " and ".join(
@@ -365,17 +383,18 @@ def _conclude_settings(settings: Sequence[Row], changes: Sequence[Row]) -> str:
 
 
 def conclude_true_ranks(rows: Sequence[Row]) -> Iterator[str]:
-    """Compare the ranks with the true ranks, if these are known."""
-    first, second = (f"{metric}_true_rank" for metric in METRIC_NAMES)
+    """Compare the ranks with the true ranks, if the true ranks are known."""
+    first = f"{FIRST_METRIC.name}_true_rank"
+    second = f"{SECOND_METRIC.name}_true_rank"
     if not rows or first not in rows[0]:
         return
     n_different = sum(row[first] != row[second] for row in rows)
     errors = []
     for metric in (FIRST_METRIC, SECOND_METRIC):
-        total = sum(
+        total_error = sum(
             abs(row[f"{metric.name}_rank"] - row[f"{metric.name}_true_rank"]) for row in rows
         )
-        errors.append(f"{total / len(rows):.1f} by {metric.title}")
+        errors.append(f"{total_error / len(rows):.1f} by {metric.title}")
     yield (
         f"{n_different} of {len(rows)} true ranks differ between the metrics, so the changes are "
         "not only random variation of the samples. The mean absolute error of an estimated rank is "

@@ -1,4 +1,4 @@
-"""A folder of benchmark runs: comparisons of its methods in each study, and its samples."""
+"""Compare the methods of a folder of benchmark runs by two metrics."""
 
 import hashlib
 import json
@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
-
-import numpy as np
 
 from abstain._foundation.input_files import input_sha256
 from abstain.errors import AbstainError
@@ -45,16 +43,16 @@ from abstain_bench.studies.rankings.ranked_studies import (
     RankedStudies,
 )
 
-#: Runs of each method by seed.
+#: Mapping from methods to mappings from seeds to runs.
 _RunsByMethod = Mapping[str, Mapping[int, Run]]
 
-#: Exposure, index, label and panel of an image.
+#: Tuple of exposure, index, label and panel of an image.
 ImageRequest = tuple[str, int, str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class RankedFolder:
-    """A folder of runs whose methods are ranked by two metrics."""
+    """Rank the methods of a folder of runs by two metrics."""
 
     store: Store
     plan: Plan
@@ -66,7 +64,7 @@ class RankedFolder:
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """The requested studies, by default those of the main table."""
+        """Requested studies by name. By default, the studies of the main table."""
         names = self.study_names
         if names is None:
             names = [study.name for study in studies_of(self.store.exposures) if study.headline]
@@ -74,7 +72,7 @@ class RankedFolder:
 
     @cached_property
     def settings_by_metric(self) -> dict[str, tuple[SelectedSetting, ...]]:
-        """Settings of the methods that are best on validation data, by metric."""
+        """Settings of all methods that each metric selects on validation data."""
         settings = select_methods(select_settings(self.store, METRIC_NAMES), self.methods)
         return {
             metric: tuple(setting for setting in settings if setting.metric == metric)
@@ -83,7 +81,7 @@ class RankedFolder:
 
     @cached_property
     def different_settings(self) -> list[dict[str, Any]]:
-        """Methods for which the metrics select different settings, with both settings."""
+        """Rows with both selected settings of the methods for which these settings differ."""
         labels: dict[str, dict[str, str]] = {}
         for metric, settings in self.settings_by_metric.items():
             for setting in settings:
@@ -97,7 +95,7 @@ class RankedFolder:
         ]
 
     def digest(self) -> str:
-        """Return a hash of the results of the runs, without times and paths."""
+        """Compute a hash of the results of the runs, which excludes times and paths."""
         result_files = [
             name
             for run in self.store.stored_runs
@@ -118,10 +116,11 @@ class RankedFolder:
 
     # -------------------------------------------------------------------------- one study
     def rank_study(self, name: str) -> list[RankedStudies]:
-        """Return the rankings in a study by each selection of settings.
+        """Rank the methods in a study with each selection of settings.
 
-        With the common selection, both metrics use the same networks and the same resamples. If
-        both metrics select the same settings, it is the only one.
+        With the common selection, both metrics use the settings that the second metric selects. The
+        metrics then use the same networks and resamples. If both metrics select the same settings,
+        the result contains only the common selection. The result is empty if no run has scores.
         """
         study = self.studies[name]
         samples = _StudyRuns(self.store, study)
@@ -148,7 +147,10 @@ class RankedFolder:
         settings: Sequence[SelectedSetting],
         metrics: Sequence[Metric],
     ) -> dict[str, Comparison]:
-        """Return the comparison by each metric."""
+        """Compare the runs by each metric.
+
+        If the study consists of parts, the metrics are averaged over these parts.
+        """
         if samples.study.parts:
             runs_by_part = samples.load_parts(settings)
             is_headline = samples.study.headline
@@ -161,40 +163,48 @@ class RankedFolder:
         return {metric.name: comparison for metric in metrics}
 
     def _to_comparison(self, data: DataSetComparison, metrics: Sequence[Metric]) -> Comparison:
+        """Convert the comparison of one data set to a `Comparison`."""
         methods = data.sampled[0].methods
         tables = ComparisonTables()
         return join_tables([data], tables, self.plan, metrics=metrics, methods=methods, notes=())
 
     # -------------------------------------------------------------------------- samples
     def locate(self, study_name: str, row: int) -> tuple[str, int]:
-        """Return the exposure of a sample of a study, and its index there."""
-        exposures = self.studies[study_name].exposures
+        """Return the exposure that contains a sample of a study, and the index in this exposure.
+
+        The samples of a study are the samples of its exposures in their order.
+        """
         run = self.store.tested_runs[0]
-        sizes = [self.store.scores(run, key).n for key in exposures]
-        ends = np.cumsum(sizes)
-        position = int(np.searchsorted(ends, row, side="right"))
-        return exposures[position], row - int(ends[position] - sizes[position])
+        index = row
+        for exposure in self.studies[study_name].exposures:
+            n_samples = self.store.scores(run, exposure).n
+            if index < n_samples:
+                return exposure, index
+            index -= n_samples
+        raise IndexError(f"the study {study_name!r} has no sample {row}")
 
     def with_sample_name(self, row: Row) -> dict[str, Any]:
-        """Replace the sample of a row by its exposure and index, and the label by its name."""
+        """Replace the index and the label of a sample in a row by display names."""
         exposure, index = self.locate(row["study"], int(row["sample"]))
         class_name = quoted_class(int(row["label"]), self.store.classes)
         return {**row, "sample": f"{exposure} {index}", "label": class_name}
 
     def images(self, requests: Sequence[ImageRequest]) -> tuple[list[LabeledImage], str]:
-        """Return the requested images, or the reason why there are none.
+        """Return the requested images, and a reason if there are none.
 
-        Each exposure is generated again from the data of the task, which takes seconds.
+        The images are generated from the data of the task, which takes seconds.
         """
-        task, folder, data, variation = (
-            configured(self.store.config, name) for name in ("task", "folder", "data", "variation")
-        )
+        config = self.store.config
+        task = str(configured(config, "task"))
+        folder = str(configured(config, "folder"))
+        data = configured(config, "data")
+        variation = configured(config, "variation") or None
         try:
             from abstain_bench.runs.loaded_task import load_task
             from abstain_bench.runs.tasks import Sizes
 
             sizes = Sizes(**data) if data else None
-            task_data = load_task(str(task), str(folder), sizes, variation or None)
+            task_data = load_task(task, folder, sizes, variation)
         except (AbstainError, ImportError, KeyError) as error:
             return [], f"the images of the runs cannot be generated again: {error}"
         exposures = {exposure.key: exposure for exposure in task_data.task_images.exposures}
@@ -209,21 +219,28 @@ class RankedFolder:
 
 
 class _StudyRuns:
-    """The scored runs of one study, one for each seed."""
+    """Load the scored runs of a study."""
 
     def __init__(self, store: Store, study: Study) -> None:
         self.store, self.study = store, study
         self._scores = StoredScores(store, [study])
 
     def load_runs(self, settings: Sequence[SelectedSetting]) -> list[ScoredRun]:
-        """Return the methods with these settings on all samples."""
+        """Return a scored run on all samples of the study for each seed.
+
+        The list is empty if no method has scores for all seeds.
+        """
         samples, runs = self._load(settings)
         if samples is None:
             return []
         return [samples.unit(seed, methods) for seed, methods in _group_by_seed(runs).items()]
 
     def load_parts(self, settings: Sequence[SelectedSetting]) -> list[list[ScoredRun]]:
-        """Return for each seed the methods on the parts whose metrics are averaged."""
+        """Return for each seed a scored run on each part of the study.
+
+        Metrics are averaged over the parts. The list is empty if no method has scores for all
+        seeds.
+        """
         samples, runs = self._load(settings)
         if samples is None:
             return []
@@ -237,7 +254,10 @@ class _StudyRuns:
     def _load(
         self, settings: Sequence[SelectedSetting]
     ) -> tuple[StudySamples | None, _RunsByMethod]:
-        """Return the samples, and the runs of the methods with scores for all seeds."""
+        """Return the samples of the study, and the runs of methods with scores for all seeds.
+
+        The samples are None if there are no such methods.
+        """
         runs = select_comparable_runs(settings, self._scores, self.study).runs
         distinct_runs = {run.name: run for by_seed in runs.values() for run in by_seed.values()}
         if not distinct_runs:
@@ -261,7 +281,7 @@ def _group_by_seed(runs: _RunsByMethod) -> dict[int, dict[str, Run]]:
 def failure_images_figure(
     folder: RankedFolder, image_rows: Sequence[Row]
 ) -> tuple[ImageGridDisplay | None, str]:
-    """Plot the failures of some pairs, or return the reason why there are no images."""
+    """Plot the images of failures. Return the figure, or None and a reason."""
     requests = [(row["exposure"], row["index"], row["label"], row["panel"]) for row in image_rows]
     images, reason = folder.images(requests)
     if not images:

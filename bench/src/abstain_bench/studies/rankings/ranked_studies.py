@@ -1,6 +1,6 @@
-"""`RankedStudies`: ranks of methods in several studies by two metrics, and their differences.
+"""Rank methods by two metrics in several studies and summarize the differences.
 
-There is one `Comparison` for each metric, because the metrics may select different networks.
+Each metric has a `Comparison`, because the metrics may select different networks.
 """
 
 import math
@@ -19,44 +19,45 @@ from abstain.metrics.areas.aurc import AURC
 from abstain.typing import Split
 from abstain_bench.studies._display import Row, group_rows
 
-#: The usual metric, and the metric that Traub et al. propose instead.
+#: Established metric, and metric that Traub et al. propose.
 FIRST_METRIC: Final = AURC
 SECOND_METRIC: Final = AUGRC
 METRIC_NAMES: Final = (FIRST_METRIC.name, SECOND_METRIC.name)
 
-#: Criteria by which settings are selected, as in the tables.
+#: Display names of the criteria that select settings.
 SEPARATE_SELECTION: Final = "each by its own metric"
 COMMON_SELECTION: Final = f"both by {SECOND_METRIC.title}"
 
-#: Tests: that of the literature without and with an adjustment, and the paired test.
+#: Display names of the test of the literature, without and with an adjustment of p-values.
 UNADJUSTED: Final = "Wilcoxon on bootstrap samples"
 ADJUSTED: Final = "Wilcoxon on bootstrap samples, Holm"
+#: Display name of the paired test.
 PAIRED: Final = "paired, Holm"
 
-#: Number of top methods whose changes are counted, as in the paper.
+#: Number of best methods whose changes are counted, as in the paper.
 _N_TOP: Final = 3
 
 
 def rank_areas(values: Sequence[float], ties: Ties) -> list[float]:
-    """Rank areas, of which the lowest is best."""
+    """Rank areas in ascending order."""
     return [float(rank) for rank in ranks(values, lower_is_better=True, ties=ties)]
 
 
 @dataclass(frozen=True, eq=False)
 class RankedStudies:
-    """Methods in several studies by two metrics, with one selection of settings.
+    """Values and tests of methods in several studies by two metrics.
 
     Attributes
     ----------
     selection : str
-        Criterion by which settings are selected; empty if there is one setting.
+        Criterion that selects settings. Empty if the methods have only one setting.
     comparisons : mapping from str to Comparison
-        Comparison by the name of the metric.
+        Comparisons by the name of the metric.
     load_runs : mapping from str to callable
-        Functions that return the scored runs of a study, for the studies with available samples in
-        which both metrics use the same networks.
+        Functions by study that return the scored runs. The mapping contains the studies with
+        available samples in which both metrics use the same networks.
     true_values : mapping from (str, str) to mapping from str to float
-        True value of each method by study and metric, if known.
+        True values of the methods by study and metric. Empty if the true values are unknown.
     ties : {"mean", "min"}
         Rank of tied methods.
     """
@@ -69,7 +70,7 @@ class RankedStudies:
 
     @cached_property
     def data(self) -> dict[str, Split]:
-        """Studies with values of both metrics, by name."""
+        """Mapping from names of studies to splits for which both metrics have values."""
         first, second = METRIC_NAMES
         return {
             study_name(split): split
@@ -80,23 +81,24 @@ class RankedStudies:
         }
 
     def values(self, metric: str, data: Split) -> dict[str, float]:
-        """Return the values of the methods for which the metric is defined."""
+        """Return the values of a metric by method, without undefined values."""
         estimates = self.comparisons[metric].estimates_of(metric, data)
         return {e.method: e.value for e in estimates if not math.isnan(e.value)}
 
     def mean_ranks(self, metric: str, data: Split) -> dict[str, float]:
-        """Return the mean rank of each method over the resamples; empty without resamples."""
+        """Return the mean rank over the resamples by method, or nothing without resamples."""
         standings = self.comparisons[metric].standings_of(
             metric, data, "bootstrap, rank then aggregate"
         )
         return {standing.method: standing.mean_rank for standing in standings}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the tidy table: one row for each study and method."""
+        """Yield a row with values and ranks for each study and method."""
         for study, data in self.data.items():
             yield from self._study_rows(study, data)
 
     def _study_rows(self, study: str, data: Split) -> Iterator[dict[str, Any]]:
+        """Yield a row for each method that has values of both metrics in a study."""
         values = {metric: self.values(metric, data) for metric in METRIC_NAMES}
         first, second = METRIC_NAMES
         methods = [method for method in values[first] if method in values[second]]
@@ -148,6 +150,7 @@ class RankedStudies:
         return sum(all(pair in pairs for pairs in significant) for pair in swapped_pairs(rows))
 
     def _tau_interval(self, data: Split) -> dict[str, float]:
+        """Return the interval of Kendall's tau as columns, or nothing if it was not computed."""
         for comparison in self.comparisons.values():
             for agreement in comparison.agreements:
                 metrics = {agreement.first, agreement.second}
@@ -157,11 +160,17 @@ class RankedStudies:
 
     # ---------------------------------------------------------------------------------- tests
     def tests(self, metric: str, study: str) -> dict[str, list[PairedDifference]]:
-        """Return the pairs of a study by test: that of the literature, and the paired one."""
-        comparison, data = self.comparisons[metric], self.data[study]
+        """Return the paired differences in a study by test.
+
+        The tests are the test of the literature, without and with adjusted p-values, and the paired
+        test. Tests that were not computed are omitted.
+        """
+        comparison = self.comparisons[metric]
+        data = self.data[study]
         pairs_by_test = [
             comparison.pairs_of(metric, data, test) for test in comparison.tests_of(metric, data)
         ]
+        # The test of the literature is the only test that is not valid.
         published = next((pairs for pairs in pairs_by_test if pairs and not pairs[0].valid), [])
         alpha = 1 - comparison.level
         unadjusted = [
@@ -178,7 +187,7 @@ class RankedStudies:
         return {test: pairs for test, pairs in tests.items() if pairs}
 
     def pair_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield every pair of methods in each study by either test."""
+        """Yield a row for each pair of methods, study, metric and test."""
         for study, metric in product(self.data, METRIC_NAMES):
             tests = self.tests(metric, study)
             adjusted_pairs = {(p.first, p.second): p for p in tests.get(ADJUSTED, ())}
@@ -199,10 +208,11 @@ class RankedStudies:
                     }
 
     def neighbor_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield methods with adjacent mean ranks, and whether the test contradicts the ranks.
+        """Yield a row for each pair of methods with adjacent mean ranks.
 
-        In the last paragraph of section 4.1 of Traub et al., a method with the worse mean rank over
-        the resamples is significantly better by Wilcoxon's test on them.
+        The row states whether the test contradicts the ranks. Traub et al. describe a contradiction
+        in the last paragraph of section 4.1. A method with a worse mean rank over the resamples is
+        significantly better by Wilcoxon's test on the same resamples.
         """
         for study, metric in product(self.data, METRIC_NAMES):
             mean_ranks = self.mean_ranks(metric, self.data[study])
@@ -225,7 +235,7 @@ class RankedStudies:
                 }
 
     def test_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the number of significant pairs of each test in each study."""
+        """Yield the number of significant pairs for each study, metric and test."""
         for study, metric in product(self.data, METRIC_NAMES):
             for test, pairs in self.tests(metric, study).items():
                 yield self._summarize_test(study, metric, test, pairs)
@@ -233,6 +243,7 @@ class RankedStudies:
     def _summarize_test(
         self, study: str, metric: str, test: str, pairs: Sequence[PairedDifference]
     ) -> dict[str, Any]:
+        """Count significant pairs and, if the true values are known, false positives."""
         significant = [
             (pair.better, pair.second if pair.better == pair.first else pair.first)
             for pair in pairs
@@ -258,10 +269,10 @@ class RankedStudies:
 
 
 def summarize_changes(rows: Sequence[Row]) -> dict[str, Any]:
-    """Summarize the changes between the ranks of all methods in one study."""
-    first_ranks, second_ranks = (
-        {row["method"]: row[f"{metric}_rank"] for row in rows} for metric in METRIC_NAMES
-    )
+    """Summarize the differences between the ranks by both metrics in a study."""
+    first, second = METRIC_NAMES
+    first_ranks = {row["method"]: row[f"{first}_rank"] for row in rows}
+    second_ranks = {row["method"]: row[f"{second}_rank"] for row in rows}
     return {
         "methods": len(rows),
         "changed": sum(row["change"] != 0 for row in rows),
@@ -288,5 +299,5 @@ def swapped_pairs(rows: Sequence[Row]) -> list[frozenset[str]]:
 
 
 def study_name(data: Split) -> str:
-    """Return the name of a study; "data" for a single data set."""
+    """Return the name of a study, or "data" for a single data set."""
     return ", ".join(value for _, value in data) or "data"

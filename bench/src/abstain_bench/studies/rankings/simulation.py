@@ -1,8 +1,9 @@
-"""Simulated methods with known true AURC and AUGRC, on the same samples.
+"""Simulate methods with known true AURC and AUGRC on the same samples.
 
-A success has the score N(separation, 1) and a failure N(0, 1). With a small probability, for
-example because its label is wrong, a failure has a score as high as the best successes. Methods
-share the failures and a part of the noise.
+The score of a success has the distribution N(separation, 1). The score of a usual failure has the
+distribution N(0, 1). The score of a confident failure, for example a sample with a wrong label, is
+as high as the scores of the best successes. All methods have the same failures, and their noise is
+correlated.
 """
 
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ from abstain_bench.studies.rankings.ranked_studies import METRIC_NAMES, RankedSt
 #: Correlation of the noise of two methods.
 _NOISE_CORRELATION: Final = 0.7
 
-#: Distance of the score of a confident failure above the mean score of successes.
+#: Mean score of confident failures minus mean score of successes.
 _CONFIDENT_FAILURE_SHIFT: Final = 1.5
 
-#: Number of thresholds for the integral of the selective risk, and its range in SD.
-_N_STEPS, _RANGE = 40_001, 9.0
+#: Number of thresholds for the integral of the selective risk.
+_N_STEPS: Final = 40_001
+#: Number of standard deviations by which the thresholds extend beyond the mean scores.
+_RANGE: Final = 9.0
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,9 @@ class SimulatedMethod:
     Attributes
     ----------
     separation : float
-        Difference of the mean scores of successes and failures, in standard deviations.
+        Difference between the mean scores of successes and usual failures, in standard deviations.
     confident_share : float
-        Share of the failures whose score is as high as that of the best successes.
+        Share of confident failures among the failures.
 
     Examples
     --------
@@ -51,10 +54,10 @@ class SimulatedMethod:
     confident_share: float = 0.0
 
     def areas(self, risk: float) -> dict[str, np.float64]:
-        """Compute the true areas for a failure rate, by the names of the metrics.
+        """Compute the true AURC and AUGRC for a failure rate.
 
-        AUGRC has the closed form (1 - AUROC) R (1 - R) + R²/2. AURC is an integral by Simpson's
-        rule.
+        For the failure rate R, the AUGRC has the closed form (1 - AUROC) R (1 - R) + R²/2. The AURC
+        is computed by Simpson's rule. The keys of the result are the names of the metrics.
         """
         d, q, shift = self.separation, self.confident_share, _CONFIDENT_FAILURE_SHIFT
         auroc = (1 - q) * special.ndtr(d / sqrt(2)) + q * special.ndtr(-shift / sqrt(2))
@@ -75,7 +78,7 @@ class SimulatedMethod:
     def scores(
         self, is_failure: FloatArray, common_noise: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw the scores of samples, given the failures and the common part of the noise."""
+        """Draw the scores of samples with given failures and given common noise."""
         method_noise = rng.standard_normal(is_failure.size)
         noise = (
             sqrt(_NOISE_CORRELATION) * common_noise + sqrt(1 - _NOISE_CORRELATION) * method_noise
@@ -87,9 +90,9 @@ class SimulatedMethod:
         return np.asarray(noise + np.where(is_usual_failure, 0.0, high_mean))
 
 
-#: Three methods of the same distribution, whose differences are random; methods that are better or
-#: worse; and methods with a better ranking except for a few confident failures, which AURC and
-#: AUGRC weight differently.
+#: Simulated methods. Three methods have the same distribution, so their differences are random. Two
+#: methods are better or worse. The remaining methods have a better ranking except for a few
+#: confident failures, to which AURC and AUGRC assign different weights.
 METHODS: Final = {
     "same distribution 1": SimulatedMethod(1.6),
     "same distribution 2": SimulatedMethod(1.6),
@@ -110,7 +113,7 @@ def _density(x: FloatArray) -> FloatArray:
 
 
 def simulate_rankings(*, n: int, resamples: int, level: float, seed: int) -> list[RankedStudies]:
-    """Rank the methods on one sample of each data set."""
+    """Rank the simulated methods on a sample of each data set."""
     generators = as_generator(seed).spawn(len(RISKS))
     datasets: dict[Split, Predictions] = {
         (("study", name),): _simulate_predictions(risk, n, rng)
@@ -139,6 +142,7 @@ def simulate_rankings(*, n: int, resamples: int, level: float, seed: int) -> lis
 
 
 def _simulate_predictions(risk: float, n: int, rng: np.random.Generator) -> Predictions:
+    """Simulate the confidences of all methods on `n` samples."""
     is_failure = (rng.random(n) < risk).astype(np.float64)
     common_noise = rng.standard_normal(n)
     scores = {

@@ -1,8 +1,8 @@
-"""Tables of rankings, made study by study and joined, and disagreements of the metrics.
+"""Create the tables of the study and find disagreements of the metrics.
 
-AUGRC = (1 - AUROC) a (1 - a) + (1 - a)²/2 with the accuracy a, so a method of higher accuracy and
-AUROC has the lower AUGRC. If AURC prefers the other method, it violates requirement R2 of Traub et
-al.
+With the accuracy a, AUGRC = (1 - AUROC) a (1 - a) + (1 - a)²/2. Therefore a method with a higher
+accuracy and a higher AUROC has a lower AUGRC. If such a method has a higher AURC, the AURC violates
+requirement R2 of Traub et al.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,18 +39,19 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """Two methods that the metrics rank in opposite orders.
+    """A pair of methods that AURC and AUGRC rank in opposite orders.
 
     Attributes
     ----------
     study : str
         Name of the study.
     better, worse : str
-        Better and worse method by AUGRC, which AURC ranks in the opposite order.
+        Better and worse method by AUGRC.
     runs : sequence of ScoredRun
-        Samples of each run.
+        Scored samples of each run.
     values : mapping from str to (float, float)
-        Accuracy, AUROC and both metrics of the better and of the worse method.
+        Values of the better and of the worse method by name. The names are the accuracy, the AUROC
+        and both metrics.
     """
 
     study: str
@@ -61,11 +62,16 @@ class Disagreement:
 
     @property
     def violates_r2(self) -> bool:
-        """Whether AURC prefers a method that is worse in one factor and not better in the other."""
-        differences = [
-            0.0 if np.isclose(better, worse, rtol=_ROUNDING, atol=0) else better - worse
-            for better, worse in (self.values[name] for name in (_ACCURACY, _AUROC))
-        ]
+        """Whether the disagreement violates requirement R2.
+
+        This is the case if the better method has no lower accuracy, no lower AUROC, and a higher
+        value of the accuracy or of the AUROC.
+        """
+        differences = []
+        for name in (_ACCURACY, _AUROC):
+            better, worse = self.values[name]
+            is_equal = np.isclose(better, worse, rtol=_ROUNDING, atol=0)
+            differences.append(0.0 if is_equal else better - worse)
         return min(differences) >= 0 and max(differences) > 0
 
     @property
@@ -78,59 +84,68 @@ class Disagreement:
 
     @property
     def relative_preference(self) -> float:
-        """Excess of AURC of the better method, relative to the worse method."""
+        """AURC of the better method minus AURC of the worse method, divided by the latter."""
         better, worse = self.values[FIRST_METRIC.name]
         return (better - worse) / worse if worse > 0 else float("inf")
 
     @cached_property
     def contribution_differences(self) -> tuple[FloatArray, FloatArray]:
-        """Contribution of each sample to the difference of either metric, better minus worse."""
-        first, second = (
-            np.mean(
-                [
-                    _contributions(run.scored[self.better], metric)
-                    - _contributions(run.scored[self.worse], metric)
-                    for run in self.runs
-                ],
-                axis=0,
-            )
-            for metric in (FIRST_METRIC.name, SECOND_METRIC.name)
+        """Contributions of the samples to the differences of both metrics between the methods.
+
+        The differences are the metric of the better method minus the metric of the worse method,
+        averaged over the runs.
+        """
+        return (
+            self._contribution_difference(FIRST_METRIC.name),
+            self._contribution_difference(SECOND_METRIC.name),
         )
-        return np.asarray(first), np.asarray(second)
+
+    def _contribution_difference(self, metric: str) -> FloatArray:
+        """Return the contribution of each sample to the difference of a metric."""
+        differences = [
+            _contributions(run.scored[self.better], metric)
+            - _contributions(run.scored[self.worse], metric)
+            for run in self.runs
+        ]
+        return np.asarray(np.mean(differences, axis=0))
 
     @cached_property
     def adverse_samples(self) -> IntArray:
-        """Samples that increase the first metric of the better method more, largest first."""
+        """Indices of the samples that contribute more to the AURC of the better method.
+
+        The samples are sorted by descending difference of the contributions.
+        """
         differences = self.contribution_differences[0]
         order = np.argsort(-differences, kind="stable")
         return np.asarray(order[differences[order] > 0])
 
     @property
     def n_responsible(self) -> int:
-        """Smallest number of samples without which both metrics agree."""
+        """Minimum number of samples that must be removed so that both metrics agree."""
         differences = self.contribution_differences[0]
         removed = np.cumsum(differences[self.adverse_samples])
         return int(np.searchsorted(removed, differences.sum()) + 1)
 
     def confidence_quantile(self, method: str, row: int) -> float:
-        """Return the share of samples with a lower confidence than one sample, ties half."""
+        """Return the share of samples with a lower confidence than a sample.
+
+        Samples with an equal confidence count half. The share is averaged over the runs.
+        """
         quantiles = []
         for run in self.runs:
             confidence = run.scored[method].confidence
-            is_lower, is_lower_or_equal = (
-                confidence < confidence[row],
-                confidence <= confidence[row],
-            )
-            quantiles.append((np.mean(is_lower) + np.mean(is_lower_or_equal)) / 2)
+            share_lower = np.mean(confidence < confidence[row])
+            share_lower_or_equal = np.mean(confidence <= confidence[row])
+            quantiles.append((share_lower + share_lower_or_equal) / 2)
         return float(np.mean(quantiles))
 
     @property
     def n_failures(self) -> int:
-        """Number of failures of the better method, the minimum over the runs."""
+        """Minimum number of failures of the better method over the runs."""
         return min(run.count_samples_and_failures(self.better)[1] for run in self.runs)
 
     def violation_row(self) -> dict[str, Any]:
-        """Return the differences of the two methods and the number of responsible failures."""
+        """Return a row with the differences between both methods."""
         return {
             "study": self.study,
             "better": self.better,
@@ -141,7 +156,7 @@ class Disagreement:
         }
 
     def row(self) -> dict[str, Any]:
-        """Return all numbers of the pair."""
+        """Return a row with the numbers of both methods."""
         values: dict[str, float] = {}
         for name, (better, worse) in self.values.items():
             values |= {f"{name}_better": better, f"{name}_worse": worse}
@@ -158,7 +173,7 @@ class Disagreement:
         }
 
     def failure_rows(self, max_failures: int) -> Iterator[dict[str, Any]]:
-        """Yield the responsible failures, the largest contribution first."""
+        """Yield a row for each of the first `max_failures` adverse samples."""
         labels, names = self.runs[0].labels, self.runs[0].sample_names
         first, second = self.contribution_differences
         for row in self.adverse_samples[:max_failures].tolist():
@@ -180,7 +195,10 @@ def _contributions(samples: Scored, metric: str) -> FloatArray:
 
 
 def find_disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
-    """Yield the disagreements of each study with available samples, violations of R2 first."""
+    """Yield the disagreements in each study with available samples.
+
+    In a study, violations of R2 precede the remaining disagreements.
+    """
     for study, load_runs in ranked.load_runs.items():
         if study not in ranked.data:
             continue
@@ -190,18 +208,22 @@ def find_disagreements(ranked: RankedStudies) -> Iterator[Disagreement]:
 
 
 def _study_disagreements(study: str, runs: Sequence[ScoredRun]) -> Iterator[Disagreement]:
+    """Yield the pairs of methods that the metrics rank in opposite orders."""
     numbers = {
         method: _mean_numbers([run.scored[method] for run in runs]) for method in runs[0].scored
     }
     for better, worse in permutations(numbers, 2):
         values = {name: (numbers[better][name], numbers[worse][name]) for name in numbers[better]}
-        first, second = values[FIRST_METRIC.name], values[SECOND_METRIC.name]
-        if second[0] < second[1] * (1 - _ROUNDING) and first[0] > first[1] * (1 + _ROUNDING):
+        better_first, worse_first = values[FIRST_METRIC.name]
+        better_second, worse_second = values[SECOND_METRIC.name]
+        is_lower_by_second = better_second < worse_second * (1 - _ROUNDING)
+        is_higher_by_first = better_first > worse_first * (1 + _ROUNDING)
+        if is_lower_by_second and is_higher_by_first:
             yield Disagreement(study, better, worse, runs, values)
 
 
 def _mean_numbers(runs: Sequence[Scored]) -> dict[str, float]:
-    """Return accuracy, AUROC and both metrics of a method, means over its runs."""
+    """Average accuracy, AUROC and both metrics of a method over its runs."""
     numbers = {
         _ACCURACY: [
             float(1 - np.average(s.loss.astype(np.float64), weights=s.weight)) for s in runs
@@ -216,11 +238,12 @@ def _mean_numbers(runs: Sequence[Scored]) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in numbers.items()}
 
 
-#: Largest numbers of studies whose violation is listed in detail, and of failures of each.
+#: Maximum number of violations with details.
 _MAX_VIOLATIONS: Final = 6
+#: Maximum number of failures that are listed for a violation.
 _MAX_FAILURES: Final = 6
 
-#: Tables of the result, and tables from which figures are made.
+#: Names of the tables of the result.
 TABLES: Final = (
     "results", "changes", "tests", "neighbors", "pairs", "disagreements", "violations", "failures",
 )  # fmt: skip
@@ -232,9 +255,9 @@ _Row = dict[str, Any]
 def make_tables(
     ranked: Sequence[RankedStudies], folder: "RankedFolder | None" = None
 ) -> dict[str, list[_Row]]:
-    """Return all tables for each selection of settings.
+    """Create the tables of the rankings.
 
-    Pairs and samples are those of the last selection.
+    The tables of pairs and of samples contain only the last selection of settings.
     """
     tables: dict[str, list[_Row]] = {name: [] for name in (*TABLES, *_FIGURE_TABLES)}
     for studies in ranked:
@@ -261,13 +284,13 @@ def make_tables(
 
 
 def join_tables(study_tables: Sequence[Mapping[str, Sequence[_Row]]]) -> dict[str, list[_Row]]:
-    """Join the tables of all studies, with the details of the strongest violations only."""
+    """Join the tables of all studies and remove all but the strongest violations of R2."""
     names = (*TABLES, *_FIGURE_TABLES)
     tables = {name: [row for tables in study_tables for row in tables[name]] for name in names}
     for name in ("results", "changes", "tests", "neighbors"):
         _sort_by_selection(tables[name])
-    strongest = sorted(tables["violations"], key=lambda row: -row["relative_preference"])
-    strongest = strongest[:_MAX_VIOLATIONS]
+    violations = sorted(tables["violations"], key=lambda row: -row["relative_preference"])
+    strongest = violations[:_MAX_VIOLATIONS]
     studies = [row["study"] for row in strongest]
     for name in ("failures", *_FIGURE_TABLES):
         rows = [row for row in tables[name] if row["study"] in studies]
@@ -280,12 +303,15 @@ def join_tables(study_tables: Sequence[Mapping[str, Sequence[_Row]]]) -> dict[st
 
 
 def _sort_by_selection(rows: list[_Row]) -> None:
-    """Sort rows by selection in the order of appearance, the selection of the last row last."""
+    """Sort rows in place by selection, with the selection of the last row at the end.
+
+    The remaining selections keep the order of their first rows.
+    """
     if not rows:
         return
     last = rows[-1]["selection"]
-    order = [s for s in dict.fromkeys(row["selection"] for row in rows) if s != last]
-    order.append(last)
+    selections = dict.fromkeys(row["selection"] for row in rows)
+    order = [*(selection for selection in selections if selection != last), last]
     rows.sort(key=lambda row: order.index(row["selection"]))
 
 
@@ -299,7 +325,7 @@ def _strongest_violations(pairs: Sequence[Disagreement]) -> list[Disagreement]:
 
 
 def _curve_rows(pair: Disagreement) -> Iterator[_Row]:
-    """Yield the curves of both methods in the first run, the better method first."""
+    """Yield the risk-coverage curves of the better and the worse method in the first run."""
     for method in (pair.better, pair.worse):
         samples = pair.runs[0].scored[method]
         curve = risk_coverage_curve(samples.confidence, samples.loss, weight=samples.weight)
@@ -313,20 +339,18 @@ def _curve_rows(pair: Disagreement) -> Iterator[_Row]:
 
 
 def _image_rows(folder: "RankedFolder", pair: Disagreement) -> Iterator[_Row]:
-    """Yield location, label and panel of the images of the responsible failures."""
+    """Yield location, label and panel of the images of the first adverse samples."""
+    panel = f"{pair.study}: {pair.better} is better, {FIRST_METRIC.title} prefers {pair.worse}"
     labels = pair.runs[0].labels
     for row in pair.adverse_samples[:_MAX_FAILURES].tolist():
         exposure, index = folder.locate(pair.study, row)
-        class_name = (
-            "" if labels is None else f"{quoted_class(int(labels[row]), folder.store.classes)}: "
-        )
-        quantile = f"{100 * pair.confidence_quantile(pair.better, row):.1f}%"
+        label = f"{100 * pair.confidence_quantile(pair.better, row):.1f}%"
+        if labels is not None:
+            label = f"{quoted_class(int(labels[row]), folder.store.classes)}: {label}"
         yield {
             "study": pair.study,
             "exposure": exposure,
             "index": index,
-            "label": f"{class_name}{quantile}",
-            "panel": (
-                f"{pair.study}: {pair.better} is better, {FIRST_METRIC.title} prefers {pair.worse}"
-            ),
+            "label": label,
+            "panel": panel,
         }

@@ -1,4 +1,4 @@
-"""Test the requirements of Traub et al. (2024) for each metric on all small systems."""
+"""Test the requirements of Traub et al. (2024) for metrics on all small selective classifiers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 #: Range of the option `orders`.
 _MIN_ORDERS, _MAX_ORDERS = 2, 10
 
-#: Largest number of samples for which AURC is compared at equal accuracy and failure AUROC.
+#: Maximum number of samples for the comparison of AURCs at equal accuracy and failure AUROC.
 _MAX_EQUAL_FACTORS: Final = 7
 
 _PAPER_URL: Final = "https://arxiv.org/abs/2407.01032"
 
-#: Text for a requirement on which the paper states no verdict.
+#: Table text for requirements without a verdict in the paper.
 NOT_STATED: Final = "not stated"
 
 #: Suffix of the columns with the verdicts of the paper.
@@ -53,31 +53,33 @@ def study_requirements(
     out: str | Path | None = None,
     on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
-    """Test for each metric which of the requirements R1 to R5 it meets.
+    """Test whether metrics meet the requirements R1 to R5.
 
-    The study answers the question: does the metric always improve with a better classifier or a
-    better score? It tests every order of successes and failures of a few samples and reports a
-    smallest counterexample for each violated requirement. The study is deterministic.
+    The study answers the question: does a metric always improve with a better classifier or a
+    better score? The study tests all orders of successes and failures for a few samples. For each
+    violated requirement, it reports a counterexample with the smallest number of samples. The study
+    is deterministic.
 
     Parameters
     ----------
     metrics : sequence of str, optional
-        Metrics (``abstain list metrics``), also with other numbers. By default the whole catalogue
-        and an example of each family with numbers.
+        Names of metrics (``abstain list metrics``). Names of families may contain other numbers. By
+        default, all metrics of the catalogue and an example of each family.
     orders : int, default=7
-        Largest number of samples of which every order is tested, 2 to 10.
+        Maximum number of samples for which all orders are tested, from 2 to 10.
     out : str or Path, optional
-        Folder in which the verdicts on each family of metrics are stored, to continue after an
-        interruption; by default they are not stored.
+        Folder in which the verdicts are stored. An interrupted run continues with the stored
+        verdicts. By default, verdicts are not stored.
     on_outcome : callable, optional
-        Called for each family when it begins (with status "begun") and when it is finished.
+        Function that is called at the beginning (with status "begun") and at the end of the test of
+        each family of metrics.
 
     Returns
     -------
     StudyResult
-        Tables "results" (one row for each metric and reading of a requirement, with the smallest
-        counterexample), "summary" (one row for each metric), "against-the-paper" (verdicts of the
-        paper with which no reading agrees), "turning-point" (F1-AUC), "contributions" and "toy";
+        Tables "results" (one row for each metric and reading of a requirement), "summary" (one row
+        for each metric), "against-the-paper" (verdicts of the paper that differ from the verdicts
+        of all readings), "turning-point" (F1-AUC), "contributions" and "toy";
         figures "verdicts", "other-verdicts", "surface", "f1-auc", "contributions" and
         "toy-curves".
 
@@ -88,11 +90,12 @@ def study_requirements(
 
     Notes
     -----
-    Confidences are distinct. Metrics that depend on their values are tested with two sets of
-    values for each order. Metrics that depend on classes are tested with every vector of labels for
-    up to 7 samples. Requirements without a counterexample are also tested on the orders of 20
-    samples with at most 2 failures. A counterexample is a proof; "holds" is limited to the tested
-    systems. Cost: half a minute for all metrics, a second for one.
+    Confidences are distinct. Metrics that depend on the values of the confidences are tested with
+    two sets of values for each order. Metrics that depend on classes are tested with all label
+    vectors for up to 7 samples. Requirements without a counterexample are also tested on the orders
+    of 20 samples with at most 2 failures. A counterexample proves that a requirement is violated.
+    The verdict "holds" is limited to the tested systems. The study takes half a minute for all
+    metrics and a second for one metric.
 
     References
     ----------
@@ -184,7 +187,7 @@ def study_requirements(
 def _judge_metrics(
     names: Sequence[str], orders: int, out: Path | None, on_outcome: "OnOutcome | None"
 ) -> dict[str, JudgedMetric]:
-    """Test each metric, in one job for each family. Stored results are reused."""
+    """Return the verdicts on each metric. A job tests a family of metrics."""
     from abstain_bench.studies._jobs import StudyJobs
 
     metrics = {name: metric_named(name) for name in names}
@@ -230,7 +233,10 @@ def _verdict_from_json(stored: Mapping[str, Any]) -> Verdict:
 
 
 def _metric_names(metrics: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the requested metrics; by default all, and an example of each family."""
+    """Return the names of the requested metrics.
+
+    By default, return all metrics of the catalogue and an example of each family.
+    """
     if metrics:
         requested = [metrics] if isinstance(metrics, str) else metrics
         return tuple(dict.fromkeys(metric_named(name).name for name in requested))
@@ -249,6 +255,7 @@ def _check_orders(orders: int) -> int:
 
 # ---------------------------------------------------------------------------------- tables
 def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
+    """Yield a row for each reading of a requirement."""
     for name, reading in READINGS.items():
         verdict = judgment.verdicts[name]
         yield {
@@ -263,7 +270,10 @@ def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
 
 
 def _paper_verdict_text(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
-    """Return the verdict of the paper; None if it does not apply to the metric or the reading."""
+    """Return the text of the verdict in the paper.
+
+    Returns None if the paper contains no verdict on the metric or does not permit the reading.
+    """
     if judgment.metric.identity.violated_requirements is None or not reading.is_from_paper:
         return None
     holds = judgment.paper_verdict(reading.requirement)
@@ -275,12 +285,12 @@ def _verdict_text(holds: bool) -> str:
 
 
 def _counterexample_columns(example: Counterexample | None) -> dict[str, Any]:
-    """Return the columns of a counterexample. Without one, all values are None."""
+    """Return the columns of a counterexample. Without a counterexample, all values are None."""
     return asdict(example) if example else dict.fromkeys(asdict(Counterexample()))
 
 
 def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
-    """Return one row for each metric: all readings, and the violations named in the paper."""
+    """Return a row for each metric with the verdicts and the violations named in the paper."""
     rows = []
     for judgment in judgments:
         violated = judgment.metric.identity.violated_requirements
@@ -293,7 +303,7 @@ def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
 
 
 def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any]:
-    """Return a verdict of the paper with which no reading agrees, and the counterexample."""
+    """Return a row with a verdict of the paper and the differing verdict of this study."""
     verdicts = [judgment.verdicts[name] for name in judgment.readings_of(requirement)]
     examples = [v.counterexample for v in verdicts if v.counterexample is not None]
     return {
@@ -307,7 +317,11 @@ def _disagreement_row(judgment: JudgedMetric, requirement: str) -> dict[str, Any
 
 # --------------------------------------------------------------------------------- figures
 def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
-    """Plot the verdicts on metrics over all thresholds or in the paper, and on the others."""
+    """Plot the verdicts in two figures.
+
+    The first figure contains metrics over all thresholds and metrics with a verdict in the paper.
+    The second figure contains the remaining metrics.
+    """
     in_scope = {name: j for name, j in judgments.items() if is_in_scope(j.metric)}
     others = {name: j for name, j in judgments.items() if name not in in_scope}
     grids: dict[str, Drawable] = {}
@@ -320,27 +334,41 @@ def _grids(judgments: Mapping[str, JudgedMetric]) -> dict[str, Drawable]:
 
 
 def _grid(judgments: Mapping[str, JudgedMetric], title: str) -> VerdictGridDisplay:
+    """Plot a grid with a row for each metric and a column for each reading.
+
+    Columns with verdicts of the paper follow the readings of the same requirement. Hollow marks
+    distinguish these columns. Columns without any verdict of the paper are omitted.
+    """
     cells = {name: _cells(judgment) for name, judgment in judgments.items()}
-    paper_columns = [f"{requirement} {_PAPER_COLUMN}" for requirement in REQUIREMENTS]
     columns: list[str] = []
-    for requirement, paper_column in zip(REQUIREMENTS, paper_columns, strict=True):
+    paper_columns: list[str] = []
+    for requirement in REQUIREMENTS:
         columns += [r.column for r in READINGS.values() if r.requirement == requirement]
+        paper_column = _paper_column(requirement)
         if any(paper_column in row for row in cells.values()):
             columns.append(paper_column)
-    hollow = tuple(column for column in columns if column in paper_columns)
-    return VerdictGridDisplay(cells, tuple(columns), f"Requirements: {title}", hollow)
+            paper_columns.append(paper_column)
+    return VerdictGridDisplay(
+        cells, tuple(columns), f"Requirements: {title}", hollow_columns=tuple(paper_columns)
+    )
 
 
 def _cells(judgment: JudgedMetric) -> dict[str, str]:
+    """Return the texts of the verdicts on a metric by column of the grid."""
     cells = {reading.column: judgment.verdicts[name].text for name, reading in READINGS.items()}
     for requirement in REQUIREMENTS:
         holds = judgment.paper_verdict(requirement)
         if holds is not None:
-            cells[f"{requirement} {_PAPER_COLUMN}"] = _verdict_text(holds)
+            cells[_paper_column(requirement)] = _verdict_text(holds)
     return cells
 
 
+def _paper_column(requirement: str) -> str:
+    return f"{requirement} {_PAPER_COLUMN}"
+
+
 def _conclude_closed_forms(toy_rows: Sequence[Row], orders: int) -> Iterator[str]:
+    """Yield conclusions about the toy example, eq. 7 and eq. 11."""
     yield closed_forms.conclude_toy(toy_rows)
     n = min(orders, _MAX_EQUAL_FACTORS)
     yield closed_forms.conclude_equal_factors(closed_forms.areas_at_equal_factors(n), n)

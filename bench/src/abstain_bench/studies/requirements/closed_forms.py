@@ -1,4 +1,4 @@
-"""Closed forms: AUGRC (eq. 7), F1-AUC (eq. 11), contributions by rank, and the toy of figure 2."""
+"""Compute the closed forms and the toy example of Traub et al. (2024)."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -17,7 +17,7 @@ from abstain_bench.studies._area_estimators import augrc_from_factors
 from abstain_bench.studies._display import Row
 from abstain_bench.studies.requirements.systems import ROUNDING, all_systems
 
-#: Accuracies at which curves are drawn.
+#: Accuracies at which eq. 11 is plotted.
 _ACCURACIES: Final = np.linspace(0.01, 1.0, 100)
 
 #: Sample sizes for which the largest F1-AUC is computed.
@@ -26,7 +26,7 @@ _SIZES: Final = (7, 20, 100, 1000)
 
 # ------------------------------------------------------------------------------------------ eq. 11
 def best_f1_auc(accuracy: FloatArray | float) -> FloatArray:
-    """Return the F1-AUC of a perfect ranking in large samples (eq. 11).
+    """Compute the limit of the F1-AUC of a perfect ranking for large samples (eq. 11).
 
     Examples
     --------
@@ -38,9 +38,10 @@ def best_f1_auc(accuracy: FloatArray | float) -> FloatArray:
 
 
 def turning_point() -> tuple[float, float]:
-    """Return the accuracy that maximizes the F1-AUC of a perfect ranking, and the maximum.
+    """Compute the accuracy that maximizes eq. 11, and the maximum.
 
-    With s = a/(1 + a), the derivative is 0 for 4 s = e^s, so s = -W(-1/4), and the maximum is 2 s.
+    For an accuracy a, let s = a/(1 + a). The derivative is 0 if 4 s = e^s. The solution is
+    s = -W(-1/4), where W is the Lambert W function. The maximum is 2 s.
 
     Examples
     --------
@@ -54,7 +55,10 @@ def turning_point() -> tuple[float, float]:
 
 
 def turning_point_rows() -> list[dict[str, Any]]:
-    """Return the accuracy with the largest F1-AUC by sample size; the last row is eq. 11."""
+    """Return a row with the accuracy that maximizes the F1-AUC for each sample size.
+
+    The last row is the limit for large samples (eq. 11).
+    """
     rows = []
     for n in _SIZES:
         values = _best_f1_aucs(n)
@@ -76,7 +80,7 @@ def _turning_point_row(
 
 
 def _best_f1_aucs(n: int) -> FloatArray:
-    """Return the F1-AUC of perfect rankings with 1 to n successes among n samples."""
+    """Compute the F1-AUC of perfect rankings with 1 to n successes among n samples."""
     confidence, positions = np.arange(n, 0, -1), np.arange(n)
     return np.array(
         [f1_auc(confidence, positions >= n_successes) for n_successes in range(1, n + 1)]
@@ -97,7 +101,7 @@ def f1_figure() -> SeriesDisplay:
 
 # ------------------------------------------------------------------------------------------- eq. 7
 def surface() -> SurfaceDisplay:
-    """Plot eq. 7 and its two terms over accuracy and failure AUROC."""
+    """Plot eq. 7 and its two terms by accuracy and failure AUROC."""
     accuracy, failure_auroc = np.linspace(0.5, 0.99, 50), np.linspace(0.5, 0.99, 50)
     classifier_term = augrc_from_factors(accuracy[None, :], np.ones((failure_auroc.size, 1)))
     total = augrc_from_factors(accuracy[None, :], failure_auroc[:, None])
@@ -118,9 +122,14 @@ def surface() -> SurfaceDisplay:
 
 
 def areas_at_equal_factors(n: int) -> dict[str, float]:
-    """Return how much AUGRC and AURC vary over the orders with equal accuracy and failure AUROC.
+    """Measure how much AUGRC and AURC vary at equal accuracy and failure AUROC.
 
-    "AUGRC" is the largest difference from eq. 7, and "AURC" the largest relative difference.
+    Returns
+    -------
+    dict
+        "AUGRC" is the largest absolute difference between the AUGRC and eq. 7. "AURC" is the
+        largest relative difference between the AURCs of two orders with equal accuracy and failure
+        AUROC.
     """
     systems = all_systems(n)
     rows = np.flatnonzero(systems.has_ranking)
@@ -140,12 +149,15 @@ def areas_at_equal_factors(n: int) -> dict[str, float]:
 
 # --------------------------------------------------------------------------------------- by rank
 def rank_contributions(n: int, metric: str) -> FloatArray:
-    """Return the contribution of a failure at each rank to an area, most confident first."""
+    """Return the contribution of a failure at each rank to an area.
+
+    Rank 1 is the most confident sample.
+    """
     return np.asarray(sample_contributions(np.arange(n, 0, -1), np.ones(n), metric=metric))
 
 
 def contribution_rows(n: int) -> list[dict[str, Any]]:
-    """Return the contribution of one failure among n samples by its rank (A.1.1, figure 2a)."""
+    """Return a row with the contributions of a failure at each rank (A.1.1, figure 2a)."""
     contributions = {
         "AUGRC": rank_contributions(n, DEFAULT_METRIC),
         "AURC": rank_contributions(n, AURC.name),
@@ -159,7 +171,7 @@ def contribution_rows(n: int) -> list[dict[str, Any]]:
 
 
 def contribution_figure(rows: Sequence[Row]) -> SeriesDisplay:
-    """Plot the contribution of one failure against its rank."""
+    """Plot the contribution of a failure against its rank."""
     ranks = tuple(float(row["rank"]) for row in rows)
     lines = [Series(name, ranks, tuple(row[name] for row in rows)) for name in ("AUGRC", "AURC")]
     return SeriesDisplay(
@@ -172,7 +184,7 @@ def contribution_figure(rows: Sequence[Row]) -> SeriesDisplay:
 
 
 def conclude_equal_factors(variation: dict[str, float], n: int) -> str:
-    """Report how much the areas vary at equal accuracy and failure AUROC."""
+    """Report the variation of the areas at equal accuracy and failure AUROC."""
     difference = (
         "without any difference but rounding"
         if variation["AUGRC"] < ROUNDING
@@ -185,7 +197,7 @@ def conclude_equal_factors(variation: dict[str, float], n: int) -> str:
     )
 
 
-#: Numbers of samples, and of failures of the better classifier.
+#: Number of samples of the toy example, and number of failures of the better classifier.
 N_SAMPLES: Final = 20
 N_FAILURES: Final = 4
 
@@ -193,12 +205,12 @@ _CONFIDENCE: Final = np.arange(N_SAMPLES, 0, -1)
 
 
 def find_toy_orders() -> dict[str, BoolArray]:
-    """Find three orders for which AURC contradicts accuracy and failure AUROC.
+    """Find three orders for which the AURC contradicts accuracy and failure AUROC.
 
-    CSF-1 and CSF-2 have equal accuracy and equal failure AUROC. Of all such pairs, they have the
-    largest difference of AURC, with CSF-1 higher. CSF-3 has one failure more, a lower failure AUROC
-    and a lower AURC than CSF-1; of all such orders, it has the highest AUGRC. The paper shows its
-    orders as an image only, so they cannot be copied.
+    CSF-1 and CSF-2 are the pair with the largest difference in AURC at equal accuracy and failure
+    AUROC. CSF-1 has the higher AURC. CSF-3 has one more failure, a lower failure AUROC and a lower
+    AURC than CSF-1. Among these orders, CSF-3 has the highest AUGRC. The paper displays its orders
+    only as an image, so this module does not contain the same orders.
     """
     first, second = _find_largest_difference(_all_orders(N_FAILURES))
     third = _find_preferred_order(_all_orders(N_FAILURES + 1), first)
@@ -206,7 +218,7 @@ def find_toy_orders() -> dict[str, BoolArray]:
 
 
 def _all_orders(n_failures: int) -> BoolArray:
-    """Return all orders with this number of failures, one in each row."""
+    """Return all orders with `n_failures` failures, an array with an order in each row."""
     positions = np.array(list(combinations(range(N_SAMPLES), n_failures)))
     orders = np.zeros((len(positions), N_SAMPLES), dtype=np.bool_)
     orders[np.arange(len(positions))[:, None], positions] = True
@@ -214,12 +226,12 @@ def _all_orders(n_failures: int) -> BoolArray:
 
 
 def _count_ordered_pairs(orders: BoolArray) -> IntArray:
-    """Return the number of pairs in which the success is more confident than the failure."""
+    """Count the pairs of a success and a failure in which the success has a higher confidence."""
     return np.asarray((np.cumsum(~orders, axis=1) * orders).sum(axis=1))
 
 
 def _failure_aurocs(orders: BoolArray) -> FloatArray:
-    """Return the failure AUROC of orders with equal numbers of failures."""
+    """Compute the failure AUROCs of orders with equal numbers of failures."""
     n_failures = orders[0].sum()
     return np.asarray(_count_ordered_pairs(orders) / (n_failures * (N_SAMPLES - n_failures)))
 
@@ -229,7 +241,7 @@ def _areas(orders: BoolArray, metric: str) -> FloatArray:
 
 
 def _find_largest_difference(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """Return the two orders of equal failure AUROC with the largest difference of AURC."""
+    """Return the orders with the largest difference in AURC at equal failure AUROC."""
     n_ordered_pairs, areas = _count_ordered_pairs(orders), _areas(orders, AURC.name)
     extremes = []
     for count in np.unique(n_ordered_pairs):
@@ -240,9 +252,9 @@ def _find_largest_difference(orders: BoolArray) -> tuple[BoolArray, BoolArray]:
 
 
 def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
-    """Return the order with the highest AUGRC among those preferred to a reference by AURC only.
+    """Find an order that the AURC prefers to a reference although its failure AUROC is lower.
 
-    These orders have a lower AURC and a lower failure AUROC than the reference.
+    Among these orders, return the order with the highest AUGRC.
     """
     has_lower_auroc = _failure_aurocs(orders) < _failure_aurocs(reference[None])[0]
     reference_area = _areas(reference[None], AURC.name)[0]
@@ -252,7 +264,7 @@ def _find_preferred_order(orders: BoolArray, reference: BoolArray) -> BoolArray:
 
 
 def toy_rows() -> list[dict[str, Any]]:
-    """Return the three orders with their metrics."""
+    """Return a row with the metrics of each order of the toy example."""
     return [
         {
             "score": name,
@@ -267,7 +279,7 @@ def toy_rows() -> list[dict[str, Any]]:
 
 
 def toy_figure(rows: Sequence[Row]) -> SeriesDisplay:
-    """Plot both risks of the three scores against coverage."""
+    """Plot the selective and the generalized risk of the toy example against coverage."""
     lines = []
     for panel, compute_curve in (
         ("Selective risk: its area is the AURC", risk_coverage_curve),
@@ -284,7 +296,7 @@ def toy_figure(rows: Sequence[Row]) -> SeriesDisplay:
 
 
 def conclude_toy(rows: Sequence[Row]) -> str:
-    """Compare the two areas of the three scores."""
+    """Compare AURC and AUGRC of the three orders of the toy example."""
     first, second, third = rows
     return (
         f"For {N_SAMPLES} predictions with {N_FAILURES} failures and a failure AUROC of "

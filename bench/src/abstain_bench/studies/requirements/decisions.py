@@ -1,4 +1,4 @@
-"""The five requirements with their testable readings, the verdicts on a metric, and conclusions."""
+"""Define testable readings of the requirements, and compare their verdicts with the paper."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,27 +34,27 @@ from abstain_bench.studies.requirements.verdicts import (
 
 @dataclass(frozen=True)
 class RequirementReading:
-    """A precise reading of a requirement that can be tested."""
+    """A precise, testable reading of a requirement."""
 
-    #: "R1" to "R5".
+    #: Name of the requirement, from "R1" to "R5".
     requirement: str
-    #: Distinguishes the readings of a requirement; empty if there is only one.
+    #: Name of the reading. Empty if the requirement has only one reading.
     variant: str
-    #: Statement that is tested.
+    #: Tested statement.
     meaning: str
-    #: Whether the text of the paper permits this reading, so that the verdicts are comparable.
+    #: Whether the text of the paper permits this reading.
     is_from_paper: bool = True
 
     @property
     def column(self) -> str:
-        """Name of the column in tables."""
+        """Name of the table column of this reading."""
         return f"{self.requirement} {self.variant}".strip()
 
 
-#: Names of readings. They are part of the key of stored results.
+#: Names of readings. The keys of stored results contain these names.
 _ANY_SCORE, _LOSS_ACCEPTED, _LOSS_SIZE = "any score", "taken", "size counts"
 
-#: Readings by name, in the order of tables and figures.
+#: Readings by name. Tables and figures use the order of this mapping.
 READINGS: Final[Mapping[str, RequirementReading]] = {
     COMPLETE: RequirementReading(
         "R1",
@@ -108,37 +108,37 @@ READINGS: Final[Mapping[str, RequirementReading]] = {
     ),
 }
 
-#: Inputs that make a metric depend on the classes.
+#: Inputs of metrics that depend on classes.
 _CLASS_NEEDS: Final = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES})
 
-#: Largest number of samples for which all label vectors are tested.
+#: Maximum number of samples for which all label vectors are tested.
 _MAX_LABELED: Final = 7
 
-#: Number of samples from which the inputs of a metric are determined.
+#: Number of samples with which the properties of a metric are determined.
 _N_PROBE: Final = 3
 
-#: Families of metrics over all thresholds, to which the requirements apply.
+#: Families of metrics that cover all thresholds.
 _FAMILIES: Final = frozenset({"area", "ranking"})
 
 
 def is_in_scope(metric: Metric) -> bool:
-    """Return whether a metric covers all thresholds, or the paper gives verdicts on it."""
+    """Return whether a metric covers all thresholds or has verdicts in the paper."""
     identity = metric.identity
     return identity.family in _FAMILIES or identity.violated_requirements is not None
 
 
 @dataclass(frozen=True)
 class JudgedMetric:
-    """A metric with the verdict for each of `READINGS`."""
+    """A metric with a verdict for each reading in `READINGS`."""
 
     metric: Metric
     verdicts: Mapping[str, Verdict]
 
     def paper_verdict(self, requirement: str) -> bool | None:
-        """Return whether the metric meets a requirement according to the paper, None if unstated.
+        """Return whether the metric meets a requirement according to the paper.
 
-        For most metrics, the paper names only the violated requirements. It states that AUGRC meets
-        all five.
+        Returns None if the paper states no verdict. For most metrics, the paper names only the
+        violated requirements. The paper states that the AUGRC meets all five requirements.
         """
         violated = self.metric.identity.violated_requirements
         if violated is None:
@@ -148,7 +148,7 @@ class JudgedMetric:
         return None if violated else True
 
     def readings_like_paper(self, requirement: str) -> list[str]:
-        """Return the readings of a requirement whose verdict equals that of the paper."""
+        """Return the names of the readings with the same verdict as the paper."""
         return [
             name
             for name in self.readings_of(requirement)
@@ -167,12 +167,14 @@ class JudgedMetric:
 
 @cache
 def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
-    """Test all requirements for a metric on all systems of up to `orders` samples."""
+    """Test all requirements for a metric on all systems of up to `orders` samples.
+
+    A metric that depends on classes is tested on systems of up to 7 samples.
+    """
     class_inputs = _class_inputs(metric)
     scales = 2 if _depends_on_scale(metric, class_inputs) else 1
-    max_samples = orders
-    if class_inputs is not ClassInputs.NOTHING:
-        max_samples = min(orders, _MAX_LABELED)
+    needs_classes = class_inputs is not ClassInputs.NOTHING
+    max_samples = min(orders, _MAX_LABELED) if needs_classes else orders
     tests = RequirementTests(metric)
     for n in range(2, max_samples + 1):
         if not tests.is_decided:
@@ -190,7 +192,10 @@ def judge_metric(metric: Metric, orders: int) -> JudgedMetric:
 
 
 def _class_inputs(metric: Metric) -> ClassInputs:
-    """Return the class inputs of a metric: an unknown class if it is undefined otherwise."""
+    """Return the inputs that a metric needs in addition to confidence and loss.
+
+    A metric that is undefined for two known classes is tested with an unknown class.
+    """
     if not metric.measurement.needs & _CLASS_NEEDS:
         return ClassInputs.NOTHING
     values = all_systems(_N_PROBE, ClassInputs.CLASSES).oriented_values(metric)
@@ -198,7 +203,7 @@ def _class_inputs(metric: Metric) -> ClassInputs:
 
 
 def _depends_on_scale(metric: Metric, class_inputs: ClassInputs) -> bool:
-    """Return whether higher confidences in the same order change a metric."""
+    """Return whether a metric changes if the confidences increase and keep their order."""
     systems = all_systems(_N_PROBE, class_inputs, scales=2)
     values = systems.oriented_values(metric)
     differences = values[systems.scale == 0] - values[systems.scale == 1]
@@ -211,7 +216,7 @@ REQUIREMENTS: Final = tuple(dict.fromkeys(reading.requirement for reading in REA
 def find_disagreements(
     judgments: Mapping[str, JudgedMetric],
 ) -> Iterator[tuple[JudgedMetric, str]]:
-    """Yield the metrics and requirements for which no reading agrees with the paper."""
+    """Yield pairs of metric and requirement for which no reading agrees with the paper."""
     for judgment in judgments.values():
         for requirement in REQUIREMENTS:
             is_stated = judgment.paper_verdict(requirement) is not None
@@ -219,12 +224,12 @@ def find_disagreements(
                 yield judgment, requirement
 
 
-#: Largest number of names that a sentence lists.
+#: Maximum number of names that a sentence lists.
 _MAX_LISTED: Final = 6
 
 
 def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
-    """Yield conclusions: metrics that meet all requirements, readings of R2, and the paper."""
+    """Yield conclusions about the verdicts and their agreement with the paper."""
     judged = tuple(judgments)
     yield _conclude_all_requirements(judged)
     only_weak = [
@@ -240,6 +245,7 @@ def conclusions(judgments: Iterable[JudgedMetric]) -> Iterator[str]:
 
 
 def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
+    """Report the metrics that meet all requirements in all readings that the paper permits."""
     paper_readings = [name for name, reading in READINGS.items() if reading.is_from_paper]
     complete = [j for j in judgments if all(j.verdicts[name].holds for name in paper_readings)]
     n_metrics = counted(len(judgments), "metric")
@@ -253,8 +259,8 @@ def _conclude_all_requirements(judgments: Sequence[JudgedMetric]) -> str:
 
 
 def _compare_with_paper(judgments: Sequence[JudgedMetric]) -> str:
-    """Count the verdicts of the paper that agree with all, some or none of the readings."""
-    # Variants of a metric are counted once.
+    """Report how many verdicts of the paper agree with all, some or none of the readings."""
+    # Variants of a metric are excluded, because they share the verdicts of this metric.
     in_paper = [
         j
         for j in judgments
@@ -291,7 +297,7 @@ def _titles(judgments: Sequence[JudgedMetric]) -> str:
 
 
 def scope_note(orders: int) -> str:
-    """Return a note about the tested systems and the validity of a verdict."""
+    """Return a note about the tested systems and the validity of the verdicts."""
     return (
         f"Tested systems: all orders of successes and failures of 2 to {orders} samples, and of "
         f"{N_LARGE} samples with at most {MAX_FEW_FAILURES} failures. A counterexample is a proof. "

@@ -1,6 +1,7 @@
-"""All selective classifiers of a few samples: every order of successes and failures.
+"""Enumerate all selective classifiers on a few samples.
 
-A requirement is a statement about pairs of these systems, so it can be tested exhaustively.
+A system is a selective classifier on n samples, which is defined by the order of its successes and
+failures. A requirement is a statement about pairs of systems.
 """
 
 import math
@@ -20,11 +21,11 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 #: Differences up to this value are rounding errors.
 ROUNDING: Final = 1e-9
 
-#: Number of samples and largest number of failures of `systems_with_few_failures`, for metrics
-#: at a coverage that seven samples do not have.
+#: Number of samples and maximum number of failures of `systems_with_few_failures`. Seven samples
+#: are too few for metrics at a coverage such as 95%.
 N_LARGE, MAX_FEW_FAILURES = 20, 2
 
-#: Largest number of systems whose sorted samples are cached for the next metric.
+#: Maximum number of systems whose sorted samples are cached.
 _MAX_CACHED: Final = 3000
 
 
@@ -34,11 +35,12 @@ class ClassInputs(StrEnum):
     NOTHING = "nothing"
     #: Labels, predictions and probabilities of two classes.
     CLASSES = "classes"
-    #: The same, but the second class is unknown to the model: never predicted, always wrong.
+    #: Labels, predictions and probabilities with a second class that the model does not know. The
+    #: model never predicts this class, so all samples of this class are failures.
     OPEN = "open"
 
 
-#: Letters of a success and a failure, for samples of the first and of the second class.
+#: Letters of successes and failures. Rows are the classes of the samples.
 _LETTERS: Final = {
     ClassInputs.NOTHING: np.array([["o", "x"]]),
     ClassInputs.CLASSES: np.array([["o", "x"], ["O", "X"]]),
@@ -48,16 +50,19 @@ _LETTERS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """Selective classifiers on n samples, one in each row, most confident sample first."""
+    """Store m selective classifiers on n samples in the rows of arrays.
 
-    #: Shape (m, n). Whether a prediction is wrong.
+    The samples of each row are sorted by descending confidence.
+    """
+
+    #: Mask of wrong predictions of shape (m, n).
     is_failure: BoolArray
-    #: Shape (m, n). True class of each sample, 0 or 1.
+    #: True classes, 0 or 1, of shape (m, n).
     labels: IntArray
-    #: Shape (m,). Index of the confidence values, 0 or 1, for metrics that depend on the values.
+    #: Index of the confidence scale, 0 or 1, of shape (m,).
     scale: IntArray
     class_inputs: ClassInputs
-    #: Whether the systems include all orders of n samples.
+    #: Whether the rows contain all orders of n samples.
     all_orders: bool = True
 
     @property
@@ -77,9 +82,9 @@ class Systems:
 
     @cached_property
     def ranking(self) -> IntArray:
-        """Failure AUROC times a common multiple of the numbers of pairs, as an exact integer."""
+        """Failure AUROC of each system, multiplied by a constant so that it is an integer."""
         n = self.n_samples
-        # The common multiple for 20 samples fits into 64 bits.
+        # All numbers of pairs divide this multiple. For 20 samples, it fits into 64 bits.
         common_multiple = math.lcm(*(k * (n - k) for k in range(1, n)))
         n_successes_above = np.cumsum(~self.is_failure, axis=1)
         n_ordered_pairs = (n_successes_above * self.is_failure).sum(axis=1)
@@ -88,12 +93,15 @@ class Systems:
 
     @cached_property
     def n_second_class(self) -> IntArray:
-        """Number of samples of the second class, which identifies the test set."""
+        """Number of samples of the second class in each system.
+
+        Two systems with equal numbers have the same test set up to the order of the samples.
+        """
         return np.asarray(self.labels.sum(axis=1))
 
     @cached_property
     def classifier(self) -> IntArray:
-        """Integer that identifies the numbers of successes and failures of each class."""
+        """Integer key of the numbers of successes and failures in each class."""
         n_failures_of_second = (self.is_failure & (self.labels == 1)).sum(axis=1)
         base = self.n_samples + 1
         return np.asarray(
@@ -102,19 +110,19 @@ class Systems:
 
     @cached_property
     def ranking_and_classes(self) -> IntArray:
-        """Integer that identifies the failure AUROC and the test set."""
+        """Integer key of the failure AUROC and the test set."""
         return np.asarray(self.ranking * (self.n_samples + 1) + self.n_second_class)
 
     def confidence(self, row: int) -> FloatArray:
-        """Return the confidences of a system, distinct values in (1/2, 1)."""
+        """Return the confidences of a system in descending order."""
         return _confidence_scales(self.n_samples)[self.scale[row]]
 
     def scored(
         self, row: int, *, confidence: FloatArray | None = None, loss: FloatArray | None = None
     ) -> Scored:
-        """Return the samples of a system as inputs of a metric.
+        """Convert a system to inputs of a metric.
 
-        `confidence` and `loss` replace those of the classifier.
+        `confidence` and `loss` replace the confidences and the 0/1 losses of the system.
         """
         class_confidence = self.confidence(row)
         is_failure = self.is_failure[row]
@@ -133,7 +141,10 @@ class Systems:
         )
 
     def oriented_values(self, metric: Metric) -> FloatArray:
-        """Return the metric of every system, negated if higher is better; NaN if undefined."""
+        """Compute a metric for each system so that lower values are better.
+
+        Values of metrics for which higher is better are negated. Undefined values are NaN.
+        """
         sign = 1.0 if metric.lower_is_better else -1.0
         n_systems = len(self.is_failure)
         samples: Iterable[Scored]
@@ -148,14 +159,17 @@ class Systems:
         return tuple(self.scored(row) for row in range(len(self.is_failure)))
 
     def format_row(self, row: int) -> str:
-        """Return a letter for each sample of a system, most confident first."""
+        """Return a text with a letter for each sample of a system."""
         letters = _LETTERS[self.class_inputs][self.labels[row], self.is_failure[row].astype(int)]
         text = "".join(letters)
         return f"{text}, higher confidences" if self.scale[row] else text
 
     @cached_property
     def swaps(self) -> IntArray:
-        """Pairs of rows before and after a success passes the failure right above it, (k, 2)."""
+        """Pairs of rows before and after a swap, an array of shape (k, 2).
+
+        A swap exchanges a failure with the success that has the next lower confidence.
+        """
         pairs = []
         for i in range(self.n_samples - 1):
             order = np.arange(self.n_samples)
@@ -167,7 +181,7 @@ class Systems:
 
     @cached_property
     def corrections(self) -> IntArray:
-        """Pairs of rows before and after one wrong prediction becomes correct, (k, 2)."""
+        """Pairs of rows before and after the correction of a failure, an array of shape (k, 2)."""
         pairs = []
         for i in range(self.n_samples):
             is_other_sample = np.arange(self.n_samples) != i
@@ -177,7 +191,7 @@ class Systems:
         return self._existing_pairs(pairs)
 
     def _key(self, row: int, is_failure: BoolArray, labels: IntArray) -> bytes:
-        """Return bytes that identify a system on the confidence scale of a row."""
+        """Return a key that identifies a system with the confidence scale of a row."""
         return bytes(is_failure.tolist()) + bytes(labels.tolist()) + bytes([int(self.scale[row])])
 
     @cached_property
@@ -188,14 +202,17 @@ class Systems:
         }
 
     def _existing_pairs(self, pairs: Iterable[tuple[int, bytes]]) -> IntArray:
-        """Replace the second system of each pair by its row, without systems that are missing."""
+        """Convert pairs of row and key to pairs of rows.
+
+        Pairs with a key that no row has are omitted.
+        """
         rows = [(row, self._row_by_key[key]) for row, key in pairs if key in self._row_by_key]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
 @cache
 def _confidence_scales(n: int) -> tuple[FloatArray, FloatArray]:
-    """Return two arrays of confidences in the same order; the second has higher values."""
+    """Return two arrays of descending confidences. The second array has higher values."""
     confidence = np.linspace(0.95, 0.55, n)
     return confidence, 1 - (1 - confidence) ** 2
 
@@ -203,11 +220,11 @@ def _confidence_scales(n: int) -> tuple[FloatArray, FloatArray]:
 def _make_class_view(
     labels: IntArray, is_failure: BoolArray, confidence: FloatArray, *, is_open: bool
 ) -> ClassView:
-    """Return two classes; the probability of the predicted one is the confidence."""
+    """Create inputs of two classes in which the confidence is the predicted probability."""
     prediction = np.where(is_failure, 1 - labels, labels)
     is_predicted = np.arange(2) == prediction[:, None]
     probabilities = np.where(is_predicted, confidence[:, None], 1 - confidence[:, None])
-    # The label −1 is a class that the model does not know.
+    # The label -1 denotes a class that the model does not know.
     true_labels = np.where(labels == 1, -1, labels) if is_open else labels
     return ClassView(true_labels, prediction, (0, 1), probabilities, np.log(probabilities))
 
@@ -216,7 +233,10 @@ def _make_class_view(
 def all_systems(
     n: int, class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
 ) -> Systems:
-    """Return all systems of n samples: every order and scale and, with classes, all labels."""
+    """Enumerate all systems of n samples.
+
+    A row is a combination of an order, a confidence scale and, for class inputs, a label vector.
+    """
     orders = list(product((False, True), repeat=n))
     labels = [(0,) * n]
     if class_inputs is not ClassInputs.NOTHING:
@@ -229,9 +249,10 @@ def all_systems(
 def systems_with_few_failures(
     class_inputs: ClassInputs = ClassInputs.NOTHING, *, scales: int = 1
 ) -> Systems:
-    """Return the orders of more samples with few failures.
+    """Enumerate the systems of 20 samples with one or two failures.
 
-    The two classes alternate. With an unknown class, only the last failure belongs to it.
+    With two known classes, the labels alternate. With an unknown class, only the last failure
+    belongs to the unknown class.
     """
     failure_positions = [
         positions
@@ -253,6 +274,7 @@ def systems_with_few_failures(
 def _labels_of_large_system(
     class_inputs: ClassInputs, failure_positions: tuple[int, ...]
 ) -> tuple[int, ...]:
+    """Return the labels of a system of 20 samples."""
     second_class: Iterable[int] = ()
     if class_inputs is ClassInputs.CLASSES:
         second_class = range(1, N_LARGE, 2)
@@ -267,9 +289,16 @@ def _make_systems(
     *,
     all_orders: bool,
 ) -> Systems:
-    is_failure, labels, scale = (np.array(column) for column in zip(*rows, strict=True))
-    if class_inputs is ClassInputs.OPEN:
-        # Samples of the unknown class are always failures.
-        is_possible = (is_failure | (labels == 0)).all(axis=1)
-        is_failure, labels, scale = is_failure[is_possible], labels[is_possible], scale[is_possible]
+    """Create systems from triples of failure mask, label vector and index of the scale."""
+    possible_rows = [
+        row
+        for row in rows
+        if class_inputs is not ClassInputs.OPEN or _fails_on_unknown_class(row[0], row[1])
+    ]
+    is_failure, labels, scale = (np.array(column) for column in zip(*possible_rows, strict=True))
     return Systems(is_failure, labels, scale, class_inputs, all_orders)
+
+
+def _fails_on_unknown_class(is_failure: tuple[bool, ...], labels: tuple[int, ...]) -> bool:
+    """Return whether all samples of the unknown class, which has label 1, are failures."""
+    return all(failed or label == 0 for failed, label in zip(is_failure, labels, strict=True))

@@ -1,5 +1,6 @@
-"""Test the requirements R1 to R5 on all small systems, and find counterexamples."""
+"""Test the requirements R1 to R5 on systems and find counterexamples."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -21,22 +22,25 @@ HOLDS, BROKEN, UNDEFINED = "holds", "broken", "undefined"
 
 
 class SystemPair(NamedTuple):
-    """Rows of two systems, and the increase of the metric from the first to the second."""
+    """Rows of two systems and the increase of the metric from the first to the second system.
+
+    The metric is oriented so that an increase is a worsening.
+    """
 
     worsening: float
     before: int
     after: int
 
 
-#: There is no pair to compare.
+#: Placeholder that is less than all pairs of systems.
 NO_PAIR: Final = SystemPair(-np.inf, 0, 0)
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Two systems that violate a requirement, and the values of the metric.
+    """Two systems that violate a requirement and their values of the metric.
 
-    For R3, `before` and `after` are two swaps, and the values are their improvements.
+    For R3, `before` and `after` describe two swaps, and the values are the improvements.
     """
 
     before: str = ""
@@ -57,31 +61,34 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of the test of one reading of a requirement."""
+    """Result of the test of a reading of a requirement."""
 
-    #: Number of samples of the counterexample, or else the largest tested number; 0 if the metric
-    #: is undefined.
+    #: Number of samples of the counterexample. Without a counterexample, the maximum number of
+    #: tested samples, or 0 if the metric is undefined.
     n_samples: int
-    #: None if there is none.
+    #: None if the requirement holds or the metric is undefined.
     counterexample: Counterexample | None = None
 
     @property
     def text(self) -> str:
-        """Text of the verdict in tables."""
+        """Display text of the verdict."""
         if self.counterexample is not None:
             return BROKEN
         return HOLDS if self.n_samples else UNDEFINED
 
     @property
     def holds(self) -> bool | None:
-        """Whether there is no counterexample; None if the metric is undefined on all systems."""
+        """Whether the requirement holds. None if the metric is undefined on all systems."""
         return None if self.text == UNDEFINED else self.counterexample is None
 
 
 def pair_verdict(
     metric: Metric, systems: Systems, value: FloatArray, pair: SystemPair, reason: str
 ) -> Verdict:
-    """Return a pair as a counterexample, with values in the direction of the metric."""
+    """Convert a pair of systems to a verdict with a counterexample.
+
+    The values of the counterexample are in the original orientation of the metric.
+    """
     sign = 1.0 if metric.lower_is_better else -1.0
     rows = (pair.before, pair.after)
     descriptions = [systems.format_row(row) for row in rows]
@@ -91,10 +98,10 @@ def pair_verdict(
 
 # ---------------------------------------------------------------------- R2: accuracy and ranking
 def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
-    """Return the pair with the largest increase of the metric when one factor improves.
+    """Return the pair with the largest increase of the metric if one factor improves.
 
-    The factors are the ranking of one classifier, with the same number of failures of each class,
-    and the accuracy at the same failure AUROC.
+    The first factor is the ranking with a fixed number of failures in each class. The second factor
+    is the accuracy with a fixed failure AUROC.
     """
     return max(
         _find_worst_pair(systems, value, systems.classifier, systems.ranking),
@@ -105,9 +112,13 @@ def find_worst_improvement(systems: Systems, value: FloatArray) -> SystemPair:
 def _find_worst_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, improving: IntArray
 ) -> SystemPair:
-    """Compare all pairs with equal `fixed` and increasing `improving`."""
+    """Return the pair with the largest increase of the metric if one key increases.
+
+    Both systems of a pair have equal `fixed` keys. The second system has a larger `improving` key.
+    """
     worst_pair = NO_PAIR
     for group in _group_rows(fixed, np.flatnonzero(systems.has_ranking & np.isfinite(value))):
+        # Row with the lowest metric among the systems with a smaller `improving` key.
         lowest_before: int | None = None
         for level in _group_rows(improving, group):
             highest = int(level[np.argmax(value[level])])
@@ -121,7 +132,7 @@ def _find_worst_pair(
 
 
 def _group_rows(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
-    """Yield the rows of each key in ascending order of the keys."""
+    """Yield the rows with equal keys, in ascending order of the keys."""
     order = rows[np.argsort(key[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(key[order])) + 1
     return (group for group in np.split(order, starts) if group.size)
@@ -131,7 +142,7 @@ def _group_rows(key: IntArray, rows: IntArray) -> Iterator[IntArray]:
 def find_worst_step(systems: Systems, value: FloatArray) -> SystemPair:
     """Return the improving step with the largest increase of the metric.
 
-    In a step, a success passes the failure right above it, or a wrong prediction becomes correct.
+    A step is a swap or a correction, see `Systems.swaps` and `Systems.corrections`.
     """
     return max(
         _find_largest_increase(systems.swaps, value),
@@ -149,14 +160,14 @@ def _find_largest_increase(pairs: IntArray, value: FloatArray) -> SystemPair:
 
 
 def _increases(pairs: IntArray, value: FloatArray) -> FloatArray:
-    """Return the increase of the metric in each pair; NaN if a value is not finite."""
+    """Compute the increase of the metric in each pair, NaN if a value is not finite."""
     finite = np.where(np.isfinite(value), value, np.nan)
     return np.asarray(finite[pairs[:, 1]] - finite[pairs[:, 0]])
 
 
 # -------------------------------------------------------------------------------------------- R1
 def depends_on(systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray) -> bool:
-    """Return whether two systems with equal `fixed` and different `varying` differ in value."""
+    """Return whether the metric depends on the key `varying` if the key `fixed` is constant."""
     groups = _groups_with_equal_scale(systems, value, fixed)
     return any(
         bool(np.ptp(varying[rows])) and bool(np.ptp(value[rows]) > ROUNDING) for rows in groups
@@ -166,7 +177,7 @@ def depends_on(systems: Systems, value: FloatArray, fixed: IntArray, varying: In
 def find_most_different_pair(
     systems: Systems, value: FloatArray, fixed: IntArray, varying: IntArray
 ) -> SystemPair:
-    """Return two systems with equal `fixed` and the largest difference of `varying`."""
+    """Return two systems with equal `fixed` keys and the largest difference of `varying` keys."""
     largest_difference, pair = 0, NO_PAIR
     for rows in _groups_with_equal_scale(systems, value, fixed):
         lowest = int(rows[np.argmin(varying[rows])])
@@ -180,12 +191,13 @@ def find_most_different_pair(
 def _groups_with_equal_scale(
     systems: Systems, value: FloatArray, fixed: IntArray
 ) -> Iterator[IntArray]:
+    """Yield the rows with equal `fixed` keys and equal confidence scales."""
     rows = np.flatnonzero(systems.has_ranking & np.isfinite(value))
     return _group_rows(_with_scale(systems, fixed), rows)
 
 
 def _with_scale(systems: Systems, key: IntArray) -> IntArray:
-    """Return a key that also identifies the confidence scale, which is 0 or 1."""
+    """Combine an integer key with the confidence scale, which is 0 or 1."""
     return np.asarray(2 * key + systems.scale)
 
 
@@ -193,7 +205,10 @@ def _with_scale(systems: Systems, key: IntArray) -> IntArray:
 def find_unequal_improvements(
     metric: Metric, systems: Systems, value: FloatArray
 ) -> Verdict | None:
-    """Return swaps of one classifier with different improvements, or one without improvement."""
+    """Find a swap without improvement, or two swaps of a classifier with unequal improvements.
+
+    Returns None if there are no such swaps.
+    """
     swaps = systems.swaps
     improvement = -_increases(swaps, value)
     classifier = _with_scale(systems, systems.classifier)[swaps[:, 0]]
@@ -223,7 +238,7 @@ def find_unequal_improvements(
 # -------------------------------------------------------------------------------------- all three
 _Factor = Callable[[Systems], IntArray]
 
-#: For each factor: what stays fixed, and what varies.
+#: Functions that compute the fixed key and the varying key of each factor.
 _FACTORS: Final[dict[str, tuple[_Factor, _Factor]]] = {
     "the accuracy": (lambda s: s.ranking_and_classes, lambda s: -s.n_failures),
     "the ranking": (lambda s: s.classifier, lambda s: s.ranking),
@@ -231,23 +246,24 @@ _FACTORS: Final[dict[str, tuple[_Factor, _Factor]]] = {
 
 
 class RequirementTests:
-    """Tests of one metric, updated with systems of increasing size."""
+    """Test a metric on systems of increasing size."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
-        #: Verdicts of the readings with a counterexample.
+        #: Verdicts on the readings for which a counterexample exists.
         self.broken: dict[str, Verdict] = {}
-        #: Factors without influence so far, each with two systems of equal value.
+        #: Factors that did not change the metric on the tested systems. The values are verdicts
+        #: with two systems that differ in this factor, or None without such systems.
         self.without_influence: dict[str, Verdict | None] = dict.fromkeys(_FACTORS)
         self.n_tested = 0
 
     @property
     def is_decided(self) -> bool:
-        """Whether more systems cannot change a verdict."""
+        """Whether further systems cannot change a verdict."""
         return not self.without_influence and len(self.broken) == len(FOR_ALL)
 
     def update(self, systems: Systems) -> None:
-        """Test all systems of one size."""
+        """Test a metric on systems of one size."""
         value = systems.oriented_values(self.metric)
         if not np.isfinite(value).any():
             return
@@ -262,7 +278,10 @@ class RequirementTests:
             self.n_tested = systems.n_samples
 
     def _test_influence(self, factor: str, systems: Systems, value: FloatArray) -> None:
-        fixed, varying = (of_systems(systems) for of_systems in _FACTORS[factor])
+        """Update `without_influence` with the values of the metric on systems of one size."""
+        fixed_key, varying_key = _FACTORS[factor]
+        fixed = fixed_key(systems)
+        varying = varying_key(systems)
         if depends_on(systems, value, fixed, varying):
             del self.without_influence[factor]
             return
@@ -273,7 +292,7 @@ class RequirementTests:
             self.without_influence[factor] = verdict
 
     def verdicts(self) -> dict[str, Verdict]:
-        """Return the verdict of each reading. A reading without a counterexample holds."""
+        """Return the verdict on each reading. A reading without a counterexample holds."""
         holds = Verdict(self.n_tested)
         incomplete = [v for v in self.without_influence.values() if v is not None]
         return {
@@ -285,7 +304,11 @@ class RequirementTests:
 def _monotonicity_test(
     find_pair: Callable[[Systems, FloatArray], SystemPair], change: str, *, strict: bool
 ) -> Callable[[Metric, Systems, FloatArray], Verdict | None]:
-    """Return a function that finds a pair whose metric gets worse or, if strict, is equal."""
+    """Create a function that finds a counterexample of monotonicity.
+
+    A counterexample is a pair of systems for which the metric gets worse. If `strict` is True, a
+    pair with equal values is also a counterexample.
+    """
 
     def find_counterexample(metric: Metric, systems: Systems, value: FloatArray) -> Verdict | None:
         pair = find_pair(systems, value)
@@ -300,12 +323,12 @@ def _monotonicity_test(
 _FACTOR_CHANGE: Final = "one factor improves, the other is fixed"
 _STEP_CHANGE: Final = "one improving step"
 
-#: Names of readings. They are part of the key of stored results.
+#: Names of readings. The keys of stored results contain these names.
 COMPLETE, PAIRS = "both factors move it", "all pairs count alike"
 NEVER_WORSE, BETTER = "never worse", "always better"
 STEP_NEVER_WORSE, STEP_BETTER = "one step: never worse", "one step: always better"
 
-#: Functions that search a counterexample, for readings that all systems must satisfy.
+#: Functions that search for a counterexample of a reading.
 FOR_ALL: Final = {
     NEVER_WORSE: _monotonicity_test(find_worst_improvement, _FACTOR_CHANGE, strict=False),
     BETTER: _monotonicity_test(find_worst_improvement, _FACTOR_CHANGE, strict=True),
@@ -315,26 +338,30 @@ FOR_ALL: Final = {
 }
 
 
-#: Increasing functions of the confidences g, whose values lie inside and outside of [0, 1].
+#: Increasing functions of the confidence g. The first function has values outside of [0, 1].
 _TRANSFORMATIONS: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
     "10 g - 7": lambda g: 10 * g - 7,
     "g^3": lambda g: g**3,
 }
 
-#: Two losses of the first failure between 0 and 1.
+#: Losses between 0 and 1 for the first failure.
 _LOSS_SIZES: Final = (0.01, 0.9)
 
-#: Largest number of systems of four samples that are tested, evenly over all labels.
+#: Maximum number of tested systems of four samples.
 _MAX_SMALL_SYSTEMS: Final = 32
 
-#: Every 30th system of twenty samples is tested.
+#: Distance between the rows of tested systems of twenty samples.
 _LARGE_STEP: Final = 30
 
 _UNDEFINED: Final = Verdict(0)
 
 
 def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
-    """Test requirement R4: the metric accepts any score, and only its order matters."""
+    """Test requirement R4.
+
+    The metric must accept any score, be invariant to increasing transformations of the score, and
+    depend on the order of the samples.
+    """
     order_verdict = None
     for systems, row, value in _example_systems(metric, class_inputs):
         if verdict := _find_scale_dependence(metric, systems, row, value):
@@ -356,7 +383,7 @@ def check_any_score(metric: Metric, class_inputs: ClassInputs) -> Verdict:
 def _find_scale_dependence(
     metric: Metric, systems: Systems, row: int, value: float
 ) -> Verdict | None:
-    """Return a transformed score that the metric rejects, or that changes its value."""
+    """Find a transformed score that the metric rejects or that changes the metric."""
     text = systems.format_row(row)
     for formula, transformation in _TRANSFORMATIONS.items():
         transformed = systems.scored(row, confidence=transformation(systems.confidence(row)))
@@ -375,7 +402,13 @@ def _find_scale_dependence(
 
 
 def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdict, Verdict]:
-    """Test requirement R5: the metric accepts losses between 0 and 1, and depends on their size."""
+    """Test both readings of requirement R5.
+
+    Returns
+    -------
+    accepted, size : Verdict
+        Whether the metric accepts losses between 0 and 1, and whether it depends on these losses.
+    """
     size_verdict = _UNDEFINED
     for systems, row, _ in _example_systems(metric, class_inputs):
         is_failure = systems.is_failure[row]
@@ -403,10 +436,13 @@ def check_graded_loss(metric: Metric, class_inputs: ClassInputs) -> tuple[Verdic
 def _example_systems(
     metric: Metric, class_inputs: ClassInputs
 ) -> Iterator[tuple[Systems, int, float]]:
-    """Yield systems of four and of twenty samples with finite values of the metric."""
+    """Yield systems of four and of twenty samples on which the metric is finite.
+
+    An item consists of the systems, a row and the value of the metric.
+    """
     small, large = all_systems(4, class_inputs), systems_with_few_failures(class_inputs)
     small_rows = np.flatnonzero(small.has_ranking)
-    small_step = -(-small_rows.size // _MAX_SMALL_SYSTEMS)
+    small_step = math.ceil(small_rows.size / _MAX_SMALL_SYSTEMS)
     rows = [(small, int(row)) for row in small_rows[::small_step]]
     rows += [(large, row) for row in range(0, len(large.is_failure), _LARGE_STEP)]
     for systems, row in rows:
@@ -416,5 +452,5 @@ def _example_systems(
 
 
 def _differ(a: float, b: float) -> bool:
-    """Return whether two values differ by more than rounding. NaN equals NaN only."""
+    """Return whether two values differ by more than the rounding error. Two NaNs are equal."""
     return not np.isclose(a, b, rtol=0.0, atol=ROUNDING, equal_nan=True)
