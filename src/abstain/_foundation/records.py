@@ -248,8 +248,10 @@ def _has_distinct_entries(x: tuple[Any, ...]) -> bool:
 
 
 # ------------------------------------------------------------------------------------ messages
-#: Pattern for the field and the index in a msgspec message, such as " - at `$.field[3]`".
-_ERROR_LOCATION = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?(.*)`")
+#: Finds field and index in an error message of msgspec, such as " - at `$.field[3]`".
+_ERROR_LOCATION = re.compile(
+    r" - at `\$(?:\.(?P<field>\w+)|\[\.\.\.\])?(?:\[(?P<index>\d+)\])?(?P<nested_path>.*)`"
+)
 
 
 def _validation_error(
@@ -259,38 +261,47 @@ def _validation_error(
     display_name: Callable[[str], str],
     owner_phrase: str = "",
 ) -> InputError:
-    """Return an error that names the field, the rule and the invalid value."""
+    """Return an error that names the field, the violated rule and the value."""
     location = _ERROR_LOCATION.search(str(error))
-    # The message of msgspec itself names the location in a nested record.
-    if location is None or location[3]:
+    if location is None or location["nested_path"]:
+        # The message of msgspec names the location in the nested record.
         return InputError(str(error))
-    field = location[1] or ""
-    value = values[field]
-    kind = _value_type(field_types[field])
-    rules = _extra_rules(field_types[field])
+    field = location["field"] or ""
     name = f"`{display_name(field)}`{owner_phrase}"
-    position = ""
-    is_item = location[2] is not None
-    if is_item:
-        index = int(location[2])
-        kind = _item_type(kind, index)
-        if field and isinstance(kind, types.DataclassType):
+    field_value = values[field]
+    field_type = _value_type(field_types[field])
+    field_rules = _extra_rules(field_types[field])
+    if location["index"] is not None:
+        index = int(location["index"])
+        item_type = _item_type(field_type, index)
+        if isinstance(item_type, types.DataclassType):
             return InputError(str(error))
-        value = value[index]
-        rules = {}
-        position = f" at index {index}"
-    elif "axes" in rules and isinstance(value, list | tuple) and not value:
+        item = _to_python_scalar(field_value[index])
+        rule = _rule_text(item_type, item, is_item=True)
+        return _rule_error(f"{name} must {rule}", item_type, item, f" at index {index}")
+    if "axes" in field_rules and isinstance(field_value, list | tuple) and not field_value:
         return ShapeError(f"{name} is empty; at least one entry is needed")
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(kind, types.DictType):
+    value = _to_python_scalar(field_value)
+    if isinstance(field_type, types.DictType):
         rule = f"be a table: [{display_name(field)}]"
-    elif "description" in rules:
-        rule = f"be {rules['description']}"
+    elif "description" in field_rules:
+        rule = f"be {field_rules['description']}"
     else:
-        rule = _rule_text(kind, value, is_item=is_item)
-    number_types = {types.FloatType: (int, float), types.IntType: (int,)}.get(type(kind), ())
-    error_type = DomainError if type(value) in number_types else InputError
-    return error_type(f"{name} must {rule}; got {short_repr(value)}{position}")
+        rule = _rule_text(field_type, value, is_item=False)
+    return _rule_error(f"{name} must {rule}", field_type, value)
+
+
+def _to_python_scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rule_error(rule: str, kind: types.Type, value: Any, position: str = "") -> InputError:
+    """Return a DomainError if a number of the right type is out of range, else an InputError."""
+    is_float_out_of_range = isinstance(kind, types.FloatType) and type(value) in {int, float}
+    is_integer_out_of_range = isinstance(kind, types.IntType) and type(value) is int
+    is_out_of_range = is_float_out_of_range or is_integer_out_of_range
+    error_class = DomainError if is_out_of_range else InputError
+    return error_class(f"{rule}; got {short_repr(value)}{position}")
 
 
 def _item_type(kind: Any, index: int) -> types.Type:
