@@ -248,7 +248,7 @@ def covariance(
     Notes
     -----
     Without weights and clusters, the square root of the diagonal is sqrt(sum IF^2 / (n (n - 1))).
-    Cost: one matrix product.
+    The cost is one matrix product.
 
     Examples
     --------

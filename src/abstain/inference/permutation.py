@@ -89,8 +89,8 @@ def permutation_test(
     A swap for which the statistic is undefined counts as a larger difference. The null hypothesis
     is that the scores are exchangeable, which is stronger than equal metrics: the
     influence-function test and the paired bootstrap assume less. Levels of tied confidences are
-    matched by their mid-ranks, because the scores have no common scale. Cost: two evaluations for
-    each permutation; `permutation_test_by_ranks` is faster for rank-weighted metrics.
+    matched by their mid-ranks, because the scores have no common scale. The cost is two evaluations
+    for each permutation; `permutation_test_by_ranks` is faster for rank-weighted metrics.
 
     References
     ----------

@@ -324,7 +324,7 @@ def check_blocks(n_blocks: int, k: int) -> None:
 def _signed_rank_tails(ranks: FloatArray, statistic: float) -> tuple[float, float]:
     """Return the probabilities that the sum of the positive ranks is at most and at least this.
 
-    `ranks` are the mid-ranks of the nonzero differences, shape (n,). Cost: n^3 / 2 steps.
+    `ranks` are the mid-ranks of the nonzero differences, shape (n,). The cost is n^3 / 2 steps.
     """
     doubled_ranks = tuple(sorted(np.rint(2 * ranks).astype(np.int64).tolist()))
     probabilities = _signed_rank_probabilities(doubled_ranks)

@@ -111,7 +111,7 @@ def sgr(
     unattainable target. Some search over ranks, so that tied samples are accepted later that were
     not counted, or compare with > in use and with >= in the fit.
 
-    Cost: one sort, and one bound for each distinct confidence.
+    The cost is one sort, and one bound for each distinct confidence.
 
     References
     ----------
@@ -277,7 +277,7 @@ def learn_then_test(
     because it uses all samples. It is worse if the ratios are nearly equal, because a bet has less
     power than the exact binomial test.
 
-    Cost: one sort, and one test for each distinct confidence.
+    The cost is one sort, and one test for each distinct confidence.
 
     References
     ----------

@@ -77,7 +77,7 @@ def check(
     of shares are exact (Clopper-Pearson); with weights they use the effective sample size. For a
     rule with a guarantee and data from the population of the calibration data, the probability of
     the verdict "broken" is at most delta + (1 - level) / 2. A rule that accepts nothing has a
-    generalized risk of 0. Cost: one pass over the data.
+    generalized risk of 0. The cost is one pass over the data.
 
     Examples
     --------
@@ -209,12 +209,12 @@ def check_groups(
 
     Notes
     -----
-    The total and its G groups are G + 1 tests. Each interval has the level
-    1 - (1 - level) / (G + 1) (Bonferroni). The probability of any wrong verdict ("holds" although
-    the target is broken, or "broken" although it holds) is at most 1 - level if the intervals are
-    exact (0/1 losses without weights), for any dependence of the groups. A group in which nothing
-    is accepted leaves the total undecided. A guarantee refers to the total: it may hold there and
-    be broken in a group. Cost: one pass over the data, and one over each group.
+    The total and its G groups are G + 1 tests. Each interval has the level 1 - (1 - level) / (G +
+    1) (Bonferroni). The probability of any wrong verdict ("holds" although the target is broken, or
+    "broken" although it holds) is at most 1 - level if the intervals are exact (0/1 losses without
+    weights), for any dependence of the groups. A group in which nothing is accepted leaves the
+    total undecided. A guarantee refers to the total: it may hold there and be broken in a group.
+    The cost is one pass over the data, and one over each group.
 
     References
     ----------

@@ -75,7 +75,7 @@ def conformal_risk_control(
     [2]_, so that each sample has its own threshold. The left side increases with W, so the largest
     ratio is valid for all samples.
 
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -172,7 +172,7 @@ def coverage_guarantee(
     -----
     The threshold is the k-th largest confidence, for the smallest k with P(Bin(n, coverage) >= k)
     <= delta. The coverage at a fixed rank has a beta distribution for any distribution of the
-    confidences, and ties only increase it. Cost: one sort.
+    confidences, and ties only increase it. The cost is one sort.
 
     References
     ----------

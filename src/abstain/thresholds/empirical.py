@@ -25,7 +25,7 @@ def for_coverage(
     coverage : float
         Smallest share of accepted samples, in (0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def for_coverage(
     Notes
     -----
     Ties are accepted together, so the coverage may be larger than requested; `coverage` of the rule
-    gives it. Cost: one sort.
+    gives it. The cost is one sort.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def for_risk(
     max_risk : float
         Largest selective risk, at least 0.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def for_risk(
     Notes
     -----
     The selected threshold is optimistic: on new data, the risk exceeds the target in about half of
-    the cases, and more often if few samples are accepted. Cost: one sort.
+    the cases, and more often if few samples are accepted. The cost is one sort.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def for_cost(
     abstention_cost : float
         Cost of abstaining on one sample, at least 0, in the unit of the loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -160,7 +160,8 @@ def for_cost(
 
     Notes
     -----
-    The rule minimizes the mean of the accepted losses and the costs of abstentions. Cost: one sort.
+    The rule minimizes the mean of the accepted losses and the costs of abstentions. The cost is one
+    sort.
 
     References
     ----------

@@ -129,8 +129,8 @@ def several_risks(
     each risk in the other population increases with the coverage.
 
     A limit for few samples ends walks early: at a start, as many of its samples must be accepted
-    without a failure as a certificate requires. The reason then names the limit. Cost: one sort,
-    and one test for each distinct confidence and limit.
+    without a failure as a certificate requires. The reason then names the limit. The cost is one
+    sort, and one test for each distinct confidence and limit.
 
     References
     ----------

@@ -87,7 +87,7 @@ def fit_groups(
     threshold. Each guarantee is therefore that of the rule alone, whatever the sizes of the groups.
     For joint guarantees, delta is divided equally (Bonferroni) among the k groups that could be
     certified at delta/k if none of their samples failed. This depends on the sizes, not on the
-    losses, so small groups cost nothing. Cost: one sort of each group.
+    losses, so small groups cost nothing. The cost is one sort of each group.
 
     Within a group, the distribution changes by the ratios of its samples, on any scale. If the
     upper limit of the ratios is unknown, the largest observed ratio in the group is used. Samples

@@ -52,7 +52,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
     Notes
     -----
     Between two vertices, the curve is a straight line, which is the expectation over random
-    tie-breaking. For 0/1 loss ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2``
-    exactly. Cost: one sort.
+    tie-breaking. For 0/1 loss ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2`` exactly.
+    The cost is one sort.
 
     References
     ----------
@@ -144,7 +144,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Notes
     -----
     Never negative, also with ties. Equal to the ranking term of `augrc_terms`. For two scores of
-    the same classifier, the difference equals the difference in AUGRC. Cost: one sort.
+    the same classifier, the difference equals the difference in AUGRC. The cost is one sort.
 
     References
     ----------
@@ -191,7 +191,7 @@ def augrc_terms(
 
     Notes
     -----
-    The sum of both terms is the AUGRC. Both are in [0, 0.5]; lower is better. Cost: one sort.
+    The sum of both terms is the AUGRC. Both are in [0, 0.5]; lower is better. The cost is one sort.
 
     References
     ----------
@@ -234,7 +234,7 @@ def prediction_rejection_ratio(
     Notes
     -----
     The area under the error-retention curve is the AUGRC, so PRR = (R/2 - AUGRC) / (R/2 - best
-    AUGRC); for 0/1 loss that is 2 AUROC_f - 1. Ties count half. Cost: one sort.
+    AUGRC); for 0/1 loss that is 2 AUROC_f - 1. Ties count half. The cost is one sort.
 
     References
     ----------

@@ -92,7 +92,7 @@ def aurc(
         which estimates another population value: AUGRC + R/(2n)), ``2r/n`` ("2sele"). For
         Monte Carlo weights, use `monte_carlo_aurc`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def aurc(
     -----
     All estimators except "trapezoid" average the weight over a tie group, which is the expectation
     over random tie-breaking. "trapezoid" has a vertex at each distinct confidence. Without ties it
-    equals plugin + (loss of the most confident sample - R)/(2n). Cost: one sort.
+    equals plugin + (loss of the most confident sample - R)/(2n). The cost is one sort.
 
     References
     ----------
@@ -165,7 +165,7 @@ def area_under_accuracy_rejection(
 
     Notes
     -----
-    Samples with equal confidence share a vertex. Cost: one sort.
+    Samples with equal confidence share a vertex. The cost is one sort.
 
     References
     ----------
@@ -476,7 +476,7 @@ def achievable_aurc(
     -----
     The vertices are those of the convex hull in ROC space. Between two vertices, the selective risk
     is a hyperbola: the risk of a random mixture of the two thresholds. Samples with equal
-    confidence share a vertex. Cost: one sort.
+    confidence share a vertex. The cost is one sort.
 
     References
     ----------

@@ -69,7 +69,7 @@ def balanced_aurc(
     At each vertex, the risk is the mean of the selective risks of the classes. As in FD-Shifts, a
     class without accepted samples contributes 0, so the value is biased downward for rare classes
     of low confidence. There is no interval if a class is too rare. The area is computed by the
-    trapezoid rule; samples with equal confidence share a vertex. Cost: two sorts.
+    trapezoid rule; samples with equal confidence share a vertex. The cost is two sorts.
 
     References
     ----------
@@ -166,7 +166,8 @@ def balanced_augrc(
     Notes
     -----
     The loss of a sample is multiplied by n/(K n_class), where K is the number of classes with
-    samples. As in FD-Shifts, the coverage is the share of all accepted samples. Cost: one sort.
+    samples. As in FD-Shifts, the coverage is the share of all accepted samples. The cost is one
+    sort.
 
     References
     ----------

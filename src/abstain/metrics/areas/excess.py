@@ -60,7 +60,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -81,8 +81,8 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     the risk of all samples. AUSE is therefore the excess AURC (trapezoid, constant below the first
     vertex) divided by the mean loss. Samples with equal confidence share a vertex.
     torch-uncertainty (0.13) omits the part below coverage 1/n. Without ties it prints this value
-    minus (f - m)/(n R), where f is the loss of the most confident sample, m the smallest loss and
-    R the mean loss. Cost: two sorts.
+    minus (f - m)/(n R), where f is the loss of the most confident sample, m the smallest loss and R
+    the mean loss. The cost is two sorts.
 
     References
     ----------
@@ -220,7 +220,7 @@ def e_aurc(
         over the tie groups of the score. "analytic": R + (1 - R) ln(1 - R), as in FD-Shifts. This
         is the optimum of another estimator, so the result can be negative.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def e_aurc(
 
     Notes
     -----
-    Cost: one sort of the confidences, one of the losses.
+    The cost is one sort of the confidences, one of the losses.
 
     References
     ----------
@@ -282,7 +282,7 @@ def normalized_aurc(
     estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `aurc`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -298,8 +298,8 @@ def normalized_aurc(
     Notes
     -----
     Not comparable between classifiers of different accuracy: at equal failure AUROC, the value
-    changes with the accuracy, in either direction. A constant score has the value 1. Cost: two
-    sorts.
+    changes with the accuracy, in either direction. A constant score has the value 1. The cost is
+    two sorts.
 
     References
     ----------

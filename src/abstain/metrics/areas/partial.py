@@ -62,7 +62,7 @@ def partial_aurc(
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean risk over the interval.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def partial_aurc(
 
     Notes
     -----
-    The areas of adjacent intervals add up, also within a segment. Cost: one sort.
+    The areas of adjacent intervals add up, also within a segment. The cost is one sort.
 
     References
     ----------
@@ -156,7 +156,7 @@ def partial_augrc(
     mean : bool, default=False
         Whether to divide the area by high - low, which yields the mean over the interval.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def partial_augrc(
     Notes
     -----
     The curve is a straight line between vertices, so the area is exact for random tie-breaking. The
-    areas of adjacent intervals add up. Cost: one sort.
+    areas of adjacent intervals add up. The cost is one sort.
 
     References
     ----------

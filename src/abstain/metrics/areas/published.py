@@ -59,8 +59,8 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     With ties, all conventions except "fd-shifts" depend on the row order. Among samples of equal
     confidence, "geifman" and "fd-shifts-legacy" reject the first row first, because they sort in
     ascending order; the others accept it first. The sorts of the programs are not stable, so their
-    values for ties may differ. Without ties, "plugin" equals `aurc` with the plug-in estimator.
-    Cost: one sort.
+    values for ties may differ. Without ties, "plugin" equals `aurc` with the plug-in estimator. The
+    cost is one sort.
 
     References
     ----------
@@ -118,7 +118,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
 
     Notes
     -----
-    With ties, "torch-uncertainty" depends on the row order. Cost: one sort.
+    With ties, "torch-uncertainty" depends on the row order. The cost is one sort.
 
     References
     ----------
@@ -161,7 +161,8 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 
     Notes
     -----
-    Like FD-Shifts, this function adds the machine epsilon inside the logarithm. Cost: one sort.
+    Like FD-Shifts, this function adds the machine epsilon inside the logarithm. The cost is one
+    sort.
 
     References
     ----------
@@ -206,7 +207,7 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     Notes
     -----
     For 0/1 loss, this is `achievable_aurc`. For other losses, FD-Shifts uses all vertices, so its
-    value is the exact (hyperbolic) area under the curve, not under the convex hull. Cost: one
+    value is the exact (hyperbolic) area under the curve, not under the convex hull. The cost is one
     sort.
 
     References

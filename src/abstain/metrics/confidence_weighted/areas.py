@@ -135,7 +135,7 @@ def cwsa_sweep(
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         As in `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -151,8 +151,8 @@ def cwsa_sweep(
     Notes
     -----
     Normalized as in the published tables; see `cwsa`. Values are NaN, with one
-    `UndefinedMetricWarning`, at thresholds without accepted samples. Ties do not matter. Cost: one
-    pass for the linear, quadratic and step ramps; one pass per threshold for other ramps.
+    `UndefinedMetricWarning`, at thresholds without accepted samples. Ties do not matter. The cost
+    is one pass for the linear, quadratic and step ramps; one pass per threshold for other ramps.
 
     References
     ----------
@@ -226,7 +226,7 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     limit from below), connected by straight lines from the origin. No grid of thresholds is needed.
     abstain defines this area. It differs from the AUC-MCC of the paper (`auc_mcc`), which includes
     only the coverages between those of 20 thresholds. The ramp is linear, and CWSA is divided by
-    the weight of all samples. Samples with equal confidence share a vertex. Cost: one sort.
+    the weight of all samples. Samples with equal confidence share a vertex. The cost is one sort.
 
     References
     ----------
@@ -270,7 +270,7 @@ def cwsa_plus_area(
     -----
     As `cwsa_area`, but CWSA+ is divided by the weight of the accepted samples and constant from the
     first vertex to coverage 0. It differs from the AUC-MCC of the paper (`auc_mcc_plus`). Samples
-    with equal confidence share a vertex. Cost: one sort.
+    with equal confidence share a vertex. The cost is one sort.
 
     References
     ----------
@@ -364,7 +364,7 @@ def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = N
     below that of the last threshold and above that of the first are excluded, so a model that is
     correct with confidence 1 on every sample has the value 0. `cwsa_area` covers all coverages. For
     other thresholds, use `CwsaSweep.auc_mcc`. Linear ramp, divided by the weight of all samples.
-    Cost: one pass.
+    The cost is one pass.
 
     References
     ----------
@@ -406,7 +406,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     As `auc_mcc`, but CWSA+ is divided by the weight of the accepted samples. Thresholds without
     accepted samples are omitted. If fewer than 10 samples are accepted at the threshold 0.99, there
     is no analytic interval, because the threshold may be omitted in other samples of the
-    population. Cost: one pass.
+    population. The cost is one pass.
 
     References
     ----------

@@ -329,7 +329,7 @@ def cwsa(
         (1 - threshold): u, u^2, the square root of u, or 1. A callable takes an array of u and
         returns weights in [0, 1].
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -352,7 +352,7 @@ def cwsa(
     The equation of the paper divides by the number of accepted samples. Its tables and code divide
     CWSA by the number of all samples, and CWSA+ by the number of accepted samples. The defaults
     reproduce the tables. A monotone transformation of the confidence changes the value; ties do not
-    matter. Cost: one pass.
+    matter. The cost is one pass.
 
     References
     ----------
@@ -396,7 +396,7 @@ def cwsa_plus(
     ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
         As in `cwsa`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -412,8 +412,8 @@ def cwsa_plus(
     Notes
     -----
     The default divides by the number of accepted samples, as in the tables of the paper; see
-    `cwsa`. With the step ramp, the value is the selective accuracy. Ties do not matter. Cost: one
-    pass.
+    `cwsa`. With the step ramp, the value is the selective accuracy. Ties do not matter. The cost is
+    one pass.
 
     References
     ----------

@@ -72,7 +72,7 @@ def selective_accuracy(
     threshold : float
         In [0, 1).
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def selective_accuracy(
     -----
     Equal to 1 - `selective_risk` at the same threshold. A lower coverage usually yields a higher
     value, so report the coverage too. For a calibrated confidence, the value is at least the
-    threshold. Ties do not matter. Cost: one pass.
+    threshold. Ties do not matter. The cost is one pass.
 
     References
     ----------

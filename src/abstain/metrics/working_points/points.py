@@ -56,7 +56,7 @@ def selective_risk(
         coverage that is at least the requested one. "expected": exactly the requested coverage,
         with a random part of a tie group accepted.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def selective_risk(
 
     Notes
     -----
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -117,7 +117,7 @@ def generalized_risk(
     rule : {"usable", "first", "expected"}, default="usable"
         As in `selective_risk`.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def generalized_risk(
 
     Notes
     -----
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -190,7 +190,7 @@ def coverage_at_risk(
     max_risk : float
         The maximum selective risk.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def coverage_at_risk(
 
     Notes
     -----
-    The value describes these data and is not a guarantee for new data. Cost: one sort.
+    The value describes these data and is not a guarantee for new data. The cost is one sort.
 
     References
     ----------
@@ -289,7 +289,7 @@ def working_point(
         Select the threshold of largest coverage with at most this selective risk. The result
         describes these data and is not a guarantee for new data.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -307,7 +307,7 @@ def working_point(
     Notes
     -----
     The threshold is a confidence in the data, because ties are accepted or rejected together. The
-    two qualities treat losses in [0, 1] as fractional failures. Cost: one sort.
+    two qualities treat losses in [0, 1] as fractional failures. The cost is one sort.
 
     References
     ----------
