@@ -81,8 +81,8 @@ def rank_weights(
 
     See Also
     --------
-    sample_contributions : Contributions weight x loss / n, also with ties. weight_bias : Bias of
-    the weights.
+    sample_contributions : Contributions weight x loss / n, also with ties.
+    weight_bias : Bias of the weights.
 
     Notes
     -----
