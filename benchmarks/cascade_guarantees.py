@@ -1,13 +1,13 @@
-"""What the promise of a cascade is worth: simulated calibration sets, true risk and load known.
+"""Simulate the guarantee of a cascade on populations with known risks and shares.
 
     python benchmarks/cascade_guarantees.py [--sets 2000] [--seed 0]
 
-Each law is a list of kinds of samples, all equally likely, with the confidence and the error rate
-of a small and a large model on each: so the true risk, load and cost of any thresholds are sums.
-For each law and target: how often does the cascade break its promise, what does it cost beside the
-cheapest thresholds that keep it in truth (the oracle), how often is nothing certified; and how
-often breaks the cheapest pair that keeps both targets on the calibration data itself (plain).
-Prints a Markdown table.
+Each population is a list of equally likely kinds of samples, with the confidence and the error rate
+of a small and a large model. The true risk, the share for the person and the cost of any thresholds
+are therefore sums. For each population and target, the table has the share of calibration sets in
+which the true values of the cascade exceed a limit, the same for the cheapest pair of thresholds
+that meets both limits on the calibration data (without guarantee), the mean cost divided by that of
+an oracle, and the share of sets without a certified pair. Prints a Markdown table.
 """
 
 import argparse
@@ -19,102 +19,151 @@ from abstain.thresholds import Cascade, CascadePlan, CascadeStage
 from abstain.thresholds.cascade import CascadeData, compute_frontier, select_cascade
 
 DELTA = 0.1
-NAMES = ("small", "large")
 STAGES = (CascadeStage("small", cost=1), CascadeStage("large", cost=10))
-KINDS = 2000
+STAGE_NAMES = tuple(stage.name for stage in STAGES)
+N_KINDS = 2000
 
 
 @dataclass(frozen=True)
-class Law:
-    """Kinds of samples: confidences and error rates of both models."""
+class Population:
+    """Confidences and error rates of both models for each kind of sample."""
 
     name: str
-    confidence: tuple
-    wrong: tuple
+    confidences: tuple
+    error_rates: tuple
 
     def sample(self, n, rng):
-        kind = rng.integers(self.confidence[0].size, size=n)
-        losses = [rng.random(n) < wrong[kind] for wrong in self.wrong]
-        return CascadeData.from_arrays(NAMES, [c[kind] for c in self.confidence], losses)
+        kind = rng.integers(N_KINDS, size=n)
+        losses = [rng.random(n) < rates[kind] for rates in self.error_rates]
+        return CascadeData.from_arrays(STAGE_NAMES, [c[kind] for c in self.confidences], losses)
 
     @property
-    def exact(self):
-        """The kinds as samples, whose mean losses are the error rates."""
-        return CascadeData.from_arrays(NAMES, self.confidence, self.wrong)
+    def kinds(self):
+        """One sample of each kind, with the error rate as its loss."""
+        return CascadeData.from_arrays(STAGE_NAMES, self.confidences, self.error_rates)
 
 
-def laws():
+def populations():
     rng = np.random.default_rng(7)
-    hard = (np.arange(KINDS) + 0.5) / KINDS
-    noise = [rng.normal(0, 0.12, KINDS) for _ in NAMES]
-    skill = (0.5 * hard**1.5, 0.2 * hard**2)
-    sure = tuple(np.clip(1 - hard + e, 0, 1) for e in noise)
-    uneven = tuple(w * (1 + 0.9 * np.sin(25 * hard)) for w in skill)
-    coarse = tuple(np.round(6 * c) / 6 for c in sure)
-    same = (skill[0], 0.9 * skill[0])
+    difficulty = (np.arange(N_KINDS) + 0.5) / N_KINDS
+    noise = [rng.normal(0, 0.12, N_KINDS) for _ in STAGES]
+    confidences = tuple(np.clip(1 - difficulty + x, 0, 1) for x in noise)
+    rounded = tuple(np.round(6 * c) / 6 for c in confidences)
+    rates = (0.5 * difficulty**1.5, 0.2 * difficulty**2)
+    oscillating = tuple(rate * (1 + 0.9 * np.sin(25 * difficulty)) for rate in rates)
+    nearly_equal = (rates[0], 0.9 * rates[0])
     return (
-        Law("a larger model that helps", sure, skill),
-        Law("error rates that go up and down", sure, uneven),
-        Law("seven confidences, many ties", coarse, skill),
-        Law("a larger model that hardly helps", sure, same),
+        Population("a larger model that helps", confidences, rates),
+        Population("error rates that go up and down", confidences, oscillating),
+        Population("seven confidences, many ties", rounded, rates),
+        Population("a larger model that hardly helps", confidences, nearly_equal),
     )
 
 
-def truth(law, made, plan):
-    """Return risk, load and cost of a cascade under a law."""
-    data = law.exact
-    who = made.decide(*data.confidences)
-    loss = data.loss_of(who).mean()
-    return loss, float((who == len(NAMES)).mean()), made.costs(who).mean() + plan.error_cost * loss
+@dataclass(frozen=True)
+class TrueValues:
+    """Risk, share for the person and mean cost of a cascade in a population."""
+
+    risk: float
+    reviews: float
+    cost: float
+
+    def exceeds(self, plan):
+        return self.risk > plan.max_risk or self.reviews > plan.capacity
 
 
-def oracle(law, plan):
-    """Return the least cost among all thresholds that keep the promise in truth."""
-    found = compute_frontier(law.exact, STAGES, plan)
-    fine = (found.risk <= plan.max_risk) & (found.reviews <= plan.capacity)
-    return found.cost[fine].min() if fine.any() else np.nan
+def true_values(population, cascade):
+    kinds = population.kinds
+    answered_by = cascade.decide(*kinds.confidences)
+    risk = kinds.losses_of_answers(answered_by).mean()
+    reviews = float((answered_by == len(STAGES)).mean())
+    cost = cascade.costs(answered_by).mean() + cascade.plan.error_cost * risk
+    return TrueValues(risk, reviews, cost)
 
 
-def run(law, plan, n, sets, rng):
-    broken = plain_broken = none = 0
+def meets_limits(frontier, plan):
+    """Return which choices of thresholds meet both limits on the data of the frontier."""
+    return (frontier.risk <= plan.max_risk) & (frontier.reviews <= plan.capacity)
+
+
+def oracle_cost(population, plan):
+    """Return the least cost among all thresholds that meet both limits in the population."""
+    frontier = compute_frontier(population.kinds, STAGES, plan)
+    is_safe = meets_limits(frontier, plan)
+    return frontier.cost[is_safe].min() if is_safe.any() else np.nan
+
+
+def cheapest_without_guarantee(frontier, plan):
+    """Return the cheapest cascade that meets both limits on the calibration data, or None."""
+    choices = np.flatnonzero(meets_limits(frontier, plan))
+    if choices.size == 0:
+        return None
+    cheapest = int(choices[np.argmin(frontier.cost[choices])])
+    answered = (0.0,) * (len(STAGES) + 1)
+    return Cascade(
+        frontier.stages_for_choice(cheapest), plan, frontier.n, frontier.n, answered, 0.0
+    )
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Results of one setting: shares of the calibration sets, and the relative cost."""
+
+    exceeded: float
+    exceeded_without_guarantee: float
+    relative_cost: float
+    unattainable: float
+
+
+def simulate(population, plan, n, n_sets, rng):
+    n_exceeded = n_exceeded_without_guarantee = n_unattainable = 0
     costs = []
-    for _ in range(sets):
-        data = law.sample(n, rng)
-        found = compute_frontier(data, STAGES, plan)
-        made = select_cascade(found, data)
-        none += not made.attainable
-        if made.attainable:
-            risk, load, cost = truth(law, made, plan)
-            broken += risk > plan.max_risk or load > plan.capacity
-            costs.append(cost)
-        fine = np.flatnonzero((found.risk <= plan.max_risk) & (found.reviews <= plan.capacity))
-        if fine.size:
-            stages = found.stages_for_choice(int(fine[np.argmin(found.cost[fine])]))
-            plain = Cascade(stages, plan, n, n, (0.0, 0.0, 0.0), 0.0)
-            risk, load, _ = truth(law, plain, plan)
-            plain_broken += risk > plan.max_risk or load > plan.capacity
-    mean = np.mean(costs) / oracle(law, plan) if costs else np.nan
-    return broken / sets, plain_broken / sets, mean, none / sets
+    for _ in range(n_sets):
+        data = population.sample(n, rng)
+        frontier = compute_frontier(data, STAGES, plan)
+        cascade = select_cascade(frontier, data)
+        if cascade.attainable:
+            values = true_values(population, cascade)
+            n_exceeded += values.exceeds(plan)
+            costs.append(values.cost)
+        else:
+            n_unattainable += 1
+        cheapest = cheapest_without_guarantee(frontier, plan)
+        if cheapest is not None:
+            n_exceeded_without_guarantee += true_values(population, cheapest).exceeds(plan)
+    relative_cost = np.mean(costs) / oracle_cost(population, plan) if costs else np.nan
+    return Shares(
+        n_exceeded / n_sets,
+        n_exceeded_without_guarantee / n_sets,
+        relative_cost,
+        n_unattainable / n_sets,
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    head = ("law", "largest risk, share for people", "n", "broken (MC error)", "plain: broken")
-    print(f"| {' | '.join((*head, 'cost / oracle', 'nothing'))} |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for law in laws():
+    options = parser.parse_args()
+    header = (
+        "population", "largest risk, share for people", "n", "a target exceeded (MC error)",
+        "without guarantee: exceeded", "cost / oracle", "no certified pair",
+    )  # fmt: skip
+    print(f"| {' | '.join(header)} |")
+    print("| --- " * len(header) + "|")
+    for population in populations():
         for risk, capacity, n in ((0.05, 1.0, 500), (0.05, 1.0, 4000), (0.05, 0.25, 4000)):
             plan = CascadePlan(risk, DELTA, capacity=capacity, person_cost=100)
-            rng = np.random.default_rng(given.seed)
-            broken, plain, cost, none = run(law, plan, n, given.sets, rng)
-            error = (max(broken, 1 / given.sets) / given.sets) ** 0.5
-            share = "no limit" if capacity == 1 else f"{capacity:g}"
+            rng = np.random.default_rng(options.seed)
+            shares = simulate(population, plan, n, options.sets, rng)
+            # At least one set, so that the error of a share of 0 is not 0.
+            error = (max(shares.exceeded, 1 / options.sets) / options.sets) ** 0.5
+            limit = "no limit" if capacity == 1 else f"{capacity:g}"
             print(
-                f"| {law.name} | {risk:g}, {share} | {n} | {broken:.4f} ({error:.4f}) "
-                f"| {plain:.3f} | {cost:.2f} | {none:.3f} |",
+                f"| {population.name} | {risk:g}, {limit} | {n:,} "
+                f"| {shares.exceeded:.4f} ({error:.4f}) "
+                f"| {shares.exceeded_without_guarantee:.3f} | {shares.relative_cost:.2f} "
+                f"| {shares.unattainable:.3f} |",
                 flush=True,
             )
 

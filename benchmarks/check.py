@@ -51,7 +51,7 @@ class Failure:
         return f"{self.case}: {self.variant}: {self.reason}"
 
 
-def own_variants(case: BenchmarkCase) -> list[Variant]:
+def abstain_variants(case: BenchmarkCase) -> list[Variant]:
     """Return the variants of this package, without those of other libraries."""
     return [variant for variant in case.variants if not variant.is_peer]
 
@@ -67,7 +67,7 @@ def find_regressions(
     stored = table.cases[case.name].variants if case.name in table.cases else {}
     remaining = [
         variant.key
-        for variant in own_variants(case)
+        for variant in abstain_variants(case)
         if variant.key in stored and not stored[variant.key].reason
     ]
     best: dict[str, Measurement] = {}
@@ -109,5 +109,5 @@ def _better(before: Measurement | None, now: Measurement) -> Measurement:
     if now.reason:
         return before
     faster, slower = (before, now) if before.ratio <= now.ratio else (now, before)
-    peaks = [one.peak for one in (faster, slower) if one.peak is not None]
+    peaks = [item.peak for item in (faster, slower) if item.peak is not None]
     return dataclasses.replace(faster, peak=min(peaks, default=None))

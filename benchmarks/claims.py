@@ -1,7 +1,7 @@
-"""Claims of the papers, looked at on a folder of runs: `python benchmarks/claims.py runs`.
+"""Test claims of the papers on a folder of benchmark runs: `python benchmarks/claims.py runs`.
 
-Prints Markdown: softmax baselines under covariate shift, maximum logits on new classes, and what
-float16 logits do to the softmax response.
+Prints Markdown tables about the softmax response under covariate shift, maximum logits on new
+classes, and the effect of float16 logits on the softmax response.
 """
 
 import argparse
@@ -14,9 +14,10 @@ import abstain as ab
 from abstain_bench.results import BenchmarkResults, results_of
 from abstain_bench.runs.store import Store
 
-COVARIATE = ("iid", "corruption", "sub-class")
-NEW = ("new-class", "far-new-class")
-LOGITS = ("mls", "energy", "mcd_mls")
+COVARIATE_SHIFT_KINDS = ("iid", "corruption", "sub-class")
+NEW_CLASS_KINDS = ("new-class", "far-new-class")
+LOGIT_METHODS = ("mls", "energy", "mcd_mls")
+FLOAT16_EXPOSURES = ("iid", "unseen-typefaces", "textures")
 
 
 def main() -> None:
@@ -24,106 +25,123 @@ def main() -> None:
     parser.add_argument("folder")
     store = Store.read(parser.parse_args().folder)
     results = results_of(store, metrics=("augrc",))
-    for section in (softmax(results), logits(results), half(store, results)):
-        for line in section:
-            print(line)
+    sections = (
+        softmax_section(results),
+        logits_section(results),
+        float16_section(store, results),
+    )
+    for section in sections:
+        for text in section:
+            print(text)
         print()
 
 
-def softmax(results: BenchmarkResults) -> Iterator[str]:
-    """Is the softmax response of a plain network hard to beat where classes stay the same?"""
+def softmax_section(results: BenchmarkResults) -> Iterator[str]:
+    """Compare the softmax response with the best method in studies without new classes."""
     rows = []
     for study in results.headline:
-        if study.kind in COVARIATE:
-            own = standings(results, study.name)
-            leader = min(own, key=lambda row: row["value"])
-            msr = next(row for row in own if row["method"] == "msr")
-            told = difference(results, study.name, "msr", leader["method"])
-            rows.append([study.title, number(msr["value"]), leader["method"], *told])
+        if study.kind in COVARIATE_SHIFT_KINDS:
+            estimates = mean_estimates(results, study.name)
+            best = min(estimates, key=lambda row: row["value"])
+            msr = next(row for row in estimates if row["method"] == "msr")
+            test = difference_cells(results, study.name, "msr", best["method"])
+            rows.append([study.title, times_1000(msr["value"]), best["method"], *test])
     yield "### The softmax response (MSR) where classes stay the same\n"
     yield markdown(["study", "MSR", "best", "MSR - best", "interval", "p, adjusted"], rows)
 
 
-def logits(results: BenchmarkResults) -> Iterator[str]:
-    """Are maximum logits better than the softmax response on new classes?"""
+def logits_section(results: BenchmarkResults) -> Iterator[str]:
+    """Compare maximum logits with the softmax response on new classes."""
+    method_names = {method.name for method in results.methods}
     rows = [
-        [study.title, method, *difference(results, study.name, method, "msr")]
+        [study.title, method, *difference_cells(results, study.name, method, "msr")]
         for study in results.headline
-        if study.kind in NEW
-        for method in LOGITS
-        if method in {facts.name for facts in results.methods}
+        if study.kind in NEW_CLASS_KINDS
+        for method in LOGIT_METHODS
+        if method in method_names
     ]
     yield "### Maximum logits on new classes, against MSR\n"
     yield markdown(["study", "method", "method - MSR", "interval", "p, adjusted"], rows)
 
 
-def half(store: Store, results: BenchmarkResults) -> Iterator[str]:
-    """What do logits in float16 do to the softmax response, computed naively and as log-odds?"""
-    setting = next(c.setting for c in results.chosen if c.method == "msr")
-    runs = [r for r in store.tested_runs if (r.arm, r.setting) == ("cross-entropy", setting)]
+def float16_section(store: Store, results: BenchmarkResults) -> Iterator[str]:
+    """Compare the softmax response from float32 and float16 logits, as softmax and log-odds."""
+    setting = next(item.setting for item in results.chosen if item.method == "msr")
+    runs = [
+        run for run in store.tested_runs if (run.arm, run.setting) == ("cross-entropy", setting)
+    ]
+    exposure_keys = {exposure.key for exposure in store.exposures}
     rows = []
-    for name in ("iid", "unseen-typefaces", "textures"):
-        if name not in {one.key for one in store.exposures}:
+    for exposure in FLOAT16_EXPOSURES:
+        if exposure not in exposure_keys:
             continue
-        each = [_ways(store, run, name) for run in runs]
-        for way in each[0]:
-            found = np.mean([one[way] for one in each], axis=0)
-            rows.append([name, way, *(number(x, 3) for x in found[:2]), f"{found[2]:.1%}"])
+        metrics_by_run = [_metrics_by_formula(store, run, exposure) for run in runs]
+        for formula in metrics_by_run[0]:
+            values = [metrics[formula] for metrics in metrics_by_run]
+            augrc, aurc, tied_share = np.mean(values, axis=0)
+            rows.append([exposure, formula, f"{augrc:.3f}", f"{aurc:.3f}", f"{tied_share:.1%}"])
     yield "### MSR from float16 logits (means over the seeds)\n"
     header = ["exposure", "computed", "AUGRC x 1000", "AURC x 1000", "share in ties"]
     yield markdown(header, rows)
 
 
-def _ways(store: Store, run, name: str) -> dict[str, list[float]]:
-    scores = [store.scores(run, key, logits=True) for key in dict.fromkeys(("iid", name))]
-    raw = np.concatenate([one.logits for one in scores])
-    wrong = np.concatenate([one.prediction != one.labels for one in scores])
-    small = raw.astype(np.float16)
-    softmax16 = np.exp(small - small.max(axis=1, keepdims=True))
-    softmax16 = (softmax16 / softmax16.sum(axis=1, keepdims=True, dtype=np.float16)).max(axis=1)
-    softmax32 = np.exp(raw - raw.max(axis=1, keepdims=True))
-    softmax32 = (softmax32 / softmax32.sum(axis=1, keepdims=True)).max(axis=1)
-    ways = {
-        "float32 logits, log-odds": _msr(raw),
-        "float32 logits, softmax": softmax32.astype(np.float64),
-        "float16 logits, log-odds": _msr(small),
-        "float16 logits, softmax in float16": softmax16.astype(np.float64),
+def _metrics_by_formula(store: Store, run, exposure: str) -> dict[str, list[float]]:
+    """Compute the metrics on the i.i.d. test set joined with an exposure."""
+    scores = [store.scores(run, key, logits=True) for key in dict.fromkeys(("iid", exposure))]
+    logits = np.concatenate([item.logits for item in scores])
+    wrong = np.concatenate([item.prediction != item.labels for item in scores])
+    float16_logits = logits.astype(np.float16)
+    confidences = {
+        "float32 logits, log-odds": _log_odds(logits),
+        "float32 logits, softmax": _max_softmax(logits).astype(np.float64),
+        "float16 logits, log-odds": _log_odds(float16_logits),
+        "float16 logits, softmax in float16": _max_softmax(float16_logits).astype(np.float64),
     }
-    return {way: _told(values, wrong) for way, values in ways.items()}
+    return {formula: _metric_values(values, wrong) for formula, values in confidences.items()}
 
 
-def _msr(logits: np.ndarray) -> np.ndarray:
-    said = ab.Predictions(logits=logits, loss=np.zeros(len(logits)))
-    return ab.confidence.score("msr", said).values
+def _max_softmax(logits: np.ndarray) -> np.ndarray:
+    """Compute the largest softmax probability in the floating-point type of the logits."""
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    totals = exponentials.sum(axis=1, keepdims=True, dtype=logits.dtype)
+    return (exponentials / totals).max(axis=1)
 
 
-def _told(values: np.ndarray, wrong: np.ndarray) -> list[float]:
-    _, counts = np.unique(values, return_counts=True)
-    ties = counts[counts > 1].sum() / len(values)
-    return [ab.augrc(values, wrong) * 1000, ab.aurc(values, wrong) * 1000, ties]
+def _log_odds(logits: np.ndarray) -> np.ndarray:
+    predictions = ab.Predictions(logits=logits, loss=np.zeros(len(logits)))
+    return ab.confidence.score("msr", predictions).values
 
 
-def standings(results: BenchmarkResults, study: str) -> list[dict]:
+def _metric_values(confidence: np.ndarray, wrong: np.ndarray) -> list[float]:
+    """Return AUGRC and AURC, both times 1,000, and the share of samples in ties."""
+    _, counts = np.unique(confidence, return_counts=True)
+    tied_share = counts[counts > 1].sum() / len(confidence)
+    return [ab.augrc(confidence, wrong) * 1000, ab.aurc(confidence, wrong) * 1000, tied_share]
+
+
+def mean_estimates(results: BenchmarkResults, study: str) -> list[dict]:
+    """Return the estimates of a study: means over the runs, or those of the only run."""
     rows = [row for row in results.rows("estimates") if row["study"] == study]
     runs = {row["run"] for row in rows}
-    return [row for row in rows if row["run"] == ("mean" if "mean" in runs else max(runs))]
+    run = "mean" if "mean" in runs else max(runs)
+    return [row for row in rows if row["run"] == run]
 
 
-def difference(results: BenchmarkResults, study: str, first: str, second: str) -> list[str]:
+def difference_cells(results: BenchmarkResults, study: str, first: str, second: str) -> list[str]:
+    """Return the difference of two methods, its interval and its adjusted p-value as text."""
     if first == second:
         return ["0", "", ""]
     for row in results.rows("pairs"):
         if row["study"] == study and {row["first"], row["second"]} == {first, second}:
             sign = 1 if row["first"] == first else -1
-            ends = sorted(sign * row[name] for name in ("low", "high"))
-            interval = " to ".join(number(end) for end in ends)
-            return [number(sign * row["difference"]), interval, f"{row['adjusted']:.2g}"]
+            low, high = sorted((sign * row["low"], sign * row["high"]))
+            interval = f"{times_1000(low)} to {times_1000(high)}"
+            return [times_1000(sign * row["difference"]), interval, f"{row['adjusted']:.2g}"]
     return ["", "", ""]
 
 
-def number(value: float, digits: int = 2) -> str:
-    scaled = value * 1000 if digits == 2 else value
-    return f"{scaled:.{digits}f}"
+def times_1000(value: float) -> str:
+    return f"{1000 * value:.2f}"
 
 
 if __name__ == "__main__":

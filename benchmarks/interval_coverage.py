@@ -1,23 +1,24 @@
-"""How often the analytic intervals hold the truth: simulation, printed as Markdown tables.
+"""Simulate the coverage of the analytic intervals, and print Markdown tables.
 
     python benchmarks/interval_coverage.py [--quick] [--draws N] [--seed S] [--rare-draws N]
         [--only-rare] [--names NAME ...]
 
-A population: a sample fails with a given probability; its score is normal with standard deviation
-1, and the mean of the successes lies `SEPARATION` above that of the failures. With ties the scores
-are cut to 20 levels, the highest of which holds 46 % of the successes, as a saturated softmax does.
-The truth is that of the population, by `abstain.simulate`.
+A sample fails with a given probability. Its score is normal with standard deviation 1, and the mean
+of the successes lies `SEPARATION` above that of the failures. With ties, the scores are cut to 20
+levels; the highest level contains 46% of the successes, as with a saturated softmax. The true
+values are those of the population, from `abstain.simulate`.
 
-The last tables are of the class-balanced areas and of balanced accuracy with one rare class of two.
+The last tables contain the class-balanced areas and balanced accuracy with one rare class of two.
 The common class fails in 10% of its samples; the rare class fails more or less often, and its
-confidence is shifted. Balanced accuracy compares classifiers: half of the samples fail or not
-together, and the worse classifier fails in 15% of the common class.
+confidence is shifted. The tables of balanced accuracy compare classifiers: half of the samples
+share their outcome, and the worse classifier fails in 15% of the common class.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy.stats import norm
@@ -32,9 +33,9 @@ from abstain.metrics.intervals import difference_of_metric, influence_matrix, in
 SIZES = (100, 300, 1000, 3000, 9000)
 RATES = (0.05, 0.10, 0.20)
 NAMES = ("augrc", "aurc")
-SEPARATION, WORSE = 1.6, 1.3  # failure AUROC 0.87 and 0.82
-ALIKE = 0.6  # correlation of two scores of the same sample
-SHARED = 0.5  # share of the samples on which two classifiers fail or not together
+SEPARATION, WORSE_SEPARATION = 1.6, 1.3  # failure AUROC 0.87 and 0.82
+CORRELATION = 0.6  # of two scores of the same sample
+SHARED = 0.5  # share of the samples on which two classifiers have the same outcome
 
 _CUTS = np.append(np.linspace(-1.5, 1.5, 19), 1.7)
 
@@ -44,36 +45,36 @@ def population(rate: float, separation: float, *, ties: bool) -> simulate.Popula
     return simulate.cut(base, _CUTS) if ties else base
 
 
-def truth(name: str, known: simulate.Population) -> float:
-    return known.augrc if name == "augrc" else known.aurc(ties="trapezoid")
+def true_value(name: str, population: simulate.Population) -> float:
+    return population.augrc if name == "augrc" else population.aurc(ties="trapezoid")
 
 
 def scores(noise: np.ndarray, loss: np.ndarray, separation: float, *, ties: bool) -> np.ndarray:
-    """Scores of one population for losses that several share."""
+    """Add the separation to the noise of the successes, and round the scores if they have ties."""
     score = noise + np.where(loss, 0.0, separation)
     return np.searchsorted(_CUTS, score, side="right").astype(float) if ties else score
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One data set: two equally good scores, a worse one, and a worse one of another classifier."""
+class DataSet:
+    """Two equally good scores, a worse one, and a worse one of another classifier."""
 
     good: Scored
-    rival: Scored
+    equally_good: Scored
     worse: Scored
-    other: Scored
+    other_classifier: Scored
 
 
-def draw(rate: float, n: int, rng: np.random.Generator, *, ties: bool) -> Draw:
+def draw(rate: float, n: int, rng: np.random.Generator, *, ties: bool) -> DataSet:
     loss = rng.random(n) < rate
-    again = np.where(rng.random(n) < SHARED, loss, rng.random(n) < rate)
-    common = np.sqrt(ALIKE) * rng.standard_normal(n)
-    noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((4, n))
-    return Draw(
+    other_loss = np.where(rng.random(n) < SHARED, loss, rng.random(n) < rate)
+    common = np.sqrt(CORRELATION) * rng.standard_normal(n)
+    noise = common + np.sqrt(1 - CORRELATION) * rng.standard_normal((4, n))
+    return DataSet(
         Scored(scores(noise[0], loss, SEPARATION, ties=ties), loss),
         Scored(scores(noise[1], loss, SEPARATION, ties=ties), loss),
-        Scored(scores(noise[2], loss, WORSE, ties=ties), loss),
-        Scored(scores(noise[3], again, WORSE, ties=ties), again),
+        Scored(scores(noise[2], loss, WORSE_SEPARATION, ties=ties), loss),
+        Scored(scores(noise[3], other_loss, WORSE_SEPARATION, ties=ties), other_loss),
     )
 
 
@@ -91,29 +92,43 @@ def difference(name: str, first: Scored, second: Scored) -> Difference:
 COLUMNS = ("interval", "same classifier", "other classifier", "false positives")
 
 
-def outcomes(name: str, d: Draw, truths: tuple[float, float]) -> list[float]:
-    """1 where the truth is held (or a true null rejected), 0 where not, NaN without interval."""
-    good, worse = truths
-    interval = interval_of_metric(METRICS[name], d.good)
-    gaps = [difference(name, d.good, second) for second in (d.worse, d.other)]
-    null = difference(name, d.good, d.rival)
-    held = [(interval.low, interval.high, good), *((g.low, g.high, good - worse) for g in gaps)]
+def outcomes(name: str, data: DataSet, true_values: tuple[float, float]) -> list[float]:
+    """Return one value for each of `COLUMNS`.
+
+    1 if an interval contains the true value or if the test of equal scores rejects, 0 if not, NaN
+    without an interval.
+    """
+    good, worse = true_values
+    interval = interval_of_metric(METRICS[name], data.good)
+    to_worse = difference(name, data.good, data.worse)
+    to_other_classifier = difference(name, data.good, data.other_classifier)
+    to_equally_good = difference(name, data.good, data.equally_good)
     return [
-        *(float(low <= true <= high) if low == low else np.nan for low, high, true in held),
-        float(null.p_value < 0.05),
+        is_covered(interval.low, interval.high, good),
+        is_covered(to_worse.low, to_worse.high, good - worse),
+        is_covered(to_other_classifier.low, to_other_classifier.high, good - worse),
+        float(to_equally_good.p_value < 0.05),
     ]
 
 
-def cell(n: int, rate: float, *, ties: bool, draws: int, seed: int) -> dict[str, np.ndarray]:
-    """Share of draws for each column, by metric."""
+def is_covered(low: float, high: float, true_value: float) -> float:
+    """Return whether an interval contains the true value; NaN without an interval."""
+    return float(low <= true_value <= high) if np.isfinite(low) else np.nan
+
+
+def shares_of_draws(
+    n: int, rate: float, *, ties: bool, draws: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Return the share of draws for each of `COLUMNS`, by metric."""
     rng = as_generator(seed)
-    known = [population(rate, apart, ties=ties) for apart in (SEPARATION, WORSE)]
-    truths = {name: (truth(name, known[0]), truth(name, known[1])) for name in NAMES}
+    good = population(rate, SEPARATION, ties=ties)
+    worse = population(rate, WORSE_SEPARATION, ties=ties)
+    true_values = {name: (true_value(name, good), true_value(name, worse)) for name in NAMES}
     rows: dict[str, list[list[float]]] = {name: [] for name in NAMES}
     for _ in range(draws):
-        d = draw(rate, n, rng, ties=ties)
+        data = draw(rate, n, rng, ties=ties)
         for name in NAMES:
-            rows[name].append(outcomes(name, d, truths[name]))
+            rows[name].append(outcomes(name, data, true_values[name]))
     return {name: np.nanmean(np.array(rows[name]), axis=0) for name in NAMES}
 
 
@@ -123,8 +138,8 @@ def table(*, ties: bool, sizes: tuple[int, ...], draws: int, seed: int) -> Itera
     yield "|---:|---:|" + "---:|" * len(heads)
     for n in sizes:
         for rate in RATES:
-            found = cell(n, rate, ties=ties, draws=draws, seed=seed)
-            shares = [found[name][column] for column in range(len(COLUMNS)) for name in NAMES]
+            by_metric = shares_of_draws(n, rate, ties=ties, draws=draws, seed=seed)
+            shares = [by_metric[name][i] for i in range(len(COLUMNS)) for name in NAMES]
             numbers = " | ".join(f"{100 * share:.1f}" for share in shares)
             yield f"| {n} | {n * rate:.0f} | {numbers} |"
 
@@ -140,7 +155,7 @@ COMMON_RATE, WORSE_RATE = 0.1, 0.15
 
 @dataclass(frozen=True)
 class RareClass:
-    """The rare class of a population of two classes: how often it fails, and how it scores."""
+    """The rare class of a population of two classes: its failure rate and its confidence."""
 
     description: str
     rate: float
@@ -155,16 +170,17 @@ class RareClass:
     def shifts(self) -> np.ndarray:
         return np.array([0.0, self.shift])
 
-    def separations(self, apart: float) -> np.ndarray:
-        """Return by how much successes of each class score higher, for a score of this quality."""
-        return np.array([apart, self.separation * apart / SEPARATION])
+    def separations(self, separation: float) -> np.ndarray:
+        """Return the separation in each class, for a score with this one in the common class."""
+        return np.array([separation, self.separation * separation / SEPARATION])
 
-    def truth(self, name: str, share: float, apart: float) -> float:
+    def true_value(self, name: str, share: float, separation: float) -> float:
         """Integrate the class-balanced area of the population over all thresholds."""
         thresholds = np.linspace(14.0, -9.0, 200_001)
-        above = thresholds[:, None] - self.shifts
-        failing = self.rates * norm.sf(above)
-        accepted = failing + (1 - self.rates) * norm.sf(above - self.separations(apart))
+        shifted_thresholds = thresholds[:, None] - self.shifts
+        failing = self.rates * norm.sf(shifted_thresholds)
+        succeeding = (1 - self.rates) * norm.sf(shifted_thresholds - self.separations(separation))
+        accepted = failing + succeeding
         coverage = accepted @ np.array([1 - share, share])
         risks = failing / np.maximum(accepted, 1e-300) if name == "aurc_ba" else failing
         return float(np.trapezoid(risks.mean(axis=1), coverage))
@@ -180,7 +196,7 @@ RARE_CLASSES = (
 )
 
 
-#: Rates of failure in the rare class, for balanced accuracy. Confidence does not matter there.
+#: Failure rates of the rare class for balanced accuracy, which does not depend on confidence.
 BALANCED_CLASSES = tuple(
     RareClass(f"{100 * rate:.0f}% fail", rate, 0.0) for rate in (0.03, 0.1, 0.4, 0.9, 0.97)
 )
@@ -193,78 +209,41 @@ def rare_labels(share: float, n: int, rng: np.random.Generator) -> np.ndarray:
     return label
 
 
-def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> Draw:
+def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> DataSet:
     """Draw labels, losses and scores."""
     label = rare_labels(share, n, rng)
     loss = rng.random(n) < rare.rates[label]
-    common = np.sqrt(ALIKE) * rng.standard_normal(n)
-    noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((3, n)) + rare.shifts[label]
+    common = np.sqrt(CORRELATION) * rng.standard_normal(n)
+    noise = common + np.sqrt(1 - CORRELATION) * rng.standard_normal((3, n)) + rare.shifts[label]
     view = ClassView(label, label, (0, 1))
-    good, rival, worse = (
-        Scored(own + np.where(loss, 0.0, rare.separations(apart)[label]), loss, class_view=view)
-        for own, apart in zip(noise, (SEPARATION, SEPARATION, WORSE), strict=True)
+    good, equally_good, worse = (
+        Scored(x + np.where(loss, 0.0, rare.separations(distance)[label]), loss, class_view=view)
+        for x, distance in zip(noise, (SEPARATION, SEPARATION, WORSE_SEPARATION), strict=True)
     )
-    return Draw(good, rival, worse, worse)
+    return DataSet(good, equally_good, worse, worse)
 
 
-def draw_classifiers(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> Draw:
+def draw_classifiers(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> DataSet:
     """Draw labels and the predictions of two equally good classifiers and of a worse one."""
     label = rare_labels(share, n, rng)
-    same, shared = rng.random(n), rng.random(n) < SHARED
+    common, is_shared = rng.random(n), rng.random(n) < SHARED
     worse_rates = np.array([WORSE_RATE, rare.rate])
     classifiers = []
     for rates in (rare.rates, rare.rates, worse_rates):
-        loss = np.where(shared, same, rng.random(n)) < rates[label]
+        loss = np.where(is_shared, common, rng.random(n)) < rates[label]
         view = ClassView(label, np.where(loss, 1 - label, label), (0, 1))
         classifiers.append(Scored(np.zeros(n), loss, class_view=view))
-    good, rival, worse = classifiers
-    return Draw(good, rival, worse, worse)
+    good, equally_good, worse = classifiers
+    return DataSet(good, equally_good, worse, worse)
 
 
-def rare_truths(name: str, rare: RareClass, share: float) -> tuple[float, float]:
-    """Return the values of the population for the good and the worse of a draw."""
+def rare_true_values(name: str, rare: RareClass, share: float) -> tuple[float, float]:
+    """Return the values of the population for the good and the worse score."""
     if name == BALANCED:
         return 1 - float(rare.rates.mean()), 1 - (WORSE_RATE + rare.rate) / 2
-    good, worse = (rare.truth(name, share, apart) for apart in (SEPARATION, WORSE))
+    good = rare.true_value(name, share, SEPARATION)
+    worse = rare.true_value(name, share, WORSE_SEPARATION)
     return good, worse
-
-
-def rare_cell(
-    name: str, draw_one: Callable[[], Draw], truths: tuple[float, float], *, draws: int
-) -> dict[str, float]:
-    """Return what the intervals and tests of one metric do in one population."""
-    metric = METRICS[name]
-    measurement = replace(metric.measurement, unreliable_reason=lambda _: "")
-    always = replace(metric, measurement=measurement)
-    good, worse = truths
-    rows = []
-    for _ in range(draws):
-        d = draw_one()
-        any_interval = interval_of_metric(always, d.good)
-        interval = interval_of_metric(metric, d.good)
-        null = difference_of_metric(metric, (d.good, d.rival))
-        gap = difference_of_metric(metric, (d.good, d.worse))
-        rows.append(
-            (
-                metric.compute(d.good).value / good - 1,
-                np.isfinite(interval.low),
-                any_interval.low <= good <= any_interval.high,
-                held(interval.low, interval.high, good),
-                held(gap.low, gap.high, good - worse),
-                null.p_value < 0.05 if np.isfinite(null.p_value) else np.nan,
-            )
-        )
-    table = np.array(rows, dtype=float)
-    counts = np.isfinite(table).sum(axis=0)
-    means = [
-        float(np.nanmean(x)) if k >= 25 else np.nan for x, k in zip(table.T, counts, strict=True)
-    ]
-    return dict(zip(RARE_COLUMNS, means, strict=True))
-
-
-def held(low: float, high: float, truth: float) -> float:
-    """Tell whether an interval holds the truth; NaN without interval."""
-    return float(low <= truth <= high) if np.isfinite(low) else np.nan
 
 
 RARE_COLUMNS = (
@@ -277,31 +256,65 @@ RARE_COLUMNS = (
 )
 
 
+def rare_shares(
+    name: str, draw_one: Callable[[], DataSet], true_values: tuple[float, float], *, draws: int
+) -> dict[str, float]:
+    """Return the bias and the shares of draws for `RARE_COLUMNS`; NaN from fewer than 25 draws."""
+    metric = METRICS[name]
+    # The same metric without the condition on when its interval is unreliable.
+    always_reliable = replace(metric.measurement, unreliable_reason=lambda _: "")
+    metric_with_all_intervals = replace(metric, measurement=always_reliable)
+    good, worse = true_values
+    rows = []
+    for _ in range(draws):
+        data = draw_one()
+        any_interval = interval_of_metric(metric_with_all_intervals, data.good)
+        interval = interval_of_metric(metric, data.good)
+        to_equally_good = difference_of_metric(metric, (data.good, data.equally_good))
+        to_worse = difference_of_metric(metric, (data.good, data.worse))
+        p_value = to_equally_good.p_value
+        rows.append(
+            (
+                metric.compute(data.good).value / good - 1,
+                np.isfinite(interval.low),
+                any_interval.low <= good <= any_interval.high,
+                is_covered(interval.low, interval.high, good),
+                is_covered(to_worse.low, to_worse.high, good - worse),
+                p_value < 0.05 if np.isfinite(p_value) else np.nan,
+            )
+        )
+    columns = np.array(rows, dtype=float).T
+    return {
+        title: float(np.nanmean(column)) if np.isfinite(column).sum() >= 25 else np.nan
+        for title, column in zip(RARE_COLUMNS, columns, strict=True)
+    }
+
+
 def rare_table(name: str, *, draws: int, seed: int) -> Iterator[str]:
     yield "| rare class | share | n | " + " | ".join(RARE_COLUMNS) + " |"
     yield "|:---|---:|---:|" + "---:|" * len(RARE_COLUMNS)
     is_accuracy = name == BALANCED
     draw_one = draw_classifiers if is_accuracy else draw_rare
-    for rare in BALANCED_CLASSES if is_accuracy else RARE_CLASSES:
-        for share in RARE_SHARES:
-            for n in BALANCED_SIZES if is_accuracy else RARE_SIZES:
-                start = partial(draw_one, rare, share, n, as_generator(seed))
-                truths = rare_truths(name, rare, share)
-                found = rare_cell(name, start, truths, draws=draws)
-                numbers = " | ".join(
-                    "-" if np.isnan(value) else f"{100 * value:.0f}" for value in found.values()
-                )
-                yield f"| {rare.description} | {100 * share:.0f}% | {n} | {numbers} |"
+    classes = BALANCED_CLASSES if is_accuracy else RARE_CLASSES
+    sizes = BALANCED_SIZES if is_accuracy else RARE_SIZES
+    for rare, share, n in product(classes, RARE_SHARES, sizes):
+        draw_next = partial(draw_one, rare, share, n, as_generator(seed))
+        true_values = rare_true_values(name, rare, share)
+        shares = rare_shares(name, draw_next, true_values, draws=draws)
+        numbers = " | ".join(
+            "-" if np.isnan(value) else f"{100 * value:.0f}" for value in shares.values()
+        )
+        yield f"| {rare.description} | {100 * share:.0f}% | {n} | {numbers} |"
 
 
 def print_two_classifiers(sizes: tuple[int, ...], draws: int, seed: int) -> None:
     noise = 196 * np.sqrt(0.05 * 0.95 / draws)
     for ties in (False, True):
-        kind = "With ties: 20 levels, the highest with 46 % of the successes" if ties else "No ties"
-        print(f"\n### {kind}\n", flush=True)
+        title = "With ties: 20 levels, the highest with 46% of the successes" if ties else "No ties"
+        print(f"\n### {title}\n", flush=True)
         for line in table(ties=ties, sizes=sizes, draws=draws, seed=seed):
             print(line, flush=True)
-    print(f"\nIn percent, nominal 95 and 5; {draws} draws a row, Monte-Carlo error {noise:.1f}.")
+    print(f"\nIn percent, nominal 95 and 5; {draws} draws a row, Monte Carlo error {noise:.1f}.")
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""A billion rows of a file: what each state takes beside reading it, and beside DuckDB and polars.
+"""Measure the time and memory of streaming states on a billion rows, compared with reading them.
 
 `python benchmarks/many_rows.py generate FILE --rows 1e9` writes float32 confidences and uint8
-losses (5.4 bytes a row); `measure FILE --out TABLE.json` takes turns: between two runs of anything
-the two columns are read alone, and each number is a ratio to the mean of the two.
-`--peers PYTHON` is an interpreter that has duckdb and polars.
+losses (5.4 bytes a row). `measure FILE --out TABLE.json` runs each state, DuckDB and polars. Before
+and after each run, it only reads the two columns; each time is divided by the mean time of these
+two readings. `--peers PYTHON` is an interpreter with duckdb and polars.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SEED = 0
 
 
 def generate(path, rows):
-    """Write |N(5, 3)| as log-odds, each sample wrong with the chance that its probability says."""
+    """Write confidences with log-odds |N(5, 3)| and calibrated losses."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -43,93 +43,95 @@ def generate(path, rows):
             writer.write_table(table, row_group_size=BATCH)
 
 
-def read(path):
+def read_batches(path):
     """Yield the two columns by batches."""
     import pyarrow.parquet as pq
 
-    # By default pyarrow fetches the columns of a whole file before it yields the first rows.
+    # By default, pyarrow reads the columns of the entire file before it yields the first rows.
     file = pq.ParquetFile(path, pre_buffer=False)
     for batch in file.iter_batches(batch_size=BATCH, columns=COLUMNS):
         yield batch.column(0).to_numpy(), batch.column(1).to_numpy()
 
 
-def ahead(items):
-    """Yield the same, read by a thread while the one before is computed on."""
-    waiting = queue.Queue(maxsize=2)
+def prefetch(items):
+    """Yield the items; a thread reads the next ones while the caller processes one."""
+    prefetched = queue.Queue(maxsize=2)
 
     def fill():
         for item in items:
-            waiting.put(item)
-        waiting.put(None)
+            prefetched.put(item)
+        prefetched.put(None)
 
     threading.Thread(target=fill, daemon=True).start()
-    while (item := waiting.get()) is not None:
+    while (item := prefetched.get()) is not None:
         yield item
 
 
-def over(state, path):
+def update_from_file(state, path):
     from abstain import streaming
 
-    for batch in ahead(read(path)):
+    for batch in prefetch(read_batches(path)):
         state = streaming.update(state, *batch)
     return state
 
 
 def only_read(path):
-    rows = sum(c.size for c, _ in read(path))
+    rows = sum(c.size for c, _ in read_batches(path))
     return {"rows": rows}
 
 
 def one_pass(path):
     from abstain import streaming
 
-    state = over(streaming.one_pass(), path).finalized
+    state = update_from_file(streaming.one_pass(), path).finalized
     distinct = int(state.successes.value.size)
     samples = streaming.scored(state)
     del state
-    return numbers(samples, ("augrc", "aurc_plugin", "aurc")) | {"distinct": distinct}
+    return values_with_intervals(samples, ("augrc", "aurc_plugin", "aurc")) | {"distinct": distinct}
 
 
 def two_passes(path):
     from abstain import streaming
 
-    state = streaming.second_pass(over(streaming.first_pass(), path))
-    state = over(state, path).finalized
+    first = update_from_file(streaming.first_pass(), path)
+    state = update_from_file(streaming.second_pass(first), path).finalized
     cuts = int(state.cuts.size)
     samples = streaming.scored(state)
     del state
-    return numbers(samples, ("augrc", "aurc_plugin")) | {"cuts": cuts}
+    return values_with_intervals(samples, ("augrc", "aurc_plugin")) | {"cuts": cuts}
 
 
-def numbers(samples, names):
+def values_with_intervals(samples, names):
+    """Return the value and the bounds of the interval of each metric."""
     from abstain.metrics import METRICS
     from abstain.metrics.intervals import interval_of_metric
 
-    out = {}
+    numbers = {}
     for name in names:
-        found = interval_of_metric(METRICS[name], samples)
-        out[name] = [METRICS[name].compute(samples).value, found.low, found.high]
-    return out
+        value = METRICS[name].compute(samples).value
+        interval = interval_of_metric(METRICS[name], samples)
+        numbers[name] = [value, interval.low, interval.high]
+    return numbers
 
 
 def histogram(path):
     from abstain import streaming
 
-    state = over(streaming.init(), path)
-    found = {name: streaming.compute(state, name) for name in ("augrc", "aurc_plugin", "aurc")}
-    return {name: [x.value, x.low, x.high] for name, x in found.items()}
+    state = update_from_file(streaming.init(), path)
+    results = {name: streaming.compute(state, name) for name in ("augrc", "aurc_plugin", "aurc")}
+    return {name: [result.value, result.low, result.high] for name, result in results.items()}
 
 
 def duckdb(path):
     import duckdb as db
 
-    # Its counts of each confidence; what follows of them is the same few lines for both.
+    # DuckDB counts samples and failures by confidence; `areas` computes the metrics for both peers.
     query = (
         f"SELECT confidence, count(*), sum(loss)::BIGINT FROM '{path}' "
         "GROUP BY confidence ORDER BY confidence DESC"
     )
-    found = db.sql(query).fetchnumpy()
-    return areas(*(np.asarray(column) for column in found.values()))
+    columns = db.sql(query).fetchnumpy()
+    return areas(*(np.asarray(column) for column in columns.values()))
 
 
 def polars(path):
@@ -137,82 +139,87 @@ def polars(path):
 
     frame = pl.scan_parquet(path).group_by("confidence")
     frame = frame.agg(n=pl.len(), failed=pl.col("loss").cast(pl.Int64).sum())
-    found = frame.sort("confidence", descending=True).collect(engine="streaming")
-    return areas(*(column.to_numpy() for column in found.get_columns()))
+    counts = frame.sort("confidence", descending=True).collect(engine="streaming")
+    return areas(*(column.to_numpy() for column in counts.get_columns()))
 
 
-def areas(_, count, failed):
-    """AUGRC and AURC (trapezoid) of tie groups, most confident first."""
-    count, failed = count.astype(float), failed.astype(float)
-    through, wrong = np.cumsum(count), np.cumsum(failed)
-    n = through[-1]
-    risk = wrong / through
-    before = np.concatenate((risk[:1], risk[:-1]))
-    aurc = float(np.sum(count * (risk + before)) / (2 * n))
-    augrc = float(np.sum(count * (2 * wrong - failed)) / (2 * n * n))
-    return {"augrc": [augrc], "aurc": [aurc], "distinct": int(count.size)}
+def areas(_confidence, n_samples, n_failures):
+    """Compute AUGRC and AURC (trapezoid) from the counts of tie groups, most confident first."""
+    n_samples, n_failures = n_samples.astype(float), n_failures.astype(float)
+    n_accepted, n_accepted_failures = np.cumsum(n_samples), np.cumsum(n_failures)
+    n = n_accepted[-1]
+    risk = n_accepted_failures / n_accepted
+    previous_risk = np.concatenate((risk[:1], risk[:-1]))
+    aurc = float(np.sum(n_samples * (risk + previous_risk)) / (2 * n))
+    augrc = float(np.sum(n_samples * (2 * n_accepted_failures - n_failures)) / (2 * n * n))
+    return {"augrc": [augrc], "aurc": [aurc], "distinct": int(n_samples.size)}
 
 
-def one(name, path):
-    """Print what one of them finds, in which time, and the most memory of its process."""
+#: Name of a run -> function that returns its result.
+CALLS = {f.__name__: f for f in (only_read, one_pass, two_passes, histogram, duckdb, polars)}
+
+
+def run_call(name, path):
+    """Print the result of a call, its time and the peak memory of this process as JSON."""
     start = time.perf_counter()
-    kinds = {f.__name__: f for f in (one_pass, two_passes, histogram, duckdb, polars)}
-    found = kinds.get(name, only_read)(path)
+    result = CALLS[name](path)
     seconds = time.perf_counter() - start
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
-    print(json.dumps({"name": name, "seconds": seconds, "cpu": cpu, "peak": peak} | found))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    print(json.dumps({"name": name, "seconds": seconds, "cpu": cpu, "peak": peak} | result))
 
 
-def timed(name, path, python):
-    command = [python, __file__, "one", str(path), "--name", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"name": name, "failed": done.stderr.strip().splitlines()[-1:]}
-    return json.loads(done.stdout)
+def run_in_process(name, path, python):
+    """Return what `run_call` prints in a new process, or its error."""
+    command = [python, __file__, "run", str(path), "--name", name]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        return {"name": name, "failed": process.stderr.strip().splitlines()[-1:]}
+    return json.loads(process.stdout)
 
 
 def measure(path, names, rounds, peers):
-    """Run each between two readings; the ratios are to the mean of both.
+    """Run each call between two readings of the file, and add the ratios to their mean.
 
-    Of the time on the clock, and of that of the processor, which others on the machine change less.
+    There are ratios of the elapsed time and of the processor time, which depends less on other
+    programs on the machine.
     """
-    out = []
+    rows = []
     for _ in range(rounds):
-        before = timed("read", path, sys.executable)
+        reading_before = run_in_process("only_read", path, sys.executable)
         for name in names:
-            found = timed(name, path, peers if name in PEERS else sys.executable)
-            after = timed("read", path, sys.executable)
-            found |= {"rows": after["rows"], "load": os.getloadavg()[0]}
+            row = run_in_process(name, path, peers if name in PEERS else sys.executable)
+            reading_after = run_in_process("only_read", path, sys.executable)
+            row |= {"rows": reading_after["rows"], "load": os.getloadavg()[0]}
             for key in ("seconds", "cpu"):
-                alone = (before[key] + after[key]) / 2
-                found[f"reading_{key}"] = alone
-                found[f"ratio_{key}"] = found[key] / alone if key in found else None
-            print(json.dumps(found), flush=True)
-            out.append(found)
-            before = after
-    return out
+                reading = (reading_before[key] + reading_after[key]) / 2
+                row[f"reading_{key}"] = reading
+                row[f"ratio_{key}"] = row[key] / reading if key in row else None
+            print(json.dumps(row), flush=True)
+            rows.append(row)
+            reading_before = reading_after
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("generate", "measure", "one"))
+    parser.add_argument("command", choices=("generate", "measure", "run"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--rows", type=float, default=1e9)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--names", nargs="+", default=STATES)
-    parser.add_argument("--name", default="read")
+    parser.add_argument("--name", choices=CALLS, default="only_read")
     parser.add_argument("--peers", default=sys.executable)
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    if given.what == "generate":
-        generate(given.file, int(given.rows))
-    elif given.what == "one":
-        one(given.name, given.file)
+    options = parser.parse_args()
+    if options.command == "generate":
+        generate(options.file, int(options.rows))
+    elif options.command == "run":
+        run_call(options.name, options.file)
     else:
-        found = measure(given.file, given.names, given.rounds, given.peers)
-        if given.out:
-            given.out.write_text(json.dumps(found, indent=1) + "\n")
+        rows = measure(options.file, options.names, options.rounds, options.peers)
+        if options.out:
+            options.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""How often a monitor is fooled, and how long it takes to find a risk that doubled.
+"""Measure the false alarms of a monitor and the delay until it detects that the risk doubled.
 
     python benchmarks/monitor_alarms.py [--streams 10000] [--length 3000] [--seed 0]
 
-Every stream has calibration data of its own, on which a threshold is chosen by their losses. All
-streams go through the bets of `abstain.inference` side by side; the first of them also go through
-`abstain.monitoring`, which must own the same. Prints Markdown tables for docs/monitoring.md.
+Each stream has its own calibration data and a threshold chosen on them. All streams are
+simulated in parallel with the bets of `abstain.inference`. The first streams also run through
+`abstain.monitoring`, which must compute the same capital. Prints the Markdown tables of
+docs/validation.md.
 """
 
 import argparse
@@ -19,214 +20,254 @@ from abstain.inference.wager import unallocated_share, update_money, wager
 from abstain.monitoring.plan import UNIFORM_SHARE, spread_of
 from abstain.monitoring.starting import coverage_limits
 
-DELTA, RISK, CALIBRATION, CHECKED = 0.05, 0.1, 1000, 3
-BAR = 3 / DELTA
+DELTA, TARGET_RISK, N_CALIBRATION = 0.05, 0.1, 1000
+#: Number of streams that also run through `abstain.monitoring`.
+N_CHECKED = 3
+#: Three watches share DELTA evenly; a watch raises an alarm at this capital.
+ALARM_CAPITAL = 3 / DELTA
+MAX_MONEY = 1e280
 
 
-class Side:
-    """One bet for many streams, each against a claim of its own."""
+class ParallelWagers:
+    """Bets of many streams, each on its own claim; a step may skip some of the streams."""
 
-    def __init__(self, begun):
-        self.claims, self.edges = (
-            np.stack([getattr(b, n) for b in begun]) for n in ("claims", "edges")
-        )
-        self.held = np.zeros_like(self.claims)
-        self.most, self.step = np.ones(len(begun)), np.zeros(len(begun), int)
+    def __init__(self, wagers):
+        self.claims = np.stack([item.claims for item in wagers])
+        self.stakes = np.stack([item.stakes for item in wagers])
+        self.money = np.zeros_like(self.claims)
+        self.n_values = np.zeros(len(wagers), int)
+        self.max_capital = np.ones(len(wagers))
 
-    def add(self, x, seen=True):  # noqa: FBT002
-        """Play where there is something to see; the streams are at different steps."""
-        step = self.step + 1
-        begun = (1 / np.log2(step + 1) - 1 / np.log2(step + 2)) / self.claims.shape[-1]
-        won = 1 + self.edges * (np.asarray(x)[:, None] - self.claims)
-        won = np.minimum((self.held + begun[:, None]) * won, 1e280)
-        self.held = np.where(np.reshape(seen, (-1, 1)), won, self.held)
-        self.step = np.where(seen, step, self.step)
-        self.most = np.maximum(self.most, self.capital)
+    def add(self, values, is_observed=True):  # noqa: FBT002
+        """Add one value to each stream that is observed."""
+        n_values = self.n_values + 1
+        newly_allocated = unallocated_shares(n_values - 1) - unallocated_shares(n_values)
+        newly_allocated = newly_allocated / self.claims.shape[-1]
+        factor = 1 + self.stakes * (np.asarray(values)[:, None] - self.claims)
+        money = np.minimum((self.money + newly_allocated[:, None]) * factor, MAX_MONEY)
+        self.money = np.where(np.reshape(is_observed, (-1, 1)), money, self.money)
+        self.n_values = np.where(is_observed, n_values, self.n_values)
+        self.max_capital = np.maximum(self.max_capital, self.capital)
 
     @property
     def capital(self):
-        return self.held.sum(axis=-1) + 1 / np.log2(self.step + 2)
+        return self.money.sum(axis=-1) + unallocated_shares(self.n_values)
 
 
-class Ranks:
+def unallocated_shares(n_values):
+    """Compute `unallocated_share` for streams of different lengths."""
+    return 1 / np.log2(n_values + 2)
+
+
+class ParallelRankTests:
     """The watch of the confidences, for many streams."""
 
     def __init__(self, blocks):
-        self.blocks, self.counts = blocks, np.stack([b.n_gaps for b in blocks])
-        one = wager(0.5, 0.5, streams=(len(blocks), 2))
-        self.claims, self.edges, self.held = one.claims, one.stakes, one.money
-        self.most, self.step = np.ones(len(blocks)), 0
-        self.cuts = np.stack([b.edges for b in blocks])
+        self.counts = np.stack([item.n_gaps for item in blocks])
+        self.edges = np.stack([item.edges for item in blocks])
+        start = wager(0.5, 0.5, streams=(len(blocks), 2))
+        self.claims, self.stakes, self.money = start.claims, start.stakes, start.money
+        self.max_capital = np.ones(len(blocks))
+        self.n_values = 0
 
-    def add(self, confidence, at):
-        self.step += 1
-        home = (self.cuts <= confidence[:, None]).sum(axis=1)
-        p = rank_p_value(self.counts, home, at)
-        self.counts[np.arange(home.size), home] += 1
-        seen = np.stack([p, np.abs(2 * p - 1)], axis=1)
-        self.held = update_money(self.held, seen, self.step, self.claims, self.edges)
-        own = self.held.sum(axis=-1).mean(axis=-1) + unallocated_share(self.step)
-        self.most = np.maximum(self.most, own)
+    def add(self, confidence, fraction):
+        """Add one confidence to each stream; `fraction` is uniform within a block."""
+        self.n_values += 1
+        block = (self.edges <= confidence[:, None]).sum(axis=1)
+        p = rank_p_value(self.counts, block, fraction)
+        self.counts[np.arange(block.size), block] += 1
+        # The mean of the p-value detects a shift, the distance from 1/2 a change of the spread.
+        values = np.stack([p, np.abs(2 * p - 1)], axis=1)
+        self.money = update_money(self.money, values, self.n_values, self.claims, self.stakes)
+        capital = self.money.sum(axis=-1).mean(axis=-1) + unallocated_share(self.n_values)
+        self.max_capital = np.maximum(self.max_capital, capital)
 
 
-def drawn(rng, shape):
+def draw(rng, shape):
+    """Draw confidences and losses, calibrated to each other."""
     confidence = rng.beta(4, 1, shape)
     return confidence, rng.random(shape) < 1 - confidence
 
 
-def rule_on(rng):
-    """A rule whose promise holds exactly: the true risk of its answers is the target."""
-    confidence, loss = drawn(rng, CALIBRATION)
-    rule = ab.thresholds.for_risk(confidence, loss, max_risk=RISK)
-    # The mean of 1 - c above a threshold t, of the density 4 c^3.
+@dataclass(frozen=True)
+class CalibratedRule:
+    """A decision rule, the confidences of its calibration data and its true selective risk."""
+
+    confidence: np.ndarray
+    rule: ab.thresholds.DecisionRule
+    true_risk: float
+
+
+def fit_rule(rng):
+    confidence, loss = draw(rng, N_CALIBRATION)
+    rule = ab.thresholds.for_risk(confidence, loss, max_risk=TARGET_RISK)
     t = rule.threshold
-    return confidence, rule, 1 - 0.8 * (1 - t**5) / (1 - t**4)
+    # Mean of 1 - c above the threshold t, where c has the density 4 c^3.
+    return CalibratedRule(confidence, rule, 1 - 0.8 * (1 - t**5) / (1 - t**4))
 
 
-def false_alarms(streams, length, seed):
-    """The share of streams on which each watch ever gives alarm, while nothing changes."""
+def print_false_alarms(n_streams, length, seed):
+    """Print the share of streams in which each watch ever raises an alarm without a change."""
     rng = np.random.default_rng(seed)
-    known = [rule_on(rng) for _ in range(streams)]
-    limits = [coverage_limits(rule, None, DELTA / 6) for _, rule, _ in known]
-    coverage = Side([wager(low, min(high, 1 - 1e-9)) for low, high in limits])
-    # The promise is the true risk, the hardest case that it allows.
-    risk = Side([wager(high=true) for *_, true in known])
-    ranks = Ranks([rank_blocks(c, rng=seed) for c, *_ in known])
-    taus = np.array([rule.threshold for _, rule, _ in known])
-    seen = []
+    rules = [fit_rule(rng) for _ in range(n_streams)]
+    limits = [coverage_limits(item.rule, None, DELTA / 6) for item in rules]
+    coverage = ParallelWagers([wager(low, min(high, 1 - 1e-9)) for low, high in limits])
+    # The claim is the true risk itself, which is the hardest case under the null hypothesis.
+    risk = ParallelWagers([wager(high=item.true_risk) for item in rules])
+    ranks = ParallelRankTests([rank_blocks(item.confidence, rng=seed) for item in rules])
+    thresholds = np.array([item.rule.threshold for item in rules])
+    checked_confidences = []
     for _ in range(length):
-        confidence, loss = drawn(rng, streams)
-        answered = confidence >= taus
-        coverage.add(answered)
-        ranks.add(confidence, rng.random(streams))
-        # A label of what is not answered says nothing: its bet is not played.
-        risk.add(loss, answered)
-        seen.append((confidence[:CHECKED], loss[:CHECKED], answered[:CHECKED]))
-    check(known, limits, seen, coverage)
-    rung = {
-        "coverage": coverage.most >= 2 * BAR,
-        "confidence": ranks.most >= BAR,
-        "risk": risk.most >= BAR,
+        confidence, loss = draw(rng, n_streams)
+        is_accepted = confidence >= thresholds
+        coverage.add(is_accepted)
+        ranks.add(confidence, rng.random(n_streams))
+        # The risk refers to accepted samples only.
+        risk.add(loss, is_accepted)
+        checked_confidences.append(confidence[:N_CHECKED])
+    check_coverage(rules, limits, np.array(checked_confidences), coverage)
+    has_alarm = {
+        "coverage": coverage.max_capital >= 2 * ALARM_CAPITAL,
+        "confidence": ranks.max_capital >= ALARM_CAPITAL,
+        "risk": risk.max_capital >= ALARM_CAPITAL,
     }
-    any_ = np.any([*rung.values()], axis=0)
-    print(f"\n{streams:,} streams of {length:,} predictions, delta {DELTA}:\n")
+    has_any_alarm = np.any(list(has_alarm.values()), axis=0)
+    print(f"\n{n_streams:,} streams of {length:,} predictions, delta {DELTA}:\n")
     print("| watch | share of streams with a false alarm | allowed |")
     print("| --- | ---: | ---: |")
-    for name, found in rung.items():
-        print(f"| {name} | {found.mean():.4f} | {DELTA / 3:.4f} |")
-    print(f"| any | {any_.mean():.4f} | {DELTA:.4f} |")
+    for watch, mask in has_alarm.items():
+        print(f"| {watch} | {mask.mean():.4f} | {DELTA / 3:.4f} |")
+    print(f"| any | {has_any_alarm.mean():.4f} | {DELTA:.4f} |")
 
 
-def check(known, limits, seen, coverage):
-    """The library owns what the arrays own."""
-    for i in range(CHECKED):
-        confidence, rule, _ = known[i]
-        found = ab.monitoring.start(rule, calibration=confidence)
-        assert found.plan.coverage == limits[i]
-        ids = [f"{i} {j}" for j in range(len(seen))]
-        found = found.update(ids, [c[i] for c, *_ in seen])
-        np.testing.assert_allclose(found.watches[0].capital, coverage.capital[i], rtol=1e-6)
+def check_coverage(rules, limits, confidences, coverage):
+    """Check that `abstain.monitoring` computes the same capital for the first streams."""
+    for i in range(min(N_CHECKED, len(rules))):
+        monitor = ab.monitoring.start(rules[i].rule, calibration=rules[i].confidence)
+        assert monitor.plan.coverage == limits[i]
+        ids = [f"{i} {j}" for j in range(len(confidences))]
+        monitor = monitor.update(ids, confidences[:, i])
+        np.testing.assert_allclose(monitor.watches[0].capital, coverage.capital[i], rtol=1e-6)
 
 
 @dataclass(frozen=True)
-class Labels:
-    """How labels come."""
+class Labeling:
+    """Which share of the labels arrives, and whether and where they are requested."""
 
     name: str
     share: float
-    asked: bool = False
-    leans: bool = False
+    is_requested: bool = False
+    #: Whether labels are requested with higher probability where failures are likely.
+    is_uneven: bool = False
+
+    def probabilities(self, spread, mean_spread):
+        """Return the probability that each label is requested, as `MonitorPlan` computes it."""
+        if not self.is_uneven:
+            return np.full(spread.shape, self.share)
+        factor = UNIFORM_SHARE + (1 - UNIFORM_SHARE) * spread / mean_spread
+        return np.minimum(self.share * factor, 1.0)
+
+    @property
+    def min_probability(self):
+        return self.share * UNIFORM_SHARE if self.is_uneven else self.share
 
 
-WAYS = (
-    Labels("all", 1.0),
-    Labels("half, at random", 0.5),
-    Labels("5 %, at random", 0.05),
-    Labels("5 %, asked for evenly", 0.05, asked=True),
-    Labels("5 %, asked for where failures are likely", 0.05, asked=True, leans=True),
+LABELINGS = (
+    Labeling("all", 1.0),
+    Labeling("half, at random", 0.5),
+    Labeling("5%, at random", 0.05),
+    Labeling("5%, requested, equal probabilities", 0.05, is_requested=True),
+    Labeling("5%, requested where failures are likely", 0.05, is_requested=True, is_uneven=True),
 )
 
 
-def chances(way, spread, mean):
-    """The chance that each label is asked for, and the least there is."""
-    if not way.leans:
-        return np.full(spread.shape, way.share), way.share
-    return np.minimum(
-        way.share * (UNIFORM_SHARE + (1 - UNIFORM_SHARE) * spread / mean), 1.0
-    ), way.share * UNIFORM_SHARE
+def failure_probability_parameters(risk):
+    """Return the parameters of a beta distribution of failure probabilities with this mean."""
+    return 0.3, 0.3 * (1 - risk) / risk
 
 
-def delays(way, promise, quiet, streams=400, most=60_000, seed=0):
-    """Answers from the doubling of the risk to the alarm; NaN where it is not found."""
+def detection_delays(labeling, risk, n_before, n_streams=400, max_after=60_000, seed=0):
+    """Return the number of accepted predictions from the doubling of the risk to the alarm.
+
+    NaN if there is no alarm. Streams with an alarm before the change are excluded.
+    """
     rng = np.random.default_rng(seed)
-    shape = (0.3, 0.3 * (1 - promise) / promise)
-    mean = spread_of(rng.beta(*shape, 200_000)).mean()
-    least = chances(way, np.zeros(1), mean)[1] if way.asked else 1.0
-    bet = Side([wager(high=promise * least)] * streams)
-    when, early = np.full(streams, np.nan), 0
-    for t in range(quiet + most):
-        p = rng.beta(*shape, streams)
-        lost = rng.random(streams) < np.minimum(p * (1 + (t >= quiet)), 1)
-        if way.asked:
-            pi, _ = chances(way, spread_of(p), mean)
-            bet.add(lost * (rng.random(streams) < pi) * least / pi)
+    parameters = failure_probability_parameters(risk)
+    mean_spread = spread_of(rng.beta(*parameters, 200_000)).mean()
+    # Losses are weighted by inverse probabilities and scaled to [0, 1]; so is the claim.
+    scale = labeling.min_probability if labeling.is_requested else 1.0
+    wagers = ParallelWagers([wager(high=risk * scale)] * n_streams)
+    delay = np.full(n_streams, np.nan)
+    for t in range(n_before + max_after):
+        predicted = rng.beta(*parameters, n_streams)
+        factor = 1 if t < n_before else 2
+        is_failure = rng.random(n_streams) < np.minimum(factor * predicted, 1)
+        if labeling.is_requested:
+            probability = labeling.probabilities(spread_of(predicted), mean_spread)
+            is_labeled = rng.random(n_streams) < probability
+            wagers.add(is_failure * is_labeled * scale / probability)
         else:
-            bet.add(lost, rng.random(streams) < way.share)
-        rung = np.isnan(when) & (bet.most >= BAR)
-        early += (rung & (t < quiet)).sum()
-        when[rung] = t + 1 - quiet
-        if not np.isnan(when).any():
+            wagers.add(is_failure, rng.random(n_streams) < labeling.share)
+        is_first_alarm = np.isnan(delay) & (wagers.max_capital >= ALARM_CAPITAL)
+        delay[is_first_alarm] = t + 1 - n_before
+        if not np.isnan(delay).any():
             break
-    return when[~(when <= 0)], early / streams
+    is_false_alarm = delay <= 0
+    return delay[~is_false_alarm]
 
 
-def delay_table(streams, seed):
+def print_delays(n_streams, seed):
     print(
-        "\nThe risk doubles from the promise to twice of it: answers until the alarm, median "
-        "(nine of ten):\n"
+        "\nThe risk equals the target and then doubles. Accepted predictions until the alarm, "
+        "median (90% quantile):\n"
     )
-    columns = [(p, q) for p in (0.05, 0.01) for q in (0, 5000)]
-    print("| labels | " + " | ".join(f"promise {p:g}, after {q:,}" for p, q in columns) + " |")
+    columns = [(risk, n_before) for risk in (0.05, 0.01) for n_before in (0, 5000)]
+    titles = [f"target {risk:g}, after {n_before:,}" for risk, n_before in columns]
+    print("| labels | " + " | ".join(titles) + " |")
     print("| --- |" + " ---: |" * len(columns))
-    for way in WAYS:
+    for labeling in LABELINGS:
         cells = []
-        for promise, quiet in columns:
-            found, _ = delays(way, promise, quiet, streams, seed=seed)
-            found = np.where(np.isnan(found), np.inf, found)
-            half, most = np.quantile(found, [0.5, 0.9], method="higher")
-            cells.append(f"{half:,.0f} ({most:,.0f})")
-        print(f"| {way.name} | {' | '.join(cells)} |", flush=True)
+        for risk, n_before in columns:
+            delays = detection_delays(labeling, risk, n_before, n_streams, seed=seed)
+            delays = np.where(np.isnan(delays), np.inf, delays)
+            median, upper = np.quantile(delays, [0.5, 0.9], method="higher")
+            cells.append(f"{median:,.0f} ({upper:,.0f})")
+        print(f"| {labeling.name} | {' | '.join(cells)} |", flush=True)
 
 
-def estimate_table(seed, n=20_000, sets=300, promise=0.05):
+def print_estimates(seed, n=20_000, n_sets=300, risk=0.05):
     print(
-        f"\nThe risk by 5 % of the labels of {n:,} answers; the standard error over {sets} sets:\n"
+        f"\nThe risk estimated from 5% of the labels of {n:,} accepted predictions: standard "
+        f"error over {n_sets} sets, and coverage of the 95% interval:\n"
     )
-    print("| labels asked for | labels alone | labels and predictions | held of 95 % |")
+    print("| labels | labels alone | labels and predictions | coverage of the interval |")
     print("| --- | ---: | ---: | ---: |")
     rng = np.random.default_rng(seed)
-    for way in WAYS[-2:]:
-        values, held = [], 0
-        for _ in range(sets):
-            p = rng.beta(0.3, 0.3 * (1 - promise) / promise, n)
-            pi, _ = chances(way, spread_of(p), spread_of(p).mean())
-            loss = np.where(rng.random(n) < pi, rng.random(n) < p, np.nan)
-            found = prediction_powered_mean(p, loss, pi)
-            values.append((found.labels_only, found.value))
-            held += found.interval.low <= promise <= found.interval.high
-        errors = np.std(values, axis=0)
-        print(f"| {way.name[5:]} | {errors[0]:.4f} | {errors[1]:.4f} | {held / sets:.2f} |")
+    for labeling in LABELINGS[-2:]:
+        estimates, n_covered = [], 0
+        for _ in range(n_sets):
+            predicted = rng.beta(*failure_probability_parameters(risk), n)
+            spread = spread_of(predicted)
+            probability = labeling.probabilities(spread, spread.mean())
+            is_labeled = rng.random(n) < probability
+            loss = np.where(is_labeled, rng.random(n) < predicted, np.nan)
+            estimate = prediction_powered_mean(predicted, loss, probability)
+            estimates.append((estimate.labels_only, estimate.value))
+            n_covered += estimate.interval.low <= risk <= estimate.interval.high
+        labels_only, combined = np.std(estimates, axis=0)
+        name = labeling.name.removeprefix("5%, ")
+        print(f"| {name} | {labels_only:.4f} | {combined:.4f} | {n_covered / n_sets:.2f} |")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", type=int, default=10_000)
     parser.add_argument("--length", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    estimate_table(given.seed)
-    delay_table(min(given.streams, 400), given.seed)
-    false_alarms(given.streams, given.length, given.seed)
+    options = parser.parse_args()
+    print_estimates(options.seed)
+    print_delays(min(options.streams, 400), options.seed)
+    print_false_alarms(options.streams, options.length, options.seed)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Do the intervals hold and the tests keep their level? Every metric and test, by simulation.
+"""Simulate the coverage of the intervals and the false positives of the tests of every metric.
 
     python benchmarks/reliability.py [--draws N] [--quick] [--processes P] [--seed S]
 
-Writes its tables into docs/validation.md between two markers, with the default 2000 draws in some
-20 minutes on two free cores; with `--quick` it prints a few draws of them instead. Rows come from
-the catalogue, so that a new metric is measured by being registered.
+Writes the tables into docs/validation.md between two markers; the default 2,000 draws take about
+20 minutes on two free cores. With `--quick` the script prints tables of a few draws instead. The
+rows come from the catalogue, so a registered metric is included automatically.
 
-A population: a task of two classes; a sample fails with a given probability, and its score is
-normal with standard deviation 1, the mean of the successes above that of the failures. The truth
-is the metric of a fine weighted grid of that population (`truths`).
+The population has two classes. A sample fails with a given probability. Its score is normal with
+standard deviation 1, and the mean of the successes is above that of the failures. The true value
+of a metric is computed on a fine weighted grid of this population (`true_values`).
 """
 
 import argparse
@@ -45,40 +45,44 @@ from abstain.metrics.small_samples import expected_variance
 PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
 START, END = "<!-- reliability -->", "<!-- /reliability -->"
 
-SIZES, RATES = (200, 2000), (0.05, 0.30)
-#: How far successes lie above failures (failure AUROC 0.87; 0.99), and where scores are cut.
-KINDS = {
+SIZES, FAILURE_RATES = (200, 2000), (0.05, 0.30)
+#: Kind of scores -> (mean of the successes above that of the failures, edges between tied levels).
+#: The failure AUROC is 0.87 for a distance of 1.6, and 0.99 for 3.2.
+SCORE_KINDS = {
     "smooth": (1.6, None),
     "tied": (1.6, np.linspace(-1.5, 2.1, 9)),  # ten levels, a third of the successes at the top
     "sharp": (3.2, None),
 }
-ALIKE = 0.6  # correlation of two scores of the same sample
-WORSE = 0.3  # how much nearer the failures of the worse score lie
-RESAMPLES, SWAPS = 200, 199
-#: What resamples in each draw gets this share of the draws; metrics that take milliseconds less.
-RESAMPLED, RESAMPLED_SLOWLY = 0.04, 0.01
-SLOW = ("smooth_ece", "auroc_retention", "auprc_retention")
-#: Metrics of samples of no known class: half of the failures are such samples for these metrics.
-OPEN_SET = [m.name for m in METRICS.values() if Need.UNKNOWN_CLASSES in m.measurement.needs]
-#: Metrics by which the tests that are alike for all metrics are measured.
-TESTED = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
-BLOCKS = (4, 6, 10, 20)
+CORRELATION = 0.6  # of two scores of the same sample
+WORSE_BY = 0.3  # by how much the distance of the worse score is smaller
+N_RESAMPLES, N_PERMUTATIONS = 200, 199
+#: Shares of the draws that are used for resampling, and for resampling of slow metrics.
+RESAMPLING_SHARE, SLOW_RESAMPLING_SHARE = 0.04, 0.01
+#: Metrics that take milliseconds.
+SLOW_METRICS = ("smooth_ece", "auroc_retention", "auprc_retention")
+#: Metrics of samples of unknown classes. For these, half of the failures are such samples.
+OPEN_SET_METRICS = [m.name for m in METRICS.values() if Need.UNKNOWN_CLASSES in m.measurement.needs]
+#: Metrics with which the tests that do not depend on the metric are simulated.
+TESTED_METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
+BLOCK_COUNTS = (4, 6, 10, 20)
 
 
 class Design(NamedTuple):
     n: int
-    rate: float
-    kind: str
+    failure_rate: float
+    score_kind: str
 
 
-DESIGNS = tuple(Design(n, rate, kind) for n in SIZES for rate in RATES for kind in KINDS)
+DESIGNS = tuple(
+    Design(n, rate, kind) for n in SIZES for rate in FAILURE_RATES for kind in SCORE_KINDS
+)
 
 
 # --------------------------------------------------------------------------------- populations
-def case(
+def scored_samples(
     score: np.ndarray, failed: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
 ) -> Scored:
-    """Make what metrics take of two-class predictions whose top probability follows the score."""
+    """Return two-class predictions whose top probability increases with the score."""
     top = 0.5 + 0.5 * expit(score)
     prediction = np.where(failed, np.minimum(1 - labels, 1), labels)
     p = np.where(prediction[:, None] == np.arange(2), top[:, None], 1 - top[:, None])
@@ -86,302 +90,367 @@ def case(
     return Scored(top, failed.astype(np.float64), weight, probability=top, class_view=view)
 
 
-def leveled(score: np.ndarray, kind: str) -> np.ndarray:
-    cuts = KINDS[kind][1]
-    if cuts is None:
+def round_to_levels(score: np.ndarray, score_kind: str) -> np.ndarray:
+    """Replace the scores by their tied levels, if the kind has levels."""
+    edges = SCORE_KINDS[score_kind][1]
+    if edges is None:
         return score
-    levels = np.append(cuts[0] - 0.4, cuts)
-    return levels[np.searchsorted(cuts, score, side="right")]
+    levels = np.append(edges[0] - 0.4, edges)
+    return levels[np.searchsorted(edges, score, side="right")]
+
+
+def mark_unknown_classes(labels: np.ndarray, failed: np.ndarray) -> np.ndarray:
+    """Replace the labels of the failures of class 0 by -1, the label of unknown classes."""
+    return np.where(failed & (labels == 0), -1, labels)
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One data set: two equally good scores of one classifier and a worse one."""
+class DataSet:
+    """A simulated data set: two equally good scores of one classifier and a worse one."""
 
     good: Scored
-    rival: Scored
+    equally_good: Scored
     worse: Scored
-    #: The first two, with half of the failures of no known class.
+    #: The first two scores; half of the failures are of unknown classes.
     open_set: tuple[Scored, Scored]
 
-    def pair(self, metric: Metric) -> tuple[Scored, Scored]:
+    def equal_pair(self, metric: Metric) -> tuple[Scored, Scored]:
         """Return the two equally good scores as the metric requires them."""
-        return self.open_set if metric.name in OPEN_SET else (self.good, self.rival)
+        if metric.name in OPEN_SET_METRICS:
+            return self.open_set
+        return self.good, self.equally_good
 
 
-def draw(design: Design, rng: np.random.Generator) -> Draw:
+def draw(design: Design, rng: np.random.Generator) -> DataSet:
     n, rate, kind = design
     failed, labels = rng.random(n) < rate, rng.integers(2, size=n)
-    common = np.sqrt(ALIKE) * rng.standard_normal(n)
-    noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((3, n))
-    aparts = KINDS[kind][0] - np.array([0.0, 0.0, WORSE])
+    common = np.sqrt(CORRELATION) * rng.standard_normal(n)
+    noise = common + np.sqrt(1 - CORRELATION) * rng.standard_normal((3, n))
+    distances = SCORE_KINDS[kind][0] - np.array([0.0, 0.0, WORSE_BY])
     scores = [
-        leveled(x + np.where(failed, 0.0, a), kind) for x, a in zip(noise, aparts, strict=True)
+        round_to_levels(x + np.where(failed, 0.0, distance), kind)
+        for x, distance in zip(noise, distances, strict=True)
     ]
-    good, rival, worse = (case(score, failed, labels) for score in scores)
-    is_unknown = failed & (labels == 0)
-    partly_known = np.where(is_unknown, -1, labels)
-    first, second = (case(score, failed, partly_known) for score in scores[:2])
-    return Draw(good, rival, worse, (first, second))
+    good, equally_good, worse = (scored_samples(score, failed, labels) for score in scores)
+    open_set_labels = mark_unknown_classes(labels, failed)
+    first, second = (scored_samples(score, failed, open_set_labels) for score in scores[:2])
+    return DataSet(good, equally_good, worse, (first, second))
 
 
 @cache
-def truths(rate: float, kind: str, worse: float = 0.0, points: int = 200_000) -> dict[str, float]:
-    """Return every metric of the population, from the quantiles of its two normal laws."""
+def true_values(
+    rate: float, kind: str, worse_by: float = 0.0, points: int = 200_000
+) -> dict[str, float]:
+    """Compute every metric of the population from the quantiles of its normal distributions."""
     z = np.tile(ndtri((np.arange(points) + 0.5) / points), 4)
     failed = np.repeat([True, True, False, False], points)
     labels = np.repeat([0, 1, 0, 1], points)
-    score = leveled(z + np.where(failed, 0.0, KINDS[kind][0] - worse), kind)
-    # As many samples as make what is of the order 1/n vanish.
+    score = round_to_levels(z + np.where(failed, 0.0, SCORE_KINDS[kind][0] - worse_by), kind)
+    # The weights sum to so many samples that terms of order 1/n vanish.
     weight = np.where(failed, rate, 1 - rate) * 1e4
-    whole = case(score, failed, labels, weight)
-    open_set = case(score, failed, np.where(failed & (labels == 0), -1, labels), weight)
-    return {
-        metric.name: float(metric.compute(open_set if metric.name in OPEN_SET else whole).value)
-        for metric in METRICS.values()
-    }
+    closed_set = scored_samples(score, failed, labels, weight)
+    open_set = scored_samples(score, failed, mark_unknown_classes(labels, failed), weight)
+    values = {}
+    for metric in METRICS.values():
+        samples = open_set if metric.name in OPEN_SET_METRICS else closed_set
+        values[metric.name] = float(metric.compute(samples).value)
+    return values
 
 
-# ----------------------------------------------------------------------------- what is measured
-Found = dict[str, list[float]]  # 1 held or rejected, 0 not, NaN where there is none
+# ---------------------------------------------------------------------------------- simulations
+#: Row of a table -> one value for each draw: 1 if the interval contains the true value or the test
+#: rejects, 0 if not, NaN without an interval.
+Outcomes = dict[str, list[float]]
 
 
-def add(found: Found, name: str, value: float) -> None:
-    found.setdefault(name, []).append(value)
+def add_outcome(outcomes: Outcomes, row: str, value: float) -> None:
+    outcomes.setdefault(row, []).append(value)
 
 
-def held(low: float, high: float, true: float) -> float:
-    return np.nan if np.isnan(low) else float(low - 1e-9 <= true <= high + 1e-9)
+def is_covered(low: float, high: float, true_value: float) -> float:
+    return np.nan if np.isnan(low) else float(low - 1e-9 <= true_value <= high + 1e-9)
 
 
-def rejected(p: float) -> float:
-    """A test without a p-value finds nothing."""
-    return float(p < 0.05)
+def is_rejected(p_value: float) -> float:
+    """Return 1.0 for a significant test; a test without a p-value (NaN) rejects nothing."""
+    return float(p_value < 0.05)
 
 
-def analytic() -> list[Metric]:
-    return [metric for metric in METRICS.values() if metric.measurement.influence is not None]
-
-
-def by_influence(design: Design, draws: int, seed: int) -> Found:
-    """Intervals and differences by influence functions, of every metric that has one."""
-    rng, true = np.random.default_rng(seed), truths(design.rate, design.kind)
-    found: Found = {}
-    for _ in range(draws):
-        d = draw(design, rng)
-        for metric in analytic():
-            good, rival = d.pair(metric)
-            interval = interval_of_metric(metric, good)
-            add(
-                found,
-                f"interval {metric.name}",
-                held(interval.low, interval.high, true[metric.name]),
-            )
-            p = difference_of_metric(metric, (good, rival)).p_value
-            add(found, f"difference {metric.name}", rejected(p))
-    return found
-
-
-def by_resampling(design: Design, draws: int, seed: int) -> Found:
-    """Intervals and differences by the bootstrap, of the metrics that have nothing else."""
-    only = [m for m in METRICS.values() if m.measurement.influence is None and m.name not in SLOW]
-    return resampled(design, draws, seed, only, [METRICS[name] for name in TESTED])
-
-
-def by_slow_resampling(design: Design, draws: int, seed: int) -> Found:
-    """The same of the metrics that take milliseconds."""
-    return resampled(design, draws, seed, [METRICS[name] for name in SLOW], [])
-
-
-def resampled(
-    design: Design, draws: int, seed: int, only: list[Metric], tested: list[Metric]
-) -> Found:
-    rng, true = np.random.default_rng(seed), truths(design.rate, design.kind)
-    metrics = [*only, *tested]
-    found: Found = {}
-    for _ in range(draws):
-        d = draw(design, rng)
-        plan = Draws(design.n, RESAMPLES, rng=int(rng.integers(2**31)))
-        table = replicates([d.good, d.rival], metrics, plan)
-        for metric, (own, other) in zip(metrics, table, strict=True):
-            interval = interval_of_replicates(metric, own, d.good, cluster=None, level=0.95)
-            name = f"interval {metric.name}" if metric in only else f"bootstrap {metric.name}"
-            add(found, name, held(interval.low, interval.high, true[metric.name]))
-            values = tuple(float(metric.compute(s).value) for s in (d.good, d.rival))
-            lower = metric.lower_is_better
-            p = bootstrap_difference(own, other, values, lower_is_better=lower).p_value
-            start = "difference" if metric in only else "bootstrap test"
-            add(found, f"{start} {metric.name}", rejected(p))
-    return found
-
-
-def by_swaps(design: Design, draws: int, seed: int) -> Found:
+def simulate_influences(design: Design, n_draws: int, seed: int) -> Outcomes:
+    """Simulate intervals and tests based on influence functions, for each metric that has one."""
     rng = np.random.default_rng(seed)
-    found: Found = {}
-    for _ in range(draws):
-        d = draw(design, rng)
-        pair = ((d.good.confidence, d.good.loss), (d.rival.confidence, d.rival.loss))
-        for name in TESTED:
-            statistic = _statistic(METRICS[name])
-            p = permutation_test(statistic, *pair, n_permutations=SWAPS, rng=rng).p_value
-            add(found, f"swaps {name}", float(p <= 0.05))
-    return found
+    expected = true_values(design.failure_rate, design.score_kind)
+    metrics = [m for m in METRICS.values() if m.measurement.influence is not None]
+    outcomes: Outcomes = {}
+    for _ in range(n_draws):
+        data = draw(design, rng)
+        for metric in metrics:
+            pair = data.equal_pair(metric)
+            interval = interval_of_metric(metric, pair[0])
+            covered = is_covered(interval.low, interval.high, expected[metric.name])
+            add_outcome(outcomes, f"interval {metric.name}", covered)
+            p = difference_of_metric(metric, pair).p_value
+            add_outcome(outcomes, f"difference {metric.name}", is_rejected(p))
+    return outcomes
 
 
-def _statistic(metric: Metric) -> Callable[[np.ndarray, np.ndarray], float]:
+def simulate_bootstrap(design: Design, n_draws: int, seed: int) -> Outcomes:
+    """Simulate the bootstrap of the tested metrics and of those without an influence function."""
+    bootstrap_only = [
+        m
+        for m in METRICS.values()
+        if m.measurement.influence is None and m.name not in SLOW_METRICS
+    ]
+    optional = [METRICS[name] for name in TESTED_METRICS]
+    return _simulate_bootstrap(design, n_draws, seed, bootstrap_only, optional)
+
+
+def simulate_slow_bootstrap(design: Design, n_draws: int, seed: int) -> Outcomes:
+    """Simulate the bootstrap of slow metrics."""
+    return _simulate_bootstrap(design, n_draws, seed, [METRICS[name] for name in SLOW_METRICS], [])
+
+
+def _simulate_bootstrap(
+    design: Design,
+    n_draws: int,
+    seed: int,
+    bootstrap_only: list[Metric],
+    optional: list[Metric],
+) -> Outcomes:
+    """Simulate metrics that use the bootstrap by default, and metrics that use it on request."""
+    rng = np.random.default_rng(seed)
+    expected = true_values(design.failure_rate, design.score_kind)
+    metrics = [*bootstrap_only, *optional]
+    outcomes: Outcomes = {}
+    for _ in range(n_draws):
+        data = draw(design, rng)
+        plan = Draws(design.n, N_RESAMPLES, rng=int(rng.integers(2**31)))
+        table = replicates([data.good, data.equally_good], metrics, plan)
+        for metric, (first, second) in zip(metrics, table, strict=True):
+            is_default = metric in bootstrap_only
+            interval = interval_of_replicates(metric, first, data.good, cluster=None, level=0.95)
+            covered = is_covered(interval.low, interval.high, expected[metric.name])
+            interval_row = "interval" if is_default else "bootstrap"
+            add_outcome(outcomes, f"{interval_row} {metric.name}", covered)
+            values = (
+                float(metric.compute(data.good).value),
+                float(metric.compute(data.equally_good).value),
+            )
+            p = bootstrap_difference(
+                first, second, values, lower_is_better=metric.lower_is_better
+            ).p_value
+            test_row = "difference" if is_default else "bootstrap test"
+            add_outcome(outcomes, f"{test_row} {metric.name}", is_rejected(p))
+    return outcomes
+
+
+def simulate_permutations(design: Design, n_draws: int, seed: int) -> Outcomes:
+    """Simulate the permutation test."""
+    rng = np.random.default_rng(seed)
+    outcomes: Outcomes = {}
+    for _ in range(n_draws):
+        data = draw(design, rng)
+        first = (data.good.confidence, data.good.loss)
+        second = (data.equally_good.confidence, data.equally_good.loss)
+        for name in TESTED_METRICS:
+            p = permutation_test(
+                _as_function(METRICS[name]),
+                first,
+                second,
+                n_permutations=N_PERMUTATIONS,
+                rng=rng,
+            ).p_value
+            # A permutation test of exact level rejects at p = 0.05.
+            add_outcome(outcomes, f"permutation {name}", float(p <= 0.05))
+    return outcomes
+
+
+def _as_function(metric: Metric) -> Callable[[np.ndarray, np.ndarray], float]:
     return lambda confidence, loss: float(metric.compute(Scored(confidence, loss)).value)
 
 
-def at_margin(design: Design, draws: int, seed: int) -> Found:
-    """Non-inferiority of a score that is worse by the margin exactly."""
+def simulate_non_inferiority(design: Design, n_draws: int, seed: int) -> Outcomes:
+    """Simulate the non-inferiority test of a score that is worse by exactly the margin."""
     rng = np.random.default_rng(seed)
-    best, worst = (truths(design.rate, design.kind, worse) for worse in (0.0, WORSE))
-    found: Found = {}
-    for _ in range(draws):
-        d = draw(design, rng)
-        for name in TESTED:
-            metric, pair = METRICS[name], (d.worse, d.good)
-            values = [float(metric.compute(s).value) for s in pair]
+    good_values = true_values(design.failure_rate, design.score_kind)
+    worse_values = true_values(design.failure_rate, design.score_kind, WORSE_BY)
+    outcomes: Outcomes = {}
+    for _ in range(n_draws):
+        data = draw(design, rng)
+        pair = (data.worse, data.good)
+        for name in TESTED_METRICS:
+            metric = METRICS[name]
+            values = [float(metric.compute(samples).value) for samples in pair]
             if not np.isfinite(values).all():
-                add(found, f"margin {name}", 0.0)
+                add_outcome(outcomes, f"margin {name}", 0.0)
                 continue
-            models = [expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)]
-            passed = non_inferiority_from_influences(
+            model_variances = (
+                expected_variance(metric, pair[0], values[0]),
+                expected_variance(metric, pair[1], values[1]),
+            )
+            test = non_inferiority_from_influences(
                 (values[0], values[1]),
                 influence_matrix(metric, pair),
-                margin=abs(worst[name] - best[name]),
+                margin=abs(worse_values[name] - good_values[name]),
                 lower_is_better=metric.lower_is_better,
                 failures=min_failures(metric, pair),
                 heavy_tailed=metric.measurement.heavy_tailed,
-                model_variances=(models[0], models[1]),
+                model_variances=model_variances,
                 bounds=difference_range(metric, pair),
-            ).non_inferior
-            add(found, f"margin {name}", float(passed))
-    return found
+            )
+            add_outcome(outcomes, f"margin {name}", float(test.non_inferior))
+    return outcomes
 
 
-def on_blocks(blocks: int, draws: int, seed: int) -> Found:
-    """Rank tests over independent data sets of which no method is better; smooth and tied."""
+def simulate_rank_tests(n_blocks: int, n_draws: int, seed: int) -> Outcomes:
+    """Simulate rank tests over independent data sets, with and without ties.
+
+    All methods are equally good. Row names end with whether the values are tied.
+    """
     rng = np.random.default_rng(seed)
-    found: Found = {}
-    for tied in (False, True):
-        for k in (2, 3, 5):
-            reach = critical_difference(k, blocks)
-            for x in rng.normal(size=(draws, blocks, k)):
-                values = np.round(x) if tied else x
+    outcomes: Outcomes = {}
+    for has_ties in (False, True):
+        for n_methods in (2, 3, 5):
+            critical = critical_difference(n_methods, n_blocks)
+            for x in rng.normal(size=(n_draws, n_blocks, n_methods)):
+                values = np.round(x) if has_ties else x
                 test = friedman(values, lower_is_better=True)
-                add(found, f"Friedman, {k} methods {tied}", rejected(test.p_value))
-                apart = float(np.ptp(test.mean_ranks) >= reach)
-                add(found, f"Nemenyi, any of {k} methods {tied}", apart)
-                if k == 2:
+                rejected = is_rejected(test.p_value)
+                add_outcome(outcomes, f"Friedman, {n_methods} methods {has_ties}", rejected)
+                any_differs = float(np.ptp(test.mean_ranks) >= critical)
+                add_outcome(
+                    outcomes, f"Nemenyi, any of {n_methods} methods {has_ties}", any_differs
+                )
+                if n_methods == 2:
                     for side in ("two-sided", "less"):
                         p = wilcoxon(values[:, 0], values[:, 1], alternative=side).p_value
-                        add(found, f"Wilcoxon, {side} {tied}", float(p <= 0.05))
-    return found
+                        add_outcome(outcomes, f"Wilcoxon, {side} {has_ties}", float(p <= 0.05))
+    return outcomes
+
+
+#: Name -> (simulation of one design, share of the draws).
+SIMULATIONS: dict[str, tuple[Callable[..., Outcomes], float]] = {
+    "influence": (simulate_influences, 1.0),
+    "bootstrap": (simulate_bootstrap, RESAMPLING_SHARE),
+    "slow bootstrap": (simulate_slow_bootstrap, SLOW_RESAMPLING_SHARE),
+    "permutation": (simulate_permutations, RESAMPLING_SHARE),
+    "non-inferiority": (simulate_non_inferiority, 0.5),
+}
+RANK_TESTS = "rank tests"
+
+#: Name of a simulation, its design or number of blocks, number of draws, seed.
+Job = tuple[str, Design | int, int, int]
+
+
+def run_job(job: Job) -> tuple[Design | int, Outcomes]:
+    name, design, n_draws, seed = job
+    simulate = simulate_rank_tests if name == RANK_TESTS else SIMULATIONS[name][0]
+    return design, simulate(design, n_draws, seed)
+
+
+def run_simulations(
+    n_draws: int, *, seed: int = 1, processes: int = 2, designs: tuple[Design, ...] = DESIGNS
+) -> dict[Design | int, Outcomes]:
+    """Return the outcomes of each design, and of the rank tests for each number of blocks."""
+    jobs: list[Job] = [
+        (name, design, max(2, round(n_draws * share)), seed + i)
+        for name, (_, share) in SIMULATIONS.items()
+        for i, design in enumerate(sorted(designs, reverse=True))
+    ]
+    jobs += [(RANK_TESTS, n_blocks, max(2, n_draws // 2), seed) for n_blocks in BLOCK_COUNTS]
+    if processes == 1:
+        results: Iterator[tuple[Design | int, Outcomes]] = map(run_job, jobs)
+    else:
+        results = ProcessPoolExecutor(processes).map(run_job, jobs)
+    outcomes_by_design: dict[Design | int, Outcomes] = {}
+    for design, outcomes in results:
+        outcomes_by_design.setdefault(design, {}).update(outcomes)
+    return outcomes_by_design
 
 
 # --------------------------------------------------------------------------------------- tables
-PARTS: dict[str, tuple[Callable[..., Found], float]] = {
-    "influence": (by_influence, 1.0),
-    "resampling": (by_resampling, RESAMPLED),
-    "slow resampling": (by_slow_resampling, RESAMPLED_SLOWLY),
-    "swaps": (by_swaps, RESAMPLED),
-    "margin": (at_margin, 0.5),
-}
+def format_percentage(outcomes: list[float] | None) -> str:
+    """Format the percentage of ones among the draws with an outcome.
 
-
-def measured(job: tuple[str, Design | int, int, int]) -> tuple[Design | int, Found]:
-    part, where, draws, seed = job
-    function = on_blocks if part == "blocks" else PARTS[part][0]
-    return where, function(where, draws, seed)
-
-
-def measure(
-    draws: int, *, seed: int = 1, processes: int = 2, designs: tuple[Design, ...] = DESIGNS
-) -> dict[Design | int, Found]:
-    """Return what was found in each design, and for each number of blocks."""
-    jobs: list[tuple[str, Design | int, int, int]] = [
-        (part, design, max(2, round(draws * share)), seed + i)
-        for part, (_, share) in PARTS.items()
-        for i, design in enumerate(sorted(designs, reverse=True))
-    ]
-    jobs += [("blocks", count, max(2, draws // 2), seed) for count in BLOCKS]
-    out: dict[Design | int, Found] = {}
-    if processes == 1:
-        done: Iterator[tuple[Design | int, Found]] = map(measured, jobs)
-    else:
-        pool = ProcessPoolExecutor(processes)
-        done = pool.map(measured, jobs)
-    for where, found in done:
-        out.setdefault(where, {}).update(found)
-    return out
-
-
-def shown(values: list[float] | None) -> str:
-    """Percent of the draws that have an answer; in brackets how many have, where not nearly all."""
-    x = np.array(values if values is not None else [np.nan])
-    known = ~np.isnan(x)
-    if not known.any():
+    If fewer than 99% of the draws have an outcome, that percentage follows in brackets.
+    """
+    x = np.array(outcomes if outcomes is not None else [np.nan])
+    is_available = ~np.isnan(x)
+    if not is_available.any():
         return "-"
-    share = f"{100 * x[known].mean():.1f}"
-    return share if known.mean() > 0.99 else f"{share} ({100 * known.mean():.0f})"
+    percentage = f"{100 * x[is_available].mean():.1f}"
+    if is_available.mean() > 0.99:
+        return percentage
+    return f"{percentage} ({100 * is_available.mean():.0f})"
 
 
-def table(title: str, rows: dict[str, str], found: dict, columns: tuple) -> Iterator[str]:
+def table_lines(
+    title: str, rows: dict[str, str], outcomes_by_design: dict, columns: tuple
+) -> Iterator[str]:
+    """Yield the lines of a table; `rows` maps the names of outcomes to their labels."""
     heads = [
-        f"{c.n:,}, {100 * c.rate:.0f}%, {c.kind}" if isinstance(c, Design) else c for c in columns
+        f"{c.n:,}, {100 * c.failure_rate:.0f}%, {c.score_kind}" if isinstance(c, Design) else str(c)
+        for c in columns
     ]
-    yield f"| {title} | " + " | ".join(str(head) for head in heads) + " |"
+    yield f"| {title} | " + " | ".join(heads) + " |"
     yield "| --- |" + " ---: |" * len(heads)
-    for key, words in rows.items():
-        yield f"| {words} | " + " | ".join(shown(found[c].get(key)) for c in columns) + " |"
+    for name, label in rows.items():
+        cells = [format_percentage(outcomes_by_design[c].get(name)) for c in columns]
+        yield f"| {label} | " + " | ".join(cells) + " |"
 
 
-def form(metric: Metric) -> str:
+def metric_label(metric: Metric) -> str:
     return f"`{metric.name}`" + ("" if metric.measurement.influence else " (bootstrap)")
 
 
-def report(found: dict, draws: int) -> Iterator[str]:
-    designs = tuple(c for c in DESIGNS if c in found)
-    few, fewest = (max(2, round(draws * share)) for share in (RESAMPLED, RESAMPLED_SLOWLY))
-    noise, more, most = (196 * np.sqrt(0.05 * 0.95 / count) for count in (draws, few, fewest))
-    slow = ", ".join(f"`{name}`" for name in SLOW)
+def report(outcomes_by_design: dict, n_draws: int) -> Iterator[str]:
+    designs = tuple(design for design in DESIGNS if design in outcomes_by_design)
+    n_resampling = max(2, round(n_draws * RESAMPLING_SHARE))
+    n_slow = max(2, round(n_draws * SLOW_RESAMPLING_SHARE))
+    # Two standard errors of a share of 5%, in percentage points.
+    error, resampling_error, slow_error = (
+        196 * np.sqrt(0.05 * 0.95 / n) for n in (n_draws, n_resampling, n_slow)
+    )
+    slow = ", ".join(f"`{name}`" for name in SLOW_METRICS)
     yield f"""\
-Percentages for nominal 95% and 5%; {draws:,} studies a cell (Monte Carlo error {noise:.1f}),
+Percentages for nominal 95% and 5%; {n_draws:,} studies a cell (Monte Carlo error {error:.1f}),
 half as many for non-inferiority and for tests over data sets,
-{few} for the bootstrap and the permutation test (error {more:.1f}), {fewest} for metrics
-that take milliseconds: {slow} (error {most:.1f}).
+{n_resampling} for the bootstrap and the permutation test (error {resampling_error:.1f}),
+{n_slow} for metrics that take milliseconds: {slow} (error {slow_error:.1f}).
 Each column: number of samples, error rate, scores. *Smooth*: failure AUROC 0.87. *Tied*: the
 same on ten levels. *Sharp*: failure AUROC 0.99. In brackets: the percentage of studies with an
 interval, if it is below 99. For `oscr` and `scod_...`, half of the failures are samples of
 unknown classes."""
     yield "\n### Coverage of intervals\n"
-    rows = {f"interval {m.name}": form(m) for m in METRICS.values()}
-    rows |= {f"bootstrap {name}": f"`{name}`, BCa" for name in TESTED}
-    yield from table("metric", rows, found, designs)
+    rows = {f"interval {m.name}": metric_label(m) for m in METRICS.values()}
+    rows |= {f"bootstrap {name}": f"`{name}`, BCa" for name in TESTED_METRICS}
+    yield from table_lines("metric", rows, outcomes_by_design, designs)
     yield "\n### False positives of the default test\n"
-    rows = {f"difference {m.name}": form(m) for m in METRICS.values()}
-    yield from table("metric", rows, found, designs)
+    rows = {f"difference {m.name}": metric_label(m) for m in METRICS.values()}
+    yield from table_lines("metric", rows, outcomes_by_design, designs)
     yield "\n### False positives of the other tests\n"
-    rows = {f"bootstrap test {name}": f"bootstrap, `{name}`" for name in TESTED}
-    rows |= {f"swaps {name}": f"permutation, `{name}`" for name in TESTED}
-    rows |= {f"margin {name}": f"non-inferior at the margin, `{name}`" for name in TESTED}
-    yield from table("test", rows, found, designs)
+    rows = {f"bootstrap test {name}": f"bootstrap, `{name}`" for name in TESTED_METRICS}
+    rows |= {f"permutation {name}": f"permutation, `{name}`" for name in TESTED_METRICS}
+    rows |= {f"margin {name}": f"non-inferior at the margin, `{name}`" for name in TESTED_METRICS}
+    yield from table_lines("test", rows, outcomes_by_design, designs)
     yield "\n### Tests over data sets or runs\n"
     yield "False positives if no method is better in any block. *Ties*: rounded values.\n"
-    names = [key.rsplit(" ", 1)[0] for key in found[BLOCKS[0]] if key.endswith("False")]
-    rows = {
-        f"{name} {tied}": name + (", ties" if tied else "")
-        for name in names
-        for tied in (False, True)
-    }
-    yield from table("blocks", rows, found, BLOCKS)
+    tests = [
+        name.removesuffix(" False")
+        for name in outcomes_by_design[BLOCK_COUNTS[0]]
+        if name.endswith(" False")
+    ]
+    rows = {}
+    for test in tests:
+        rows |= {f"{test} False": test, f"{test} True": f"{test}, ties"}
+    yield from table_lines("blocks", rows, outcomes_by_design, BLOCK_COUNTS)
 
 
-def written(page: str, lines: list[str]) -> str:
+def replace_tables(page: str, lines: list[str]) -> str:
     """Return the page with these lines between its markers."""
-    before, rest = page.split(START, 1)
-    return before + START + "\n\n" + "\n".join(lines) + "\n\n" + END + rest.split(END, 1)[1]
+    before, _, remaining = page.partition(START)
+    after = remaining.split(END, 1)[1]
+    return before + START + "\n\n" + "\n".join(lines) + "\n\n" + END + after
 
 
 def main() -> None:
@@ -391,15 +460,15 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    draws = 100 if args.quick else args.draws
+    n_draws = 100 if args.quick else args.draws
     designs = tuple(d for d in DESIGNS if d.n == SIZES[0]) if args.quick else DESIGNS
     start = perf_counter()
-    found = measure(draws, seed=args.seed, processes=args.processes, designs=designs)
-    lines = list(report(found, draws))
+    outcomes = run_simulations(n_draws, seed=args.seed, processes=args.processes, designs=designs)
+    lines = list(report(outcomes, n_draws))
     if args.quick:
         print("\n".join(lines))
     else:
-        PAGE.write_text(written(PAGE.read_text("utf-8"), lines), "utf-8")
+        PAGE.write_text(replace_tables(PAGE.read_text("utf-8"), lines), "utf-8")
     print(f"{perf_counter() - start:.0f} s")
 
 

@@ -59,11 +59,12 @@ class Results:
         previous = self.cases.get(case.name)
         if previous is not None:
             keys = {variant.key for variant in (case.reference, *case.variants)}
-            kept = {key: value for key, value in previous.variants.items() if key in keys}
+            existing = {key: value for key, value in previous.variants.items() if key in keys}
             duration = result.duration
-            if kept.keys() - result.variants:
+            if existing.keys() - result.variants:
                 duration += previous.duration
-            result = replace(result, variants=kept | result.variants, duration=round(duration, 1))
+            variants = existing | result.variants
+            result = replace(result, variants=variants, duration=round(duration, 1))
         self.cases[case.name] = result
         self.write()
 

@@ -1,12 +1,13 @@
-"""How far estimates of the risk without labels are off: on files with shifts, and on a benchmark.
+"""Measure the errors of estimates of the risk without labels, on files or on a benchmark.
 
     python benchmarks/shift_estimates.py FILE... [--by study] [--known iid] [--model COLUMN]
     python benchmarks/shift_estimates.py --runs runs
 
-Half of the known data (the i.i.d. ones) calibrate; every other data set is taken without its
-labels, and estimates of its error are held against the truth: of all samples, and of those that a
-threshold answers which leaves 80 % of the calibration data. Prints the mean absolute error of each
-estimate over the data sets of a kind of shift, in percent; a kind is a name without its severity.
+Half of the known data set (the i.i.d. one) is used for calibration. The risk of every other data
+set is estimated without its labels and compared with the true risk, for all samples and for those
+that a threshold with 80% coverage of the calibration data accepts. Prints the mean absolute error
+of each estimate over the data sets of a kind of shift, in percentage points. A kind is the name of
+a data set without its severity.
 """
 
 import argparse
@@ -20,69 +21,80 @@ import polars as pl
 from abstain import shift
 from abstain._foundation.random import as_generator
 
-NAMES = ("calibration_risk", "mean_confidence", "thresholded_confidence", "reweighted")
+ESTIMATES = ("calibration_risk", "mean_confidence", "thresholded_confidence", "reweighted")
 
 
-def files(paths, by, known, model):
-    """Yield of each file and model its data sets: name to (confidence, wrong)."""
+def data_sets_of_files(paths, by, known_names, model):
+    """Yield a title, the data sets as name -> (confidence, wrong), and the name of the known one.
+
+    There is one item for each file and model.
+    """
     for path in paths:
         frame = pl.read_parquet(path)
         if model in frame.columns:
-            parts = [(f"{path.stem}, {m}", frame.filter(pl.col(model) == m))
-                     for m in frame[model].unique(maintain_order=True)]  # fmt: skip
-        else:
-            parts = [(path.stem, frame)]
-        for name, part in parts:
-            found = {
-                study: (own["confidence"].to_numpy(), 1 - own["correct"].to_numpy().astype(float))
-                for (study,), own in part.group_by(by, maintain_order=True)
+            frames = {
+                f"{path.stem}, {name}": frame.filter(pl.col(model) == name)
+                for name in frame[model].unique(maintain_order=True)
             }
-            first = next((k for k in known if k in found), None)
-            if first is not None:
-                yield name, found, first
+        else:
+            frames = {path.stem: frame}
+        for title, model_frame in frames.items():
+            data_sets = {
+                name: (rows["confidence"].to_numpy(), 1 - rows["correct"].to_numpy().astype(float))
+                for (name,), rows in model_frame.group_by(by, maintain_order=True)
+            }
+            known = next((name for name in known_names if name in data_sets), None)
+            if known is not None:
+                yield title, data_sets, known
 
 
-def runs(folder):
-    """Yield of each run of a benchmark its data sets."""
+def data_sets_of_runs(folder):
+    """Yield the same for each run of a benchmark; the first exposure is the known data set."""
     from abstain_bench.runs.store import Store
 
     store = Store.read(folder)
     for run in store.tested_runs:
-        found = {}
+        data_sets = {}
         for exposure in store.exposures:
             scores = store.scores(run, exposure.key)
             confidence = next(iter(scores.confidence.values()))
             wrong = (scores.labels != scores.prediction).astype(float)
             group = exposure.kind if exposure.corruption else exposure.name
-            found[f"{group}_{len(found)}"] = (np.asarray(confidence), wrong)
-        yield f"{Path(folder).name}, {run.name}", found, next(iter(found))
+            data_sets[f"{group}_{len(data_sets)}"] = (np.asarray(confidence), wrong)
+        yield f"{Path(folder).name}, {run.name}", data_sets, next(iter(data_sets))
 
 
-def estimated(calibration, data, threshold):
-    """Errors of the estimates on one data set, and the truth."""
-    (own, wrong), (new, truth) = calibration, data
-    ratios = shift.fit_ratios(own, new, rng=0).ratios
-    found = shift.unlabeled_risk(own, wrong, new, threshold=threshold, ratio=ratios)
-    answered = np.ones(new.size, bool) if threshold is None else new >= threshold
-    if not answered.any():
+def estimation_errors(calibration, target, threshold):
+    """Return the absolute error of each estimate; None if the threshold accepts no sample."""
+    (confidence, wrong), (target_confidence, target_wrong) = calibration, target
+    accepted = np.ones(target_confidence.size, bool)
+    if threshold is not None:
+        accepted = target_confidence >= threshold
+    if not accepted.any():
         return None
-    return [100 * abs(getattr(found, n) - truth[answered].mean()) for n in NAMES]
+    ratios = shift.fit_ratios(confidence, target_confidence, rng=0).ratios
+    estimates = shift.unlabeled_risk(
+        confidence, wrong, target_confidence, threshold=threshold, ratio=ratios
+    )
+    true_risk = target_wrong[accepted].mean()
+    return [100 * abs(getattr(estimates, name) - true_risk) for name in ESTIMATES]
 
 
-def study(sets, known, rng):
-    """Return errors by kind of shift, of all samples and of the answered ones."""
-    own, wrong = sets[known]
-    half = rng.permutation(own.size) < own.size // 2
-    calibration = own[half], wrong[half]
-    at = float(np.quantile(calibration[0], 0.2))
-    rest = {known: (own[~half], wrong[~half])} | {k: v for k, v in sets.items() if k != known}
+def errors_by_kind(data_sets, known, rng):
+    """Return the errors by samples ("all" or "accepted") and kind of shift."""
+    confidence, wrong = data_sets[known]
+    is_calibration = rng.permutation(confidence.size) < confidence.size // 2
+    calibration = confidence[is_calibration], wrong[is_calibration]
+    threshold_at_80cov = float(np.quantile(calibration[0], 0.2))
+    targets = {known: (confidence[~is_calibration], wrong[~is_calibration])}
+    targets |= {name: data for name, data in data_sets.items() if name != known}
     errors = defaultdict(list)
-    for name, data in rest.items():
+    for name, target in targets.items():
         kind = re.sub(r"[_-]?\d+$", "", name)
-        for which, threshold in (("all", None), ("answered", at)):
-            found = estimated(calibration, data, threshold)
-            if found is not None:
-                errors[which, kind].append(found)
+        for samples, threshold in (("all", None), ("accepted", threshold_at_80cov)):
+            target_errors = estimation_errors(calibration, target, threshold)
+            if target_errors is not None:
+                errors[samples, kind].append(target_errors)
     return errors
 
 
@@ -95,14 +107,15 @@ def main():
     parser.add_argument("--runs", type=Path)
     options = parser.parse_args()
     rng = as_generator(0)
-    sources = list(files(options.files, options.by, options.known, options.model))
-    sources += list(runs(options.runs)) if options.runs else []
-    print("| data | shift | sets | of | " + " | ".join(NAMES) + " |")
-    print("|" + " --- |" * (4 + len(NAMES)))
-    for name, sets, known in sources:
-        for (which, kind), found in study(sets, known, rng).items():
-            means = " | ".join(f"{x:.1f}" for x in np.mean(found, axis=0))
-            print(f"| {name} | {kind} | {len(found)} | {which} | {means} |", flush=True)
+    sources = list(data_sets_of_files(options.files, options.by, options.known, options.model))
+    if options.runs:
+        sources += data_sets_of_runs(options.runs)
+    print("| data | shift | sets | samples | " + " | ".join(ESTIMATES) + " |")
+    print("|" + " --- |" * (4 + len(ESTIMATES)))
+    for title, data_sets, known in sources:
+        for (samples, kind), errors in errors_by_kind(data_sets, known, rng).items():
+            means = " | ".join(f"{x:.1f}" for x in np.mean(errors, axis=0))
+            print(f"| {title} | {kind} | {len(errors)} | {samples} | {means} |", flush=True)
 
 
 if __name__ == "__main__":

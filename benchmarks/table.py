@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """Lay out a table; the first columns to the left, numbers to the right."""
+    """Format a table; the first `left` columns are aligned left, the others right."""
     lines = [list(header), *map(list, rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(header))]
     rule = ["-" * (w - 1) + ("-" if i < left else ":") for i, w in enumerate(widths)]
-    shown = [lines[0], rule, *lines[1:]]
+    table = [lines[0], rule, *lines[1:]]
     return "\n".join(
         "| "
         + " | ".join(
@@ -16,5 +16,5 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int 
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         )
         + " |"
-        for line in shown
+        for line in table
     )

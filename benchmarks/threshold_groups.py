@@ -1,19 +1,29 @@
-"""What a threshold for each group, and one threshold within several limits, promise: known truth.
+"""Simulate thresholds by group, and one threshold with several limits, with known risks.
 
     python benchmarks/threshold_groups.py [--sets 10000] [--seed 0]
 
-Calibration sets of four groups, each with its own share of the samples and its own chance of an
-error at every confidence, so that the true risk of each group above any threshold is known. For
-each law and n: in how many sets is the true risk of a group above the target, with one threshold
-for all, one for each group, promises that hold together, and one threshold within two limits?
-The sets are drawn and decided in arrays; the first of each setting are also given to the library,
-which must accept the same samples. Prints a Markdown table.
+The calibration sets consist of four groups. Each group has a share of the samples and an error rate
+for every confidence, so its true risk above any threshold is known. For each population and n, the
+table shows the share of sets in which the true risk of a group is above the target: with one
+threshold for all groups, with separate and with joint guarantees for each group, and with one
+threshold for two limits. All sets are drawn and decided in arrays. The first sets of each setting
+are also passed to the library, which must accept the same samples. Prints a Markdown table.
 """
 
 import argparse
+from functools import partial
+from itertools import product
 
 import numpy as np
-from threshold_laws import DELTA, Law, critical_for, draw, falling, uneven, walks
+from threshold_populations import (
+    DELTA,
+    Population,
+    decreasing_rate,
+    draw,
+    fixed_sequence,
+    oscillating_rate,
+    refuting_totals,
+)
 
 from abstain import thresholds
 from abstain._foundation.random import as_generator
@@ -22,110 +32,135 @@ from abstain.thresholds._walks import halved_coverages
 from abstain.thresholds.limits import DEFAULT_STARTS
 from abstain.thresholds.mondrian import n_delta_shares
 
+GROUPS = np.array(["a", "b", "c", "d"])
+#: Share of each group, and its error rate divided by that of the hardest group.
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
 HARDNESS = np.array([0.3, 0.6, 1.0, 0.6])
-NAMES = np.array(["a", "b", "c", "d"])
 HARDEST = 2
 TARGET, SIZES = 0.05, (1000, 4000)
-#: Of one threshold: overall, and in the hardest group.
-LIMITS = (0.05, 0.08)
-CHECKED, MEMORY = 3, 1_000_000
-WRONGS = {
-    "continuous": (falling, None),
-    "uneven risk": (uneven, None),
-    "20 values": (falling, np.arange(20) / 20),
+#: Limits of one threshold: overall, and in the hardest group.
+OVERALL_LIMIT, GROUP_LIMIT = 0.05, 0.08
+#: Number of calibration sets of each setting that are also passed to the library.
+N_CHECKED = 3
+#: Number of samples that are held in memory at a time.
+MAX_SAMPLES = 1_000_000
+#: Name -> (error rate of the hardest group, lower edges of cells with equal confidence).
+POPULATIONS = {
+    "continuous": (decreasing_rate, None),
+    "uneven risk": (oscillating_rate, None),
+    "20 values": (decreasing_rate, np.arange(20) / 20),
 }
 
 
-def law_of(name, hardness):
-    """The law of a group: all have one law of confidences, and errors in proportion."""
-    wrong, edges = WRONGS[name]
-    return Law(name, lambda u: hardness * wrong(u), edges)
+def population_with_hardness(name, hardness):
+    """Return a population with the confidences of `name`, and proportional error rates."""
+    error_rate, edges = POPULATIONS[name]
+    return Population(name, lambda u: hardness * error_rate(u), edges)
 
 
-def true_risk(law, edges):
-    """The true selective risk above each edge; 0 where nothing is above."""
-    general = np.interp(edges, *law.grid())
-    return np.where(edges < 1, general / np.maximum(1 - edges, 1e-300), 0.0)
+def true_risk(population, edges):
+    """Return the true selective risk above each edge; 0 if nothing is accepted."""
+    generalized_risk = np.interp(edges, *population.generalized_risks())
+    return np.where(edges < 1, generalized_risk / np.maximum(1 - edges, 1e-300), 0.0)
 
 
-def above(risk, target):
+def is_above(risk, target):
     return risk > target * (1 + 1e-9)
 
 
-def by_group(name, n, sets, rng, *, joint):
-    """Return which groups are broken in each set, and the coverage."""
+def simulate_group_thresholds(name, n, n_sets, rng, *, joint):
+    """Return which groups exceed the target, shape (sets, groups), and the coverages."""
     sizes = np.rint(SHARES * n).astype(int)
     options = {"max_risk": TARGET, "delta": DELTA}
-    share = n_delta_shares("sgr", sizes, options) if joint else 1
-    broken, coverage, first = [], 0.0, []
+    delta = DELTA / (n_delta_shares("sgr", sizes, options) if joint else 1)
+    is_exceeded, coverage, checked = [], 0.0, []
     for hardness, size in zip(HARDNESS, sizes, strict=True):
-        law = law_of(name, hardness)
-        s = draw(law, rng, sets, size)
-        coverages = halved_coverages(size, TARGET, DELTA / share)
-        edges = walks(s, law, TARGET, coverages, delta=DELTA / share)
-        broken.append(above(true_risk(law, edges), TARGET))
+        population = population_with_hardness(name, hardness)
+        sets = draw(population, rng, n_sets, size)
+        start_coverages = halved_coverages(size, TARGET, delta)
+        edges = fixed_sequence(sets, population, TARGET, start_coverages, delta=delta)
+        is_exceeded.append(is_above(true_risk(population, edges), TARGET))
         coverage = coverage + size / n * (1 - edges)
-        first.append((s.lower[:CHECKED], s.loss[:CHECKED], edges[:CHECKED]))
-    groups = np.repeat(NAMES, sizes)
-    for i in range(CHECKED):
-        lower, loss = (np.concatenate([own[k][i] for own in first]) for k in (0, 1))
-        rule = thresholds.fit_groups("sgr", lower, loss, groups, joint=joint, **options)
-        expected = np.concatenate([own[0][i] >= own[2][i] for own in first])
-        assert (rule.apply(lower, group=groups) == expected).all(), (name, n, joint, i)
-    return np.stack(broken, axis=1), coverage
+        accepted = sets.lower >= edges[:, None]
+        checked.append([x[:N_CHECKED] for x in (sets.lower, sets.loss, accepted)])
+    groups = np.repeat(GROUPS, sizes)
+    # Concatenate the groups: arrays of shape (checked sets, n).
+    confidences, losses, accepted = (np.concatenate(x, axis=1) for x in zip(*checked, strict=True))
+    for i in range(len(confidences)):
+        rule = thresholds.fit_groups(
+            "sgr", confidences[i], losses[i], groups, joint=joint, **options
+        )
+        assert (rule.apply(confidences[i], group=groups) == accepted[i]).all(), (name, n, joint, i)
+    return np.stack(is_exceeded, axis=1), coverage
 
 
-def one_for_all(name, n, sets, rng, *, limited):
-    """The same with one threshold, perhaps within a limit for the hardest group too."""
-    whole = law_of(name, float(SHARES @ HARDNESS))
-    s = draw(whole, rng, sets, n)
-    if not limited:
-        edges = walks(s, whole, TARGET, halved_coverages(n, TARGET, DELTA))
-        risks = [true_risk(law_of(name, h), edges) for h in HARDNESS]
-        return np.stack([above(r, TARGET) for r in risks], axis=1), 1 - edges
-    inside = rng.random(s.loss.shape) < hardest_chance(s, mean_wrong(whole, s.lower))
-    count, total = np.cumsum(inside, 1), np.cumsum(inside * s.loss, 1)
+def simulate_single_threshold(name, n, n_sets, rng):
+    """Return the same for one threshold with a guarantee for all groups together."""
+    population = population_with_hardness(name, float(SHARES @ HARDNESS))
+    sets = draw(population, rng, n_sets, n)
+    edges = fixed_sequence(sets, population, TARGET, halved_coverages(n, TARGET, DELTA))
+    is_exceeded = [
+        is_above(true_risk(population_with_hardness(name, hardness), edges), TARGET)
+        for hardness in HARDNESS
+    ]
+    return np.stack(is_exceeded, axis=1), 1 - edges
 
-    def also(alpha):
-        limit = critical_for(n, LIMITS[1], alpha, graded=False, generalized=False)
+
+def simulate_two_limits(name, n, n_sets, rng):
+    """Return which of the two limits are exceeded, shape (sets, limits), and the coverages."""
+    population = population_with_hardness(name, float(SHARES @ HARDNESS))
+    sets = draw(population, rng, n_sets, n)
+    error_rate = mean_error_rate(population, sets.lower)
+    is_hardest = rng.random(sets.loss.shape) < probability_of_hardest(sets, error_rate)
+    count, total = np.cumsum(is_hardest, 1), np.cumsum(is_hardest * sets.loss, 1)
+
+    def group_limit_holds(level):
+        limit = refuting_totals(n, GROUP_LIMIT, level, graded=False, generalized=False)
         return (count > 0) & (total <= limit[np.maximum(count, 1) - 1])
 
-    edges = walks(s, whole, LIMITS[0], DEFAULT_STARTS, also=also)
-    for i in range(CHECKED):
-        limits = [Limit("overall", LIMITS[0]), Limit("group:c", LIMITS[1], inside[i])]
-        rule = thresholds.several_risks(s.lower[i], s.loss[i], limits, delta=DELTA)
-        assert (rule.apply(s.lower[i]) == (s.lower[i] >= edges[i])).all(), (name, n, i)
-    hardest = law_of(name, HARDNESS[HARDEST])
-    broken = [
-        above(true_risk(whole, edges), LIMITS[0]),
-        above(true_risk(hardest, edges), LIMITS[1]),
+    edges = fixed_sequence(
+        sets, population, OVERALL_LIMIT, DEFAULT_STARTS, additional_condition=group_limit_holds
+    )
+    for i in range(min(N_CHECKED, n_sets)):
+        confidence = sets.lower[i]
+        limits = [
+            Limit("overall", OVERALL_LIMIT),
+            Limit("group:c", GROUP_LIMIT, is_hardest[i]),
+        ]
+        rule = thresholds.several_risks(confidence, sets.loss[i], limits, delta=DELTA)
+        assert (rule.apply(confidence) == (confidence >= edges[i])).all(), (name, n, i)
+    hardest = population_with_hardness(name, HARDNESS[HARDEST])
+    is_exceeded = [
+        is_above(true_risk(population, edges), OVERALL_LIMIT),
+        is_above(true_risk(hardest, edges), GROUP_LIMIT),
     ]
-    return np.stack(broken, axis=1), 1 - edges
+    return np.stack(is_exceeded, axis=1), 1 - edges
 
 
-def mean_wrong(law, lower):
-    """The chance of an error at a confidence, which may stand for a cell."""
-    if law.edges is None:
-        return law.wrong(lower)
-    inside = (np.arange(1000) + 0.5) / 1000 / law.edges.size
-    cells = np.array([law.wrong(edge + inside).mean() for edge in law.edges])
-    return cells[np.searchsorted(law.edges, lower)]
+def mean_error_rate(population, lower):
+    """Return the error rate at each confidence, which is a mean if the population has cells."""
+    if population.edges is None:
+        return population.error_rate(lower)
+    points_in_cell = (np.arange(1000) + 0.5) / 1000 / population.edges.size
+    rates = np.array([population.error_rate(e + points_in_cell).mean() for e in population.edges])
+    return rates[np.searchsorted(population.edges, lower)]
 
 
-def hardest_chance(s, wrong):
-    """The chance that a sample is of the hardest group, given its confidence and its loss."""
+def probability_of_hardest(sets, error_rate):
+    """Return the probability of the hardest group, given the confidence and the loss."""
     share, hardness = SHARES[HARDEST], HARDNESS[HARDEST]
-    mean = float(SHARES @ HARDNESS)
-    right = share * (1 - hardness * wrong / mean) / np.maximum(1 - wrong, 1e-12)
-    return np.where(s.loss > 0, share * hardness / mean, right)
+    mean_hardness = float(SHARES @ HARDNESS)
+    if_correct = share * (1 - hardness * error_rate / mean_hardness)
+    if_correct /= np.maximum(1 - error_rate, 1e-12)
+    if_wrong = share * hardness / mean_hardness
+    return np.where(sets.loss > 0, if_wrong, if_correct)
 
 
-WAYS = {
-    "one for all": lambda *given: one_for_all(*given, limited=False),
-    "each group, each by itself": lambda *given: by_group(*given, joint=False),
-    "each group, together": lambda *given: by_group(*given, joint=True),
-    "one for all, two limits": lambda *given: one_for_all(*given, limited=True),
+SIMULATIONS = {
+    "one for all groups": simulate_single_threshold,
+    "each group, separate guarantees": partial(simulate_group_thresholds, joint=False),
+    "each group, joint guarantee": partial(simulate_group_thresholds, joint=True),
+    "one for all groups, two limits": simulate_two_limits,
 }
 
 
@@ -136,25 +171,27 @@ def main():
     options = parser.parse_args()
     rng = as_generator(options.seed)
     print(f"{options.sets} calibration sets a setting, target {TARGET}, delta {DELTA}.\n")
-    print("| law | n | threshold | worst group broken | any broken (MC error) | mean coverage |")
+    print(
+        "| population | n | threshold | above target, worst group | "
+        "above target, any group (MC error) | mean coverage |"
+    )
     print("| --- " * 6 + "|")
-    for name in WRONGS:
-        for n in SIZES:
-            for way, decide in WAYS.items():
-                rows = [
-                    min(MEMORY // n, options.sets - at)
-                    for at in range(0, options.sets, MEMORY // n)
-                ]
-                found = [decide(name, n, own, rng) for own in rows]
-                broken = np.concatenate([b for b, _ in found])
-                coverage = np.concatenate([c for _, c in found]).mean()
-                share = broken.any(axis=1).mean()
-                error = np.sqrt(share * (1 - share) / options.sets)
-                print(
-                    f"| {name} | {n:,} | {way} | {broken.mean(axis=0).max():.4f} | "
-                    f"{share:.4f} ({error:.4f}) | {coverage:.3f} |",
-                    flush=True,
-                )
+    for name, n in product(POPULATIONS, SIZES):
+        chunk_size = MAX_SAMPLES // n
+        chunks = [
+            min(chunk_size, options.sets - start) for start in range(0, options.sets, chunk_size)
+        ]
+        for title, simulate in SIMULATIONS.items():
+            results = [simulate(name, n, n_sets, rng) for n_sets in chunks]
+            is_exceeded = np.concatenate([exceeded for exceeded, _ in results])
+            coverage = np.concatenate([coverages for _, coverages in results]).mean()
+            any_share = is_exceeded.any(axis=1).mean()
+            error = np.sqrt(any_share * (1 - any_share) / options.sets)
+            print(
+                f"| {name} | {n:,} | {title} | {is_exceeded.mean(axis=0).max():.4f} | "
+                f"{any_share:.4f} ({error:.4f}) | {coverage:.3f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""What the guarantees of `abstain.thresholds` are worth: simulated calibration sets, known truth.
+"""Simulate the guarantees of `abstain.thresholds` on populations with known risks.
 
     python benchmarks/threshold_guarantees.py [--sets 10000] [--seed 0] [--full]
 
-For each law, target and n: how often does the true risk exceed the target, how much of the coverage
-of an oracle is kept, how often is nothing certified? The sets are drawn and decided in arrays; the
-first of each setting are also given to the library, which must accept the same samples. Prints
-Markdown tables: the worst and mean over settings, and with --full every setting. The last line is
-the law on which the binary search of SGR breaks its promise.
+For each population, target and n: the share of calibration sets whose true risk exceeds the target,
+the mean coverage divided by that of an oracle, and the share of sets without a certified threshold.
+All sets of a setting are drawn and decided in arrays. The first sets of each setting are also
+passed to the library, which must accept the same samples. Prints Markdown tables: the worst and the
+mean over the settings, and with --full every setting. The last line is about a population that is
+constructed against the binary search of SGR.
 """
 
 import argparse
@@ -15,15 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
-from threshold_laws import (
+from threshold_populations import (
     DELTA,
-    LAWS,
-    binary,
-    conformal,
+    POPULATIONS,
+    binary_search,
+    conformal_risk_control,
     draw,
     empirical,
-    generalized,
-    walks,
+    fixed_sequence,
+    learn_then_test_generalized,
 )
 
 from abstain import thresholds
@@ -32,145 +33,162 @@ from abstain.thresholds._walks import halved_coverages
 
 TARGETS = (0.01, 0.05, 0.1, 0.25)
 SIZES = (100, 500, 1000, 5000)
-STARTS = (0.5, 0.25, 0.125)
-CHECKED = 3
-MEMORY = 1_000_000
+START_COVERAGES = (0.5, 0.25, 0.125)
+#: Number of calibration sets of each setting that are also passed to the library.
+N_CHECKED = 3
+#: Number of samples that are held in memory at a time.
+MAX_SAMPLES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Way:
-    """A method: in arrays, and in the library."""
+class SimulatedRule:
+    """A decision rule for many calibration sets in arrays, and the same rule of the library."""
 
     name: str
-    arrays: Callable
-    library: Callable
-    selective: bool = True
-    average: bool = False
-    binary_only: bool = False
+    edges: Callable
+    fit: Callable
+    is_selective: bool = True
+    #: Whether the guarantee refers to the mean risk over calibration sets.
+    is_mean: bool = False
+    needs_binary_loss: bool = False
 
 
-def _halved(s, law, risk):
-    return walks(s, law, risk, halved_coverages(s.total.shape[1], risk, DELTA))
-
-
-WAYS = (
-    Way("empirical", empirical, lambda c, x, r: thresholds.for_risk(c, x, max_risk=r)),
-    Way(
+RULES = (
+    SimulatedRule("empirical", empirical, lambda c, x, r: thresholds.for_risk(c, x, max_risk=r)),
+    SimulatedRule(
         "sgr",
-        _halved,
+        lambda sets, population, target: fixed_sequence(
+            sets, population, target, halved_coverages(sets.n, target, DELTA)
+        ),
         lambda c, x, r: thresholds.sgr(c, x, max_risk=r, delta=DELTA),
-        binary_only=True,
+        needs_binary_loss=True,
     ),
-    Way(
+    SimulatedRule(
         "sgr, binary search",
-        binary,
+        binary_search,
         lambda c, x, r: thresholds.sgr(c, x, max_risk=r, delta=DELTA, search="binary"),
-        binary_only=True,
+        needs_binary_loss=True,
     ),
-    Way(
+    SimulatedRule(
         "learn_then_test",
-        lambda s, law, risk: walks(s, law, risk, STARTS),
+        lambda sets, population, target: fixed_sequence(sets, population, target, START_COVERAGES),
         lambda c, x, r: thresholds.learn_then_test(c, x, max_risk=r, delta=DELTA),
     ),
-    Way(
+    SimulatedRule(
         "learn_then_test, generalized",
-        generalized,
+        learn_then_test_generalized,
         lambda c, x, r: thresholds.learn_then_test(
             c, x, max_risk=r, delta=DELTA, risk="generalized"
         ),
-        selective=False,
+        is_selective=False,
     ),
-    Way(
+    SimulatedRule(
         "conformal_risk_control",
-        conformal,
+        conformal_risk_control,
         lambda c, x, r: thresholds.conformal_risk_control(c, x, max_risk=r),
-        selective=False,
-        average=True,
+        is_selective=False,
+        is_mean=True,
     ),
 )
 
 
-def agree(way, s, law, risk, edges, sets):
-    """Give the first sets to the library; it must accept the same samples."""
-    for i in range(sets):
-        rule = way.library(s.lower[i], s.loss[i], risk)
-        inside = s.lower[i] >= edges[i]
-        assert rule.accepted == inside.sum(), (way.name, law.name, risk, i)
-        assert (rule.apply(s.lower[i]) == inside).all()
+def check_library(rule, sets, target, edges):
+    """Check that the library accepts the same samples of the first sets."""
+    for i in range(min(N_CHECKED, edges.size)):
+        fitted = rule.fit(sets.lower[i], sets.loss[i], target)
+        accepted = sets.lower[i] >= edges[i]
+        assert fitted.accepted == accepted.sum(), (rule.name, target, i)
+        assert (fitted.apply(sets.lower[i]) == accepted).all()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A setting: shares over the sets; the Monte-Carlo error is that of what is promised."""
+    """The result of a rule in one setting, over the calibration sets."""
 
-    law: str
-    way: Way
+    population: str
+    rule: SimulatedRule
     target: float
     n: int
-    exceeded: float
+    exceeded_share: float
+    #: Standard error of the quantity with the guarantee: the mean risk or the exceeded share.
     error: float
-    kept: float
-    unattainable: float
-    mean: float
+    #: Mean coverage divided by the coverage of the oracle.
+    relative_coverage: float
+    unattainable_share: float
+    #: Mean true risk divided by the target.
+    relative_risk: float
 
 
-def outcome(law, way, target, n, edges, truth):
-    """Compare the decisions with the truth."""
+def outcome(population, rule, target, n, edges, risks_by_edge):
+    """Compare the thresholds with the true risks."""
     coverage = 1 - edges
-    general = np.interp(edges, *truth)
-    risk = general / np.maximum(coverage, 1e-300) if way.selective else general
-    exceeded = float((risk > target * (1 + 1e-9)).mean())
-    best = law.oracle(target, selective=way.selective)
-    kept = float(coverage.mean() / best) if best else float("nan")
-    spread = risk / target if way.average else risk > target * (1 + 1e-9)
-    error = float(spread.std() / np.sqrt(edges.size))
+    generalized_risk = np.interp(edges, *risks_by_edge)
+    risk = generalized_risk
+    if rule.is_selective:
+        risk = generalized_risk / np.maximum(coverage, 1e-300)
+    is_exceeded = risk > target * (1 + 1e-9)
+    oracle = population.oracle_coverage(target, selective=rule.is_selective)
+    guaranteed = risk / target if rule.is_mean else is_exceeded
     return Outcome(
-        law.name, way, target, n, exceeded, error, kept, float((edges >= 1).mean()),
-        float(risk.mean() / target),
-    )  # fmt: skip
+        population=population.name,
+        rule=rule,
+        target=target,
+        n=n,
+        exceeded_share=float(is_exceeded.mean()),
+        error=float(guaranteed.std() / np.sqrt(edges.size)),
+        relative_coverage=float(coverage.mean() / oracle) if oracle else float("nan"),
+        unattainable_share=float((edges >= 1).mean()),
+        relative_risk=float(risk.mean() / target),
+    )
 
 
-def study(law, n, sets, rng):
-    """Decide all sets of one law and size, by every method and for every target."""
-    pairs = [(w, t) for w in WAYS if not (law.graded and w.binary_only) for t in TARGETS]
-    edges = {pair: [] for pair in pairs}
-    rows = max(1, MEMORY // n)
-    for start in range(0, sets, rows):
-        s = draw(law, rng, min(rows, sets - start), n)
-        for way, target in pairs:
-            found = way.arrays(s, law, target)
+def simulate(population, n, n_sets, rng):
+    """Return the outcomes of one population and size, for every rule and target."""
+    rules = [rule for rule in RULES if not (population.is_graded and rule.needs_binary_loss)]
+    settings = [(rule, target) for rule in rules for target in TARGETS]
+    edges = {setting: [] for setting in settings}
+    chunk_size = max(1, MAX_SAMPLES // n)
+    for start in range(0, n_sets, chunk_size):
+        sets = draw(population, rng, min(chunk_size, n_sets - start), n)
+        for rule, target in settings:
+            chunk_edges = rule.edges(sets, population, target)
             if start == 0:
-                agree(way, s, law, target, found, min(CHECKED, found.size))
-            edges[way, target].append(found)
-    truth = law.grid()
-    return [outcome(law, w, t, n, np.concatenate(edges[w, t]), truth) for w, t in pairs]
+                check_library(rule, sets, target, chunk_edges)
+            edges[rule, target].append(chunk_edges)
+    risks_by_edge = population.generalized_risks()
+    return [
+        outcome(population, rule, target, n, np.concatenate(edges[rule, target]), risks_by_edge)
+        for rule, target in settings
+    ]
 
 
-def broken_search(rng, draws):
-    """How often SGR's binary search certifies an unsafe threshold, on a law made against it.
+def binary_search_violations(rng, n_draws):
+    """Return delta, the share of draws in which SGR's binary search certifies an unsafe threshold.
 
-    In the limit of many samples the failures at 15 nested thresholds are a Brownian motion; 13 of
-    them are unsafe by a hair, the fourth and the eighth are safe and are certified one time in ten.
+    The population is constructed against the search. In the limit of many samples, the failures at
+    15 nested thresholds are a Brownian motion. The risk at 13 of the thresholds is slightly above
+    the target. The fourth and the eighth threshold are safe and are certified with probability 0.1.
     """
-    delta, size = 0.1, 15
-    unsafe = np.ones(size, bool)
-    unsafe[[3, 7]] = False
-    cut = np.where(unsafe, ndtri(delta / 4), -1.265)
-    steps = np.array([
+    delta, n_thresholds = 0.1, 15
+    is_unsafe = np.ones(n_thresholds, bool)
+    is_unsafe[[3, 7]] = False
+    limit = np.where(is_unsafe, ndtri(delta / 4), -1.265)
+    increments = np.array([
         1e-6, 2.6e-4, 1, 0.0141, 1.65e-5, 0.414, 270, 10.9, 8.1e-4, 55.2, 4e-6, 166, 1810, 191, 0.09
     ])  # fmt: skip
-    walk = np.cumsum(rng.standard_normal((draws, size)) * np.sqrt(steps), 1)
-    certified = walk / np.sqrt(np.cumsum(steps)) <= cut
-    rows, at, best = np.arange(draws), np.full(draws, 7), np.full(draws, -1)
+    motion = np.cumsum(rng.standard_normal((n_draws, n_thresholds)) * np.sqrt(increments), 1)
+    is_certified = motion / np.sqrt(np.cumsum(increments)) <= limit
+    rows = np.arange(n_draws)
+    position, best = np.full(n_draws, 7), np.full(n_draws, -1)
     for step in (4, 2, 1, 0):
-        fine = certified[rows, at]
-        best = np.where(fine, at, best)
-        at = np.where(fine, at + step, at - step)
-    share = float(((best >= 0) & unsafe[np.maximum(best, 0)]).mean())
-    return delta, share, float(np.sqrt(share * (1 - share) / draws))
+        passes = is_certified[rows, position]
+        best = np.where(passes, position, best)
+        position = np.where(passes, position + step, position - step)
+    share = float(((best >= 0) & is_unsafe[np.maximum(best, 0)]).mean())
+    return delta, share, float(np.sqrt(share * (1 - share) / n_draws))
 
 
-def table(header, rows):
+def print_table(header, rows):
     """Print a Markdown table."""
     print("| " + " | ".join(header) + " |")
     print("|" + " --- |" * len(header))
@@ -179,50 +197,76 @@ def table(header, rows):
     print()
 
 
-def every_setting(found):
-    """Print one row a setting."""
-    table(
-        ("law", "method", "target", "n", "exceeded", "MC error", "coverage / oracle",
-         "unattainable", "mean risk / target"),
-        [(o.law, o.way.name, o.target, o.n, f"{o.exceeded:.4f}", f"{o.error:.4f}", f"{o.kept:.3f}",
-          f"{o.unattainable:.3f}", f"{o.mean:.3f}") for o in found],
+def print_settings(outcomes):
+    """Print one row for each setting."""
+    header = (
+        "population", "rule", "target", "n", "exceeded", "MC error", "coverage / oracle",
+        "unattainable", "mean risk / target",
     )  # fmt: skip
+    rows = [
+        (
+            item.population,
+            item.rule.name,
+            item.target,
+            item.n,
+            f"{item.exceeded_share:.4f}",
+            f"{item.error:.4f}",
+            f"{item.relative_coverage:.3f}",
+            f"{item.unattainable_share:.3f}",
+            f"{item.relative_risk:.3f}",
+        )
+        for item in outcomes
+    ]
+    print_table(header, rows)
 
 
-def promises(found):
-    """Print the worst share, and mean coverage, of each rule on each law."""
+def print_worst_settings(outcomes):
+    """Print the largest exceeded share and the mean coverage of each rule on each population."""
     rows = []
-    for law in LAWS:
-        for way in WAYS:
-            mine = [o for o in found if o.law == law.name and o.way is way]
-            if not mine:
+    for population in POPULATIONS:
+        for rule in RULES:
+            settings = [
+                item
+                for item in outcomes
+                if item.population == population.name and item.rule is rule
+            ]
+            if not settings:
                 continue
-            # What is promised on average is judged by the average.
-            worst = max(mine, key=lambda o: o.mean if o.way.average else o.exceeded)
-            shown = (
-                f"mean risk {worst.mean:.3f} ({worst.error:.3f}) of target" if way.average
-                else f"{worst.exceeded:.4f} ({worst.error:.4f})"
-            )  # fmt: skip
-            rows.append((law.name, way.name, shown, f"{worst.target:g}, {worst.n}",
-                         f"{np.nanmean([o.kept for o in mine]):.3f}",
-                         f"{np.mean([o.unattainable for o in mine]):.3f}"))  # fmt: skip
-    table(("law", "rule", "worst share exceeded (MC error)", "at target, n",
-           "mean coverage / oracle", "mean share unattainable"), rows)  # fmt: skip
+            if rule.is_mean:
+                worst = max(settings, key=lambda item: item.relative_risk)
+                cell = f"mean risk {worst.relative_risk:.3f} ({worst.error:.3f}) of target"
+            else:
+                worst = max(settings, key=lambda item: item.exceeded_share)
+                cell = f"{worst.exceeded_share:.4f} ({worst.error:.4f})"
+            relative_coverage = np.nanmean([item.relative_coverage for item in settings])
+            unattainable_share = np.mean([item.unattainable_share for item in settings])
+            rows.append((
+                population.name, rule.name, cell, f"{worst.target:g}, {worst.n:,}",
+                f"{relative_coverage:.3f}", f"{unattainable_share:.3f}",
+            ))  # fmt: skip
+    header = (
+        "population", "rule", "worst share exceeded (MC error)", "at target, n",
+        "mean coverage / oracle", "mean share unattainable",
+    )  # fmt: skip
+    print_table(header, rows)
 
 
-def coverages(found, laws):
-    """Print how much coverage the ways to keep a selective risk give, by target and n."""
-    ways = [w for w in WAYS if w.selective]
-    known = {(o.law, o.way.name, o.target, o.n): o for o in found}
-    for law in laws:
-        print(f"**{law}**\n")
+def print_coverages(outcomes, populations):
+    """Print the coverage of the rules for a selective risk, by target and n."""
+    rules = [rule for rule in RULES if rule.is_selective]
+    by_setting = {(item.population, item.rule.name, item.target, item.n): item for item in outcomes}
+    for population in populations:
+        print(f"**{population}**\n")
         rows = []
         for target in TARGETS:
             for n in SIZES:
-                mine = [known[law, w.name, target, n] for w in ways]
-                cells = [f"{o.kept:.3f} ({o.exceeded:.3f}, {o.unattainable:.2f})" for o in mine]
-                rows.append((target, n, *cells))
-        table(("target", "n", *(w.name for w in ways)), rows)
+                cells = []
+                for rule in rules:
+                    item = by_setting[population, rule.name, target, n]
+                    shares = f"({item.exceeded_share:.3f}, {item.unattainable_share:.2f})"
+                    cells.append(f"{item.relative_coverage:.3f} {shares}")
+                rows.append((target, f"{n:,}", *cells))
+        print_table(("target", "n", *(rule.name for rule in rules)), rows)
 
 
 def main():
@@ -232,15 +276,21 @@ def main():
     parser.add_argument("--full", action="store_true")
     options = parser.parse_args()
     rng = as_generator(options.seed)
-    found = [o for law in LAWS for n in SIZES for o in study(law, n, options.sets, rng)]
+    outcomes = [
+        item
+        for population in POPULATIONS
+        for n in SIZES
+        for item in simulate(population, n, options.sets, rng)
+    ]
     print(f"{options.sets} calibration sets a setting, delta {DELTA}.\n")
-    promises(found)
-    coverages(found, ["continuous", "half at 1.0"])
+    print_worst_settings(outcomes)
+    print_coverages(outcomes, ["continuous", "half at 1.0"])
     if options.full:
-        every_setting(found)
-    delta, share, error = broken_search(rng, 100 * options.sets)
+        print_settings(outcomes)
+    delta, share, error = binary_search_violations(rng, 100 * options.sets)
     print(
-        f"Binary search on the law made against it: delta {delta}, broken {share:.4f} ({error:.4f})"
+        f"Binary search on the population constructed against it: delta {delta}, target exceeded "
+        f"in a share of {share:.4f} ({error:.4f})"
     )
 
 

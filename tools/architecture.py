@@ -1,9 +1,9 @@
 """Measure the source and draw its imports.
 
-`python -m tools.architecture` prints the table of docs/design.md for the source that is there;
-`--picture docs/_static/architecture.svg` also draws it, `--offenders` names what breaks the rules,
-and `--calls` counts the files whose code a public call runs. tests/architecture defines cycles and
-private modules, and pyproject.toml the layers.
+`python -m tools.architecture` prints the table of docs/design.md for the current source.
+`--picture docs/_static/architecture.svg` also draws the packages, `--offenders` lists the modules
+that break the rules, and `--calls` counts the files whose code a public call runs.
+tests/architecture defines cycles and private modules, pyproject.toml the layers.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from typing import Any
 from tests.architecture.modules import ImportGraph
 from tests.architecture.source import ABSTAIN_FILES, FILES, ROOT, SourceFile
 
-#: Nearly every package imports them; their lines would hide the others.
-_EVERYWHERE = ("abstain._foundation", "abstain.errors", "abstain.typing")
+#: Packages that nearly every package imports; their lines would hide the others.
+_COMMON_PACKAGES = ("abstain._foundation", "abstain.errors", "abstain.typing")
 
-#: What a line may hold beside code.
-_SHAPE = frozenset(
+#: Tokens that are not code.
+_NON_CODE_TOKENS = frozenset(
     {
         tokenize.COMMENT,
         tokenize.NL,
@@ -67,7 +67,7 @@ def code_lines(file: SourceFile) -> int:
             skipped.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(file.text).readline):
-        if token.type not in _SHAPE:
+        if token.type not in _NON_CODE_TOKENS:
             code.update(range(token.start[0], token.end[0] + 1))
     return len(code - skipped)
 
@@ -83,13 +83,13 @@ def table(graph: ImportGraph) -> Iterator[tuple[str, ...]]:
     longest = [max(files, key=lines) for files in both]
     yield "longest file", *(f"{lines(file)} ({file.name})" for file in longest)
     yield "functions", *(f"{sum(len(f.functions()) for f in files):,}" for files in both)
-    for title, found in (
-        ("modules in a circle of imports", graph.in_circles()),
+    for title, offenders in (
+        ("modules in an import cycle", graph.in_circles()),
         ("packages that import another's private module", graph.foreign_privates()),
         ("families of siblings", graph.families()),
     ):
-        bench = sum("abstain_bench" in name for name in found)
-        yield title, f"{len(found) - bench}", f"{bench}"
+        n_bench = sum("abstain_bench" in name for name in offenders)
+        yield title, f"{len(offenders) - n_bench}", f"{n_bench}"
 
 
 def calls() -> Iterator[tuple[str, int]]:
@@ -115,29 +115,29 @@ def calls() -> Iterator[tuple[str, int]]:
         "html_report": lambda: html_report(evaluation),
     }
     for name, call in public.items():
-        call()  # imports are no part of it
+        call()  # the first call also imports modules
         yield name, len(_files_run(call))
 
 
 def _files_run(call: Callable[[], Any]) -> set[str]:
-    """Return the files of the package that a call enters a function of."""
-    inside, seen = str(ROOT / "src" / "abstain"), set()
-    sys.setprofile(lambda frame, *_: seen.add(frame.f_code.co_filename))
+    """Return the files of the package that have a function which the call runs."""
+    package, files = str(ROOT / "src" / "abstain"), set()
+    sys.setprofile(lambda frame, *_: files.add(frame.f_code.co_filename))
     try:
         call()
     finally:
         sys.setprofile(None)
-    return {name for name in seen if name.startswith(inside)}
+    return {file for file in files if file.startswith(package)}
 
 
-def traffic(graph: ImportGraph) -> Counter[tuple[str, str]]:
+def package_imports(graph: ImportGraph) -> Counter[tuple[str, str]]:
     """Count the imports between the packages of the first level."""
     pairs = Counter[tuple[str, str]]()
-    for module, others in graph.imports.items():
-        for other in others:
-            ends = _package(module), _package(other)
-            if ends[0] != ends[1] and all(ends):
-                pairs[ends] += 1
+    for module, imported_modules in graph.imports.items():
+        for imported in imported_modules:
+            importing_package, imported_package = _package(module), _package(imported)
+            if importing_package != imported_package and importing_package and imported_package:
+                pairs[importing_package, imported_package] += 1
     return pairs
 
 
@@ -146,31 +146,34 @@ def _package(module: str) -> str:
 
 
 def draw(graph: ImportGraph, picture: Path) -> None:
-    """Draw the layers as rows, packages as boxes as wide as they have lines, imports as lines."""
+    """Draw layers as rows, packages as boxes (their width is the size), and imports as lines."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 
     rcParams["svg.hashsalt"] = "abstain"
     figure = Figure(figsize=(11, 14), layout="constrained")
     axes = figure.subplots()
-    places = {}
+    centers = {}
     for row, layer in enumerate(layers()):
-        inside = {name: [file for file in FILES if _package(file.module) == name] for name in layer}
-        sizes = {name: sum(map(lines, files)) for name, files in inside.items()}
+        files_of = {
+            name: [file for file in FILES if _package(file.module) == name] for name in layer
+        }
+        sizes = {name: sum(map(lines, files)) for name, files in files_of.items()}
         widths = {name: max(2.1, size / 1800) for name, size in sizes.items()}
         left = -(sum(widths.values()) + 0.4 * (len(widths) - 1)) / 2
         for name, width in widths.items():
-            places[name] = (left + width / 2, -row)
+            centers[name] = (left + width / 2, -row)
             color = "#f3e6d8" if name.startswith("abstain_bench") else "#dfe9f5"
             axes.barh(-row, width, 0.5, left, color=color, edgecolor="#33608c", zorder=2)
-            said = f"{name.partition('.')[2]}\n{len(inside[name])} files, {sizes[name]:,} lines"
-            axes.text(*places[name], said, ha="center", va="center", fontsize=8, zorder=3)
+            label = f"{name.partition('.')[2]}\n{len(files_of[name])} files, {sizes[name]:,} lines"
+            axes.text(*centers[name], label, ha="center", va="center", fontsize=8, zorder=3)
             left += width + 0.4
-    for (above, below), count in sorted(traffic(graph).items()):
-        if above in places and below in places and below not in _EVERYWHERE:
-            (x, y), (to, end) = places[above], places[below]
+    for (above, below), count in sorted(package_imports(graph).items()):
+        if above in centers and below in centers and below not in _COMMON_PACKAGES:
+            (x_above, y_above), (x_below, y_below) = centers[above], centers[below]
             width = 0.3 + count**0.5 / 4
-            axes.plot([x, to], [y - 0.25, end + 0.25], "#8a4f1d", lw=width, alpha=0.4, zorder=1)
+            xs, ys = [x_above, x_below], [y_above - 0.25, y_below + 0.25]
+            axes.plot(xs, ys, "#8a4f1d", lw=width, alpha=0.4, zorder=1)
     axes.set_axis_off()
     axes.set_title(
         "Packages of abstain-bench (top) and abstain (bottom). A line is an import.\n"
@@ -181,22 +184,24 @@ def draw(graph: ImportGraph, picture: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print the table and draw the picture."""
+    """Print the table and draw the packages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--picture", type=Path, help="SVG or PNG to draw")
     parser.add_argument("--calls", action="store_true", help="count the files that calls run")
-    parser.add_argument("--offenders", action="store_true", help="name what is against the rules")
-    asked = parser.parse_args(arguments)
+    parser.add_argument(
+        "--offenders", action="store_true", help="list the modules that break a rule"
+    )
+    options = parser.parse_args(arguments)
     graph = ImportGraph.of(FILES)
     for row in table(graph):
         print("| " + " | ".join(row) + " |")
-    for name, files in calls() if asked.calls else ():
+    for name, files in calls() if options.calls else ():
         print(f"| files that `{name}` runs | {files} |")
-    if asked.offenders:
-        found = graph.in_circles() | graph.foreign_privates() | graph.families()
-        print("\n".join(sorted(found)))
-    if asked.picture:
-        draw(graph, asked.picture)
+    if options.offenders:
+        offenders = graph.in_circles() | graph.foreign_privates() | graph.families()
+        print("\n".join(sorted(offenders)))
+    if options.picture:
+        draw(graph, options.picture)
 
 
 if __name__ == "__main__":

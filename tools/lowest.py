@@ -1,8 +1,8 @@
 """Print the lowest versions that pyproject.toml declares, as constraints for pip.
 
 `python tools/lowest.py > lowest.txt`, then `pip install -c lowest.txt '.[fast,test-minimal]'`.
-Packages that only other packages ask for stay free. torch is left out: which builds of it can be
-had differs between machines.
+Packages that only other packages require have no constraint. torch is omitted, because the
+available builds differ between machines.
 """
 
 import re
@@ -12,18 +12,20 @@ from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[1]
 _EXTRAS = ("fast", "torch", "scale", "test-minimal")
-_FLOOR = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=([0-9.]+)")
+_LOWER_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=([0-9.]+)")
 
 
 def main() -> None:
     """Print one line for each package of the base and of the extras that users install."""
     project = _project(_ROOT)
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(one for name in _EXTRAS for one in extras[name])]
-    wanted += _project(_ROOT / "bench")["dependencies"]
-    found = dict(match.groups() for one in wanted if (match := _FLOOR.match(one)))
-    found.pop("torch", None)
-    for name, version in sorted(found.items()):
+    requirements = [*project["dependencies"], *_project(_ROOT / "bench")["dependencies"]]
+    for name in _EXTRAS:
+        requirements += extras[name]
+    matches = [_LOWER_BOUND.match(requirement) for requirement in requirements]
+    versions = dict(match.groups() for match in matches if match)
+    versions.pop("torch", None)
+    for name, version in sorted(versions.items()):
         print(f"{name}=={version}")
 
 

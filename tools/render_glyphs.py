@@ -1,10 +1,11 @@
-"""Draw the masters of the data set `glyphs` from freely licensed fonts of Debian.
+"""Render the glyphs of the data set `glyphs` from freely licensed fonts of Debian.
 
     python tools/render_glyphs.py FOLDER
 
-FOLDER gets the packages (`apt-get download`, which needs no rights) and their contents; what is
-there is not fetched again. The masters go to bench/src/abstain_bench/data/glyph_masters.npz with
-their table of families beside them. Needs Pillow. Nothing of this runs where abstain is installed.
+Downloads the packages into FOLDER with `apt-get download`, which requires no privileges, and
+unpacks them. Packages that exist in FOLDER are not downloaded again. Writes the images and the
+table of fonts to bench/src/abstain_bench/data/glyph_masters.npz. Requires Pillow. An installed
+abstain does not use this script.
 """
 
 import csv
@@ -17,28 +18,28 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-HERE = Path(__file__).resolve().parent
-TARGET = HERE.parent / "src" / "abstain" / "benchmark" / "data" / "glyph_masters.npz"
-TABLE = HERE / "glyph_fonts.csv"
+TOOLS = Path(__file__).resolve().parent
+TARGET = TOOLS.parent / "bench" / "src" / "abstain_bench" / "data" / "glyph_masters.npz"
+TABLE = TOOLS / "glyph_fonts.csv"
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 DIGITS = "0123456789"
 SYMBOLS = "&@#$%?!+*=/<"
 CHARACTERS = LETTERS + DIGITS + SYMBOLS
 
-#: Side of a master; the capital H is this high on it, and no glyph is larger than the room.
-SIDE, CAPITAL, ROOM = 48, 30, 42
+#: Side of an image, height of the capital H and largest side of a glyph, in pixels.
+SIDE, CAPITAL_HEIGHT, MAX_GLYPH_SIDE = 48, 30, 42
 
-#: Drawn so many times larger and averaged, for smooth edges whatever the hinting says.
-FINER = 8
+#: Glyphs are rendered this many times larger and averaged, so edges are smooth despite hinting.
+SCALE = 8
 
-#: Levels of gray that are kept: with more the file grows and nothing is seen.
+#: Number of gray levels. More levels make the file larger without a visible difference.
 LEVELS = 16
 
 
 @dataclass(frozen=True)
 class Font:
-    """A line of the table."""
+    """A row of the table of fonts."""
 
     family: str
     style: str
@@ -48,99 +49,103 @@ class Font:
     file: str
 
 
-def fonts() -> list[Font]:
+def read_fonts() -> list[Font]:
     """Read the table of fonts."""
-    with TABLE.open(encoding="utf-8", newline="") as lines:
-        return [Font(**line) for line in csv.DictReader(lines)]
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [Font(**row) for row in csv.DictReader(file)]
 
 
-def unpacked(package: str, folder: Path) -> Path:
-    """Fetch and unpack a package; return where its contents are."""
-    place = folder / package
-    if not place.is_dir():
+def unpack(package: str, folder: Path) -> Path:
+    """Download and unpack a package; return the folder of its contents."""
+    contents = folder / package
+    if not contents.is_dir():
         subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, check=True)
         (archive,) = folder.glob(f"{package}_*.deb")
-        subprocess.run(["dpkg-deb", "-x", str(archive), str(place)], check=True)
-    return place
+        subprocess.run(["dpkg-deb", "-x", str(archive), str(contents)], check=True)
+    return contents
 
 
-def found(font: Font, folder: Path) -> Path:
+def font_file(font: Font, folder: Path) -> Path:
     """Return the file of a font."""
-    place = unpacked(font.package, folder)
-    files = sorted(path for path in place.rglob("*") if path.name == font.file)
+    contents = unpack(font.package, folder)
+    files = sorted(path for path in contents.rglob("*") if path.name == font.file)
     if not files:
         msg = f"{font.package} has no {font.file}"
         raise SystemExit(msg)
     return files[0]
 
 
-def drawn(path: Path) -> np.ndarray:
-    """Draw all characters of a font: (characters, side, side), 0 for one that it lacks."""
-    size = 10 * CAPITAL * FINER // 7
+def render(path: Path) -> np.ndarray:
+    """Render all characters of a font, shape (characters, SIDE, SIDE); a missing one is black."""
+    size = 10 * CAPITAL_HEIGHT * SCALE // 7
     face = ImageFont.truetype(str(path), size)
-    high = face.getbbox("H", anchor="ls")
-    face = ImageFont.truetype(str(path), round(size * CAPITAL * FINER / (high[3] - high[1])))
-    absent = _mask(face, "\ufffe")
-    return np.stack([_master(_mask(face, c), absent) for c in CHARACTERS])
+    _, top, _, bottom = face.getbbox("H", anchor="ls")
+    size = round(size * CAPITAL_HEIGHT * SCALE / (bottom - top))
+    face = ImageFont.truetype(str(path), size)
+    # U+FFFE is not a character, so the font renders its replacement for missing characters.
+    replacement = _glyph(face, "\ufffe")
+    return np.stack([_centered_image(_glyph(face, c), replacement) for c in CHARACTERS])
 
 
-def _mask(face: ImageFont.FreeTypeFont, character: str) -> np.ndarray:
+def _glyph(face: ImageFont.FreeTypeFont, character: str) -> np.ndarray:
     left, top, right, bottom = face.getbbox(character, anchor="ls")
     if right <= left or bottom <= top:
         return np.zeros((1, 1), np.uint8)
-    picture = Image.new("L", (right - left, bottom - top))
-    ImageDraw.Draw(picture).text((-left, -top), character, font=face, fill=255, anchor="ls")
-    return np.asarray(picture)
+    image = Image.new("L", (right - left, bottom - top))
+    ImageDraw.Draw(image).text((-left, -top), character, font=face, fill=255, anchor="ls")
+    return np.asarray(image)
 
 
-def _master(mask: np.ndarray, absent: np.ndarray) -> np.ndarray:
-    """Put a glyph in the middle of its master, smaller where it has no room."""
-    empty = np.zeros((SIDE, SIDE), np.uint8)
-    if not mask.any() or (mask.shape == absent.shape and np.array_equal(mask, absent)):
-        return empty
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    cut = mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    scale = min(1.0, ROOM * FINER / max(cut.shape))
-    height, width = (max(1, round(n * scale / FINER)) for n in cut.shape)
-    small = np.asarray(Image.fromarray(cut).resize((width, height), Image.Resampling.BOX))
+def _centered_image(glyph: np.ndarray, replacement: np.ndarray) -> np.ndarray:
+    """Center a glyph in an image, and reduce it to the largest size; black if it is missing."""
+    image = np.zeros((SIDE, SIDE), np.uint8)
+    if not glyph.any() or np.array_equal(glyph, replacement):
+        return image
+    rows, columns = np.flatnonzero(glyph.any(1)), np.flatnonzero(glyph.any(0))
+    cropped = glyph[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    factor = min(1.0, MAX_GLYPH_SIDE * SCALE / max(cropped.shape))
+    height, width = (max(1, round(n * factor / SCALE)) for n in cropped.shape)
+    resized = np.asarray(Image.fromarray(cropped).resize((width, height), Image.Resampling.BOX))
     top, left = (SIDE - height) // 2, (SIDE - width) // 2
-    empty[top : top + height, left : left + width] = small
-    return empty
+    image[top : top + height, left : left + width] = resized
+    return image
 
 
-def declared(package: str, folder: Path) -> str:
-    """Return the licences that Debian's copyright file of a package names."""
+def debian_licenses(package: str, folder: Path) -> str:
+    """Return the licenses in Debian's copyright file of a package."""
     (path,) = (folder / package).glob("usr/share/doc/*/copyright")
     text = path.read_text(encoding="utf-8", errors="replace")
     return "; ".join(dict.fromkeys(re.findall(r"^License:\s*(\S.*)$", text, re.MULTILINE)))
 
 
 def main() -> None:
-    """Draw all masters and write them."""
+    """Render all fonts and write the images."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    table = fonts()
-    masters = np.stack([drawn(found(font, folder)) for font in table])
-    levels = np.round(masters / 255 * (LEVELS - 1)).astype(np.uint8)
+    fonts = read_fonts()
+    images = np.stack([render(font_file(font, folder)) for font in fonts])
+    levels = np.round(images / 255 * (LEVELS - 1)).astype(np.uint8)
+    # Two pixels of 16 levels in one byte.
     packed = levels[..., 0::2] * LEVELS + levels[..., 1::2]
     np.savez_compressed(
         TARGET,
         packed=packed,
         characters=np.array(list(CHARACTERS)),
         **{
-            name: np.array([getattr(font, name) for font in table])
+            name: np.array([getattr(font, name) for font in fonts])
             for name in ("family", "style", "role", "license", "package")
         },
     )
-    for font in table:
-        print(f"{font.family}: {font.license}; Debian says: {declared(font.package, folder)}")
-    lacking = [
-        f"{font.family} {c}"
-        for font, own in zip(table, levels, strict=True)
-        for c, glyph in zip(CHARACTERS, own, strict=True)
-        if not glyph.any()
+    for font in fonts:
+        licenses = debian_licenses(font.package, folder)
+        print(f"{font.family}: {font.license}; in Debian's copyright file: {licenses}")
+    missing = [
+        f"{font.family} {character}"
+        for font, font_images in zip(fonts, levels, strict=True)
+        for character, image in zip(CHARACTERS, font_images, strict=True)
+        if not image.any()
     ]
-    print(f"{TARGET.stat().st_size:,} bytes; lacking: {lacking}")
+    print(f"{TARGET.stat().st_size:,} bytes; missing glyphs: {missing}")
 
 
 if __name__ == "__main__":

@@ -102,17 +102,17 @@ def study(path: Path) -> None:
 
 
 def store(path: Path) -> None:
-    found = Store.read(path.parent if path.name == "manifest.json" else path.parent.parent)
-    for run in found.tested_runs[:2]:
-        for exposure in found.exposures[:2]:
-            found.scores(run, exposure.key, logits=True)
+    result = Store.read(path.parent if path.name == "manifest.json" else path.parent.parent)
+    for run in result.tested_runs[:2]:
+        for exposure in result.exposures[:2]:
+            result.scores(run, exposure.key, logits=True)
 
 
 def scores(path: Path) -> None:
-    found = Store.read(path.parent.parent)
-    for kept in found.stored_runs:
+    result = Store.read(path.parent.parent)
+    for kept in result.stored_runs:
         if path.name in kept.test_file:
-            found.scores(kept.run, "iid", logits=True)
+            result.scores(kept.run, "iid", logits=True)
 
 
 def toml(path: Path) -> None:
@@ -239,8 +239,8 @@ def outcome(path: Path, read) -> str:
 def main(first: int, last: int) -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
-        found = readers(Path(name))
-        for path, read in found:
+        result = readers(Path(name))
+        for path, read in result:
             said = outcome(path, read)
             if said != "read":
                 print(
@@ -248,7 +248,7 @@ def main(first: int, last: int) -> None:
                 )
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for i in range(first, last):
-            path, read = found[i % len(found)]
+            path, read = result[i % len(result)]
             whole = path.read_bytes()
             path.write_bytes(mutant(whole, np.random.default_rng(i)))
             print(json.dumps({"i": i, "file": path.name}), flush=True)

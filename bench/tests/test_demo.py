@@ -14,14 +14,14 @@ pytest.importorskip("torch", reason="a benchmark trains networks")
 @pytest.fixture
 def ran(monkeypatch):
     """The commands that were run, and how they end."""
-    found = SimpleNamespace(commands=[], status=0)
+    result = SimpleNamespace(commands=[], status=0)
 
     def run(command, check):
-        found.commands.append(command[3:])
-        return SimpleNamespace(returncode=found.status)
+        result.commands.append(command[3:])
+        return SimpleNamespace(returncode=result.status)
 
     monkeypatch.setattr(subprocess, "run", run)
-    return found
+    return result
 
 
 def test_it_runs_and_reports(ran, capsys):

@@ -28,25 +28,25 @@ class ImportGraph:
         return {name: set(self._of_one(name)) - {name} for name in self.files}
 
     def _of_one(self, name: str) -> list[str]:
-        found = []
+        results = []
         for node in _run(self.files[name].tree):
             if isinstance(node, ast.Import):
-                found += [alias.name for alias in node.names]
+                results += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 module = node.module or ""
                 below = [f"{module}.{alias.name}" for alias in node.names]
-                found += [inner if inner in self.files else module for inner in below]
-        return [module for module in found if module in self.files]
+                results += [inner if inner in self.files else module for inner in below]
+        return [module for module in results if module in self.files]
 
     def foreign_privates(self) -> set[str]:
         """`package -> module` where the package is not the one that the module is private to."""
-        found = set()
+        names = set()
         for importer, modules in self.imports.items():
             for module in modules:
                 owner = _owner(module)
                 if owner is not None and not f"{importer}.".startswith(f"{owner}."):
-                    found.add(f"{self._package(importer)} -> {module}")
-        return found
+                    names.add(f"{self._package(importer)} -> {module}")
+        return names
 
     def families(self) -> set[str]:
         """`folder/word_*` where three siblings or more begin with the word."""
@@ -80,9 +80,9 @@ def _run(node: ast.AST) -> Iterator[ast.AST]:
 def _owner(module: str) -> str | None:
     """The package that a module is private to; `_foundation` is open to the whole package."""
     parts = module.split(".")
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if part.startswith("_") and part not in {"_foundation", "__main__"}:
-            return ".".join(parts[:place])
+            return ".".join(parts[:index])
     return None
 
 

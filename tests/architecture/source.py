@@ -68,13 +68,13 @@ class SourceFile:
 
     def imports(self) -> list[tuple[str, int]]:
         """Top-level names of the packages imported anywhere in the file, with the line."""
-        found = []
+        results = []
         for node in self.walk():
             if isinstance(node, ast.Import):
-                found += [(alias.name.split(".")[0], node.lineno) for alias in node.names]
+                results += [(alias.name.split(".")[0], node.lineno) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-                found.append((node.module.split(".")[0], node.lineno))
-        return found
+                results.append((node.module.split(".")[0], node.lineno))
+        return results
 
     def at(self, line: int) -> str:
         """Where, in the form that editors open."""

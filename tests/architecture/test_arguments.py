@@ -30,7 +30,7 @@ def files_by_option(call: Callable[[], object], options: Mapping[str, object]) -
     A record that holds it is no such variable: who reads one field of it is not bothered by the
     others.
     """
-    inside, found = f"{ROOT / 'src' / 'abstain'}/", defaultdict(set)
+    inside, result = f"{ROOT / 'src' / 'abstain'}/", defaultdict(set)
 
     def look(frame, event, _):
         file = frame.f_code.co_filename
@@ -39,14 +39,14 @@ def files_by_option(call: Callable[[], object], options: Mapping[str, object]) -
         plain = [x for x in frame.f_locals.values() if isinstance(x, (str, float, int))]
         for name, value in options.items():
             if any(type(x) is type(value) and x == value for x in plain):
-                found[name].add(file.removeprefix(inside))
+                result[name].add(file.removeprefix(inside))
 
     sys.setprofile(look)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return found
+    return result
 
 
 def made_up(seed: int) -> ab.Predictions:
@@ -63,7 +63,7 @@ def test_an_option_of_compare_passes_through_few_files():
         for seed in "12"
     }
     metrics = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
-    found = files_by_option(
+    result = files_by_option(
         lambda: ab.compare(
             data,
             scores=["msr", "mls", "pe"],
@@ -74,5 +74,5 @@ def test_an_option_of_compare_passes_through_few_files():
         ),
         OPTIONS,
     )
-    assert found.keys() == OPTIONS.keys()
-    assert {name: files for name, files in found.items() if len(files) > MOST_FILES} == {}
+    assert result.keys() == OPTIONS.keys()
+    assert {name: files for name, files in result.items() if len(files) > MOST_FILES} == {}

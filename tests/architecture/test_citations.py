@@ -131,8 +131,8 @@ def test_the_finder_finds():
     As Traub et al. (2024, section 2.3 and table 1) say: figures 2 and 5; Jaeger et al. (2023, E.1).
     Zhou et al. (2025): eq. 3 and 8 (population), 15-17 (draws), proposition 3.6.
     """
-    found = [(c.author, c.kind, c.number) for c in citations(text, "here")]
-    assert found == [
+    results = [(c.author, c.kind, c.number) for c in citations(text, "here")]
+    assert results == [
         ("Zhou", "equations", "12"),
         ("Zhou", "equations", "13"),
         ("Zhou", "equations", "18"),
@@ -150,10 +150,10 @@ def test_the_finder_finds():
 
 
 def test_everything_cited_of_the_papers_exists():
-    found = [*in_files(), *in_catalogues()]
-    assert len(found) > 80
-    assert {cited.author for cited in found} == set(PAPERS)
-    assert [cited for cited in found if not exists(cited)] == []
+    results = [*in_files(), *in_catalogues()]
+    assert len(results) > 80
+    assert {cited.author for cited in results} == set(PAPERS)
+    assert [cited for cited in results if not exists(cited)] == []
 
 
 def test_no_metric_cites_a_paper_without_the_place():
@@ -190,7 +190,7 @@ def test_functions_cite_equations_about_them(name):
 
 
 @pytest.mark.parametrize("author", PAPERS)
-def test_the_facts_are_those_of_the_text(author, shared):
+def test_the_facts_equal_those_of_the_text(author, shared):
     paper = PAPERS[author]
     text = (shared / "papers" / paper.file).read_text(encoding="utf-8")
     tags = {int(n) for n in re.findall(r"\((\d{1,2})\)(?=\$| \||\s*\n|\s*$)", text)}

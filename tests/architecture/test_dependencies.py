@@ -30,17 +30,17 @@ BY_NAME = {"import_module", "importorskip", "import_peer", "folder_of_peer"}
 
 def imported(path: Path) -> set[str]:
     """Top-level names that a file imports, also by the functions that take a name."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(node.module or "")
+            names.add(node.module or "")
         elif isinstance(node, ast.Call) and node.args:
             first = node.args[0]
             if ast.unparse(node.func).split(".")[-1] in BY_NAME and isinstance(first, ast.Constant):
-                found.add(str(first.value))
-    return {name.split(".")[0] for name in found}
+                names.add(str(first.value))
+    return {name.split(".")[0] for name in names}
 
 
 def imported_below(*folders: str) -> set[str]:

@@ -65,8 +65,8 @@ def test_all_public_names_load_nothing_heavy():
 def names_checked(package: str) -> set[tuple[str, str]]:
     """Module and name of what a checker of types finds imported in a package."""
     path = ROOT.joinpath("src", *package.split("."), "__init__.py")
-    found = [n for n in ast.parse(path.read_text("utf-8")).body if isinstance(n, ast.If)]
-    return {(n.module or "", alias.name) for n in found[0].body for alias in n.names}
+    results = [n for n in ast.parse(path.read_text("utf-8")).body if isinstance(n, ast.If)]
+    return {(n.module or "", alias.name) for n in results[0].body for alias in n.names}
 
 
 def test_a_name_is_there_under_the_checkers_eye_and_at_work():

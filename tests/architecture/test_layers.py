@@ -34,7 +34,7 @@ def small(tmp_path):
 
 def test_a_private_module_is_seen_from_outside(small):
     imports = "from abstain._foundation import tie_groups\nfrom abstain.a._own import x\n"
-    found = small(
+    result = small(
         {
             "_foundation/tie_groups.py": "",
             "a/_own.py": "",
@@ -43,16 +43,16 @@ def test_a_private_module_is_seen_from_outside(small):
             "b/outside.py": "def f():\n    from abstain.a import _own\n",
         }
     )
-    assert found.foreign_privates() == {"abstain.b -> abstain.a._own"}
+    assert result.foreign_privates() == {"abstain.b -> abstain.a._own"}
 
 
 def test_a_family_is_seen(small):
-    found = small(dict.fromkeys(("a/_b.py", "a/b_c.py", "a/b_d/e.py", "a/f_g.py", "a/f.py"), ""))
-    assert found.families() == {"abstain/a/b_*"}
+    result = small(dict.fromkeys(("a/_b.py", "a/b_c.py", "a/b_d/e.py", "a/f_g.py", "a/f.py"), ""))
+    assert result.families() == {"abstain/a/b_*"}
 
 
 def test_a_circle_is_seen(small):
-    found = small(
+    result = small(
         {
             "a/one.py": "def f():\n    from abstain.a import two\n",
             "a/two.py": "from abstain.a.three import x\n",
@@ -62,4 +62,4 @@ def test_a_circle_is_seen(small):
             "a/six.py": "from abstain.a import five\n",
         }
     )
-    assert found.in_circles() == {"abstain.a.one", "abstain.a.two", "abstain.a.three"}
+    assert result.in_circles() == {"abstain.a.one", "abstain.a.two", "abstain.a.three"}

@@ -68,12 +68,12 @@ def test_every_python_that_is_named_is_run():
 
 
 def test_what_is_to_be_filled_in_is_known_and_listed_for_a_release():
-    found = {}
+    results = {}
     for path in FILES:
         for said in re.findall("TO FILL IN: (.*)", path.read_text(encoding="utf-8")):
-            found[path.relative_to(ROOT).as_posix()] = said
-    assert found.keys() == TO_FILL_IN.keys()
-    assert all(found[name].startswith(said) for name, said in TO_FILL_IN.items())
+            results[path.relative_to(ROOT).as_posix()] = said
+    assert results.keys() == TO_FILL_IN.keys()
+    assert all(results[name].startswith(said) for name, said in TO_FILL_IN.items())
     checklist = (ROOT / "docs/releasing.md").read_text(encoding="utf-8")
     assert not [name for name in TO_FILL_IN if name not in checklist]
 

@@ -93,8 +93,8 @@ def test_a_variant_that_does_not_open_is_named(table):
     def measure(case, variants):
         return {key: dataclasses.replace(measurement(1.0), reason="failed: no") for key in variants}
 
-    told = [str(one) for one in find_regressions(RANKING, table, measure)]
-    assert told == [f"numbers: augrc ({k}): failed: no" for k in (NUMBA, "NumPy")]
+    messages = [str(one) for one in find_regressions(RANKING, table, measure)]
+    assert messages == [f"numbers: augrc ({k}): failed: no" for k in (NUMBA, "NumPy")]
 
 
 def test_the_command_says_it_by_its_status(table, monkeypatch, capsys):

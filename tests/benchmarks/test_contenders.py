@@ -21,22 +21,22 @@ def one(request):
 @pytest.mark.parametrize("name", ["polars", "duckdb"])
 def test_tables_give_the_augrc(name, one):
     import_peer(name)
-    found = getattr(peers, f"with_{name}")(one)()
-    assert found == pytest.approx(ab.augrc(one.confidence, one.loss), rel=1e-12)
+    result = getattr(peers, f"with_{name}")(one)()
+    assert result == pytest.approx(ab.augrc(one.confidence, one.loss), rel=1e-12)
 
 
 def test_scikit_learn_gives_the_failure_auroc(one):
     pytest.importorskip("sklearn")
-    found = peers.scikit_learn("roc_auc_score")(one)()
-    assert found == pytest.approx(ab.failure_auroc(one.confidence, one.loss), rel=1e-12)
+    result = peers.scikit_learn("roc_auc_score")(one)()
+    assert result == pytest.approx(ab.failure_auroc(one.confidence, one.loss), rel=1e-12)
 
 
 @pytest.mark.peers
 def test_torch_uncertainty_gives_the_augrc_without_ties():
     folder_of_peer("torch_uncertainty")
     one = draw_samples("float64", 3000)
-    found = [peers.torch_uncertainty(columns)(one)() for columns in (1, 2)]
-    assert found == pytest.approx([ab.augrc(one.confidence, one.loss)] * 2, rel=1e-2)
+    results = [peers.torch_uncertainty(columns)(one)() for columns in (1, 2)]
+    assert results == pytest.approx([ab.augrc(one.confidence, one.loss)] * 2, rel=1e-2)
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64, 55% tied"])
@@ -59,8 +59,8 @@ def test_fd_shifts_is_told_to_be_absent(monkeypatch):
 def test_fd_shifts_gives_both_areas(monkeypatch, one):
     monkeypatch.setattr(peers, "FD_SHIFTS_SHARE", 1.0)
     ours = ab.risk_coverage_areas(one.confidence, one.loss)
-    found = peers.fd_shifts(one)()
-    assert found == pytest.approx((1000 * ours.aurc, 1000 * ours.augrc), rel=1e-9)
+    result = peers.fd_shifts(one)()
+    assert result == pytest.approx((1000 * ours.aurc, 1000 * ours.augrc), rel=1e-9)
 
 
 def test_made_files_are_read(tmp_path):

@@ -28,17 +28,17 @@ def test_contenders_take_turns_with_the_reference():
         "r", "ranking", lambda *_: None, Variant("base", noting("base")),
         tuple(Variant(name, noting(name)) for name in "ab"), seconds=0.0, rounds=3,
     )  # fmt: skip
-    found = measure(case)
-    assert list(found) == ["base", "a", "b"]
-    assert found["a"].rounds == 3
+    measurements = measure(case)
+    assert list(measurements) == ["base", "a", "b"]
+    assert measurements["a"].rounds == 3
     runs = [name for i, name in enumerate(turns) if i == 0 or turns[i - 1] != name]
     assert runs == ["base", "a", "b"] * 3
 
 
 def test_a_variant_that_fails_does_not_stop_the_others():
-    found = measure(RANKING)
-    assert found["broken"].reason == "failed: ValueError: no such | variant"
-    assert found["augrc (numba)"].ratio > 1.0
+    measurements = measure(RANKING)
+    assert measurements["broken"].reason == "failed: ValueError: no such | variant"
+    assert measurements["augrc (numba)"].ratio > 1.0
 
 
 def test_an_absent_peer_says_so():
@@ -103,19 +103,19 @@ def test_the_memory_of_a_reference_is_measured_where_it_asks_for_it():
     pytest.importorskip("torchmetrics")
     (case,) = (one for one in catalogue(SMALL).values() if one.section == "updates")
     alone = dataclasses.replace(case, variants=())
-    found = measure(alone, seconds=0.0, memory=("--quick",))
-    assert found[case.reference.key].peak is not None
+    measurements = measure(alone, seconds=0.0, memory=("--quick",))
+    assert measurements[case.reference.key].peak is not None
 
 
 def test_one_case_end_to_end_and_taken_up_again(tmp_path, capsys):
-    asked = ["--quick", "--to", str(tmp_path), "--only", "weights*"]
-    assert run.main(asked) == 0
+    arguments = ["--quick", "--to", str(tmp_path), "--only", "weights*"]
+    assert run.main(arguments) == 0
     stored = json.loads((tmp_path / "cases.json").read_text("utf-8"))
     (case,) = stored["cases"].values()
     assert case["variants"]["ab.aurc, both (NumPy)"]["ratio"] > 0
     assert "## Weights and graded losses" in (tmp_path / "performance.md").read_text("utf-8")
     assert "[1/1]" in capsys.readouterr().err
-    assert run.main([*asked, "--resume"]) == 0
+    assert run.main([*arguments, "--resume"]) == 0
     assert "[1/1]" not in capsys.readouterr().err
 
 
@@ -159,10 +159,10 @@ def test_the_list_tells_what_cases_took(tmp_path, monkeypatch, capsys):
 def test_cases_on_an_accelerator_run_on_what_stands_in_for_it(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     monkeypatch.setenv(accelerator.DEVICE, "")
-    asked = ["--quick", "--only", "accelerator, * float16", "--to", str(tmp_path)]
-    assert run.main([*asked, "--device", "cpu"]) == 0
+    arguments = ["--quick", "--only", "accelerator, * float16", "--to", str(tmp_path)]
+    assert run.main([*arguments, "--device", "cpu"]) == 0
     (case,) = Results.read(tmp_path / "cases.json").cases.values()
-    assert all(found.seconds > 0 for found in case.variants.values())
+    assert all(variant.seconds > 0 for variant in case.variants.values())
     assert "failed" not in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run.main(["--device", "cpu"])

@@ -20,7 +20,7 @@ def text(tmp_path):
     return page(Results(tmp_path / "cases.json", dict(RESULTS)), CASES)
 
 
-def test_ratios_stand_side_by_side_with_numpys_in_brackets(text):
+def test_ratios_stand_in_parallel_with_numpys_in_brackets(text):
     assert "| in `np.sort` " in text
     assert "| augrc " in text
     assert "2.5 (7.0\\*) |" in text
@@ -57,7 +57,7 @@ def test_growth_has_the_cost_of_a_unit_and_the_exponent(text):
     assert [cell.strip() for cell in row.split("|")[2:-1]] == ["1,000"] * 3 + ["1.00", "1.00"]
 
 
-def test_a_case_that_was_not_measured_is_left_out(tmp_path):
+def test_a_case_that_was_not_measured_is_omitted(tmp_path):
     text = page(Results(tmp_path / "cases.json", {"numbers": RESULTS["numbers"]}), CASES)
     assert "### A command" not in text
     assert text.split("## How cost grows")[1].endswith("Not measured yet.\n")
@@ -118,11 +118,11 @@ def test_sizes_are_told_as_they_are_said():
 
 def test_the_picture_of_growth(tmp_path):
     results = Results(tmp_path / "cases.json", dict(RESULTS))
-    found = panels(results, CASES)
-    assert list(found) == ["rows"]
-    assert found["rows"]["evaluate"].sizes == [10, 100, 1000]
-    assert found["rows"]["evaluate"].microseconds_per_unit == pytest.approx([1000, 1000, 1000])
-    draw(found, tmp_path / "picture.svg")
+    result = panels(results, CASES)
+    assert list(result) == ["rows"]
+    assert result["rows"]["evaluate"].sizes == [10, 100, 1000]
+    assert result["rows"]["evaluate"].microseconds_per_unit == pytest.approx([1000, 1000, 1000])
+    draw(result, tmp_path / "picture.svg")
     assert (tmp_path / "picture.svg").read_text("utf-8").count('id="line2d_') > 3
     assert "](_static/picture.svg)" in page(results, CASES, figure="_static/picture.svg")
 

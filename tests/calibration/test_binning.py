@@ -27,7 +27,7 @@ def draw(seed, n=100):
     st.sampled_from(["equal_width", "equal_mass"]),
     st.sampled_from([np.float32, np.float64]),
 )
-def test_the_bins_are_those_of_the_reliability_curve(seed, bins, binning, dtype):
+def test_the_bins_equal_those_of_the_reliability_curve(seed, bins, binning, dtype):
     x, loss, weight = draw(seed)
     x, weight = x.astype(dtype), weight + 1
     curve = reliability_curve(x, loss, bins=bins, binning=binning, weight=weight)
@@ -156,6 +156,6 @@ def test_edges_must_increase():
         Binning("equal_width", (0.5, 0.5), (0.1, 0.2, 0.3), (1.0, 1.0, 1.0), 3)
 
 
-def test_limits_further_apart_than_numbers_reach_are_refused():
+def test_limits_further_apart_than_numbers_reach_raise_an_error():
     with pytest.raises(InputError, match="`limits` must have a finite difference"):
         fit_binning([0.0, 1.0], [0, 1], limits=(-1.7e308, 1.7e308))

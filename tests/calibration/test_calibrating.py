@@ -183,10 +183,10 @@ def test_graded_losses():
 def test_evaluate_takes_it_as_a_score(method):
     fit, test = halves(predictions())
     calibrated = calibrate("msr", fit, method=method)
-    found = ab.evaluate(test, scores=[calibrated], metrics=["ece", "augrc"], interval="none")
+    evaluation = ab.evaluate(test, scores=[calibrated], metrics=["ece", "augrc"], interval="none")
     check = calibration_check(calibrated, test)
-    assert [r.score for r in found.results] == [calibrated.name] * 2
-    for result in found.results:
+    assert [r.score for r in evaluation.results] == [calibrated.name] * 2
+    for result in evaluation.results:
         assert result.value == pytest.approx(check.change(result.metric.name).after, abs=1e-15)
 
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_is_refused(arguments, error, words):
 
 
 @pytest.mark.parametrize("given", [5, None, ["msr"], ab.CalibratedScore])
-def test_other_things_than_scores_are_refused(given):
+def test_other_things_than_scores_raise_an_error(given):
     with pytest.raises(InputError, match="a score must be a name or a fitted score"):
         calibrate(given, predictions())
     with pytest.raises(InputError, match="`calibrated` must be what `calibrate` returned"):
@@ -228,7 +228,7 @@ def test_names_are_texts(name):
         calibrate("msr", predictions(), name=name)
 
 
-def test_labels_without_a_class_or_a_probability_are_refused():
+def test_labels_without_a_class_or_a_probability_raise_an_error():
     z = [[1.0, 0.0], [0.0, 2.0]]
     unknown = ab.Predictions(logits=z, labels=[0, 9], unknown_label=9)
     with pytest.raises(DomainError, match="likelihood of an unknown class"):
@@ -238,7 +238,7 @@ def test_labels_without_a_class_or_a_probability_are_refused():
         calibrate("msr", impossible, method="temperature")
 
 
-def test_a_score_that_is_no_probability_any_more_is_refused():
+def test_a_score_that_is_no_probability_any_more_raises_an_error():
     fit = ab.Predictions(confidence=[0.9, 0.2, 0.6], loss=[0, 1, 0])
     calibrated = calibrate("confidence", fit)
     with pytest.raises(MissingInputError, match="was a probability in the fit"):
@@ -265,7 +265,7 @@ def test_the_bars_hold_what_19_of_20_right_probabilities_give():
 
 
 @pytest.mark.parametrize("weight", [False, True])
-def test_numbers_are_those_of_the_catalogue(weight):
+def test_numbers_equal_those_of_the_catalogue(weight):
     fit, test = halves(predictions(weight=weight))
     calibrated = calibrate("msr", fit, method="temperature")
     check = calibration_check(calibrated, test)
@@ -340,10 +340,10 @@ def test_the_floor_is_the_mean_error_of_perfect_calibration():
     data = ab.Predictions(confidence=p, loss=rng.random(1500) > p)
     check = calibration_check(calibrate("confidence", data), data)
     q = calibrate("confidence", data).score(data).probability
-    found = [ece(q, rng.random(1500) > q) for _ in range(200)]
-    error = np.std(found) / np.sqrt(200)
+    results = [ece(q, rng.random(1500) > q) for _ in range(200)]
+    error = np.std(results) / np.sqrt(200)
     assert check.expected_ece == pytest.approx(
-        np.mean(found), abs=0.03 * np.mean(found) + 4 * error
+        np.mean(results), abs=0.03 * np.mean(results) + 4 * error
     )
 
 
@@ -421,8 +421,8 @@ def test_the_frame_is_what_is_drawn(name):
     np.testing.assert_array_equal(
         after["consistent_low"].fill_null(np.nan).to_numpy(), check.consistent_low
     )
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert len(shown) == len(curves) + 1
+    displayed = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert len(displayed) == len(curves) + 1
 
 
 def test_it_is_saved_and_drawn_on_given_axes(tmp_path):

@@ -125,6 +125,6 @@ def test_an_impossible_state_is_refused(thresholds, values, n, words):
         Isotonic(thresholds, values, n)
 
 
-def test_losses_above_one_are_refused():
+def test_losses_above_one_raise_an_error():
     with pytest.raises(DomainError, match=r"`loss` must lie in \[0, 1\]"):
         fit_isotonic([0.1, 0.2], [0, 3])

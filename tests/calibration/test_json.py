@@ -91,7 +91,7 @@ def test_a_field_of_another_type_is_named(state):
         (3, "format", True),
     ],
 )
-def test_nonsense_is_refused_with_the_field_named(state, field, value):
+def test_nonsense_raises_an_error_with_the_field_named(state, field, value):
     edited = {**json.loads(STATES[state].to_json()), field: value}
     with pytest.raises(InputError, match=f"`{field}"):
         from_json(json.dumps(edited))
@@ -161,7 +161,7 @@ def test_a_calibrated_score_round_trips(method):
         ("extra", 1),
     ],
 )
-def test_a_calibrated_score_edited_by_hand_is_refused(field, value):
+def test_a_calibrated_score_edited_by_hand_raises_an_error(field, value):
     edited = {**json.loads(fitted("platt")[0].to_json()), field: value}
     with pytest.raises(InputError, match=f"`{field}"):
         CalibratedScore.from_json(json.dumps(edited))

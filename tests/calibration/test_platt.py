@@ -127,7 +127,7 @@ def test_scale_and_offset_of_the_score_do_not_matter(seed, scale, shifted):
         ([1.0, 2.0, 3.0, 4.0], [0, 0, 1, 1]),
     ],
 )
-def test_separable_data_stay_finite_or_are_refused(x, loss):
+def test_separable_data_stay_finite_or_raise_an_error(x, loss):
     state = fit_platt(x, loss)
     assert np.isfinite([state.slope, state.intercept]).all()
     p = state.apply(x)

@@ -46,11 +46,11 @@ def test_the_population_has_exactly_its_own_temperature(k, T):
 @pytest.mark.parametrize("T", [0.6, 1.0, 2.5])
 def test_a_known_temperature_is_recovered_within_its_error(T):
     z, labels = draw(np.random.default_rng(7), 20_000, 4, T)
-    found = fit_temperature(z, labels).temperature
+    result = fit_temperature(z, labels).temperature
     # Standard error of log T from the information: the variance of the logits under the softmax.
     p = softmax(z / T, axis=1)
     variance = ((p * z**2).sum(1) - (p * z).sum(1) ** 2).mean() / T**2
-    assert abs(np.log(found / T)) < 4 / np.sqrt(variance * len(z))
+    assert abs(np.log(result / T)) < 4 / np.sqrt(variance * len(z))
 
 
 def test_the_error_is_as_wide_as_said():
@@ -123,7 +123,7 @@ def test_predictions_stay(seed, T):
     assert q[0, 1] == q.max()
 
 
-def test_the_nll_is_that_of_the_catalogue():
+def test_the_nll_equals_that_of_the_catalogue():
     z, labels = draw(np.random.default_rng(1), 200, 4)
     state = fit_temperature(z, labels)
     assert nll(state.apply(z), labels) == pytest.approx(state.nll_after, rel=1e-9)
@@ -202,12 +202,12 @@ def test_extreme_logits_give_probabilities():
 
 def test_many_rows_go_by_blocks(monkeypatch):
     z, labels = draw(np.random.default_rng(5), 400, 3)
-    whole = fit_temperature(z, labels)
-    p = whole.apply(z)
+    temperature = fit_temperature(z, labels)
+    p = temperature.apply(z)
     monkeypatch.setattr("abstain.predictions.softmax.BLOCK_ENTRIES", 30)
     parts = fit_temperature(z, labels)
-    assert parts.temperature == pytest.approx(whole.temperature, rel=1e-12)
-    np.testing.assert_array_equal(whole.apply(z), p)
+    assert parts.temperature == pytest.approx(temperature.temperature, rel=1e-12)
+    np.testing.assert_array_equal(temperature.apply(z), p)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])

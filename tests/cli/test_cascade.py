@@ -64,11 +64,11 @@ def test_prints_the_cascade_and_leaves_files(folder, capsys):
     ours = ab.set_cascade(pairs(frame(0)), max_risk=0.1, capacity=0.5, costs=COSTS)
     kept = load("out/cascade.json")
     assert [s.threshold for s in kept.stages] == [s.threshold for s in ours.stages]
-    said = words(printed)
+    text = words(printed)
     run_stage = next(s for s in ours.stages if s.answers == "some")
-    assert f"answers if its confidence is at least {run_stage.threshold:.9g}" in said
-    assert "at most 10% of all answers are wrong, and at most 50% of the samples are" in said
-    assert "The guarantee is violated on 1 of 2 data sets (“shifted.parquet”)" in said
+    assert f"answers if its confidence is at least {run_stage.threshold:.9g}" in text
+    assert "at most 10% of all answers are wrong, and at most 50% of the samples are" in text
+    assert "The guarantee is violated on 1 of 2 data sets (“shifted.parquet”)" in text
     assert max(map(len, printed.splitlines()[:-1])) <= 100
     assert {p.name for p in (folder / "out").iterdir()} == {
         "cascade.json",
@@ -121,13 +121,13 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
         )
         == 0
     )
-    found = [load(f"{name}.json") for name in ("one", "two", "three")]
-    assert found[0] == found[1]
-    assert [s.threshold for s in found[0].stages] == [s.threshold for s in found[2].stages]
-    assert found[0].risk == found[2].risk
+    results = [load(f"{name}.json") for name in ("one", "two", "three")]
+    assert results[0] == results[1]
+    assert [s.threshold for s in results[0].stages] == [s.threshold for s in results[2].stages]
+    assert results[0].risk == results[2].risk
 
 
-def test_a_saved_cascade_is_checked_and_parts_of_one_file_are_told_apart(folder, capsys):
+def test_a_saved_cascade_is_checked_and_parts_of_one_file_are_distinguished(folder, capsys):
     both = pl.concat([frame(0).with_columns(part=pl.lit("a")), frame(1).with_columns(part=pl.lit("b"))])  # fmt: skip
     both.write_parquet("both.parquet")
     parts = ["--calibrate", "part=a", "--apply", "part=b", "--save", "c.json"]
@@ -153,12 +153,12 @@ def test_the_person_is_measured_or_assumed_and_data_may_lack_labels(folder, caps
 
 
 def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
-    asked = ["--max-risk", "0.01", "--capacity", "5", "--per-day", "200"]
-    assert run(["cascade", "val.parquet", *STAGES, *asked]) == 3
-    said = words(capsys.readouterr().out)
-    assert "Unattainable: no thresholds could be certified" in said
-    assert "with 200 samples per day, more than 5 on at most 5% of the days" in said
-    assert "the safest choice of" in said
+    arguments = ["--max-risk", "0.01", "--capacity", "5", "--per-day", "200"]
+    assert run(["cascade", "val.parquet", *STAGES, *arguments]) == 3
+    text = words(capsys.readouterr().out)
+    assert "Unattainable: no thresholds could be certified" in text
+    assert "with 200 samples per day, more than 5 on at most 5% of the days" in text
+    assert "the safest choice of" in text
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,6 @@ def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
 )
 def test_refuses_with_a_plain_line(folder, capsys, arguments, said):
     assert run(["cascade", *arguments]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert "unexpected error" not in told
+    output = capsys.readouterr().err
+    assert said in output
+    assert "unexpected error" not in output

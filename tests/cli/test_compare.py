@@ -62,8 +62,8 @@ def test_prints_in_100_columns_and_leaves_tables_report_and_figures(
 
 def test_only_the_confidences_named_are_methods(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "cmp"
-    asked = ["--confidence", "msr", "--confidence", "pe"]
-    assert run(["compare", str(table), *asked, "--out", str(out)]) == 0
+    arguments = ["--confidence", "msr", "--confidence", "pe"]
+    assert run(["compare", str(table), *arguments, "--out", str(out)]) == 0
     rows = pl.read_parquet(out / "results.parquet")
     assert rows["method"].to_list() == ["msr", "pe"]
 
@@ -104,8 +104,8 @@ def test_clustered_non_inferiority_and_permutation(table: Path, tmp_path: Path) 
     options = [*SCORES, "--group", "patient", "--clustered", "--test", "permutation"]
     options += ["--margin", "0.05", "--reference", "msr", "--out", str(out)]
     assert run(["compare", str(table), *options]) == 0
-    found = pl.read_parquet(out / "non_inferiority.parquet")
-    assert set(found["method"]) == {"mls", "pe"}
+    result = pl.read_parquet(out / "non_inferiority.parquet")
+    assert set(result["method"]) == {"mls", "pe"}
     assert pl.read_parquet(out / "pairs.parquet")["test"][0] == "permutation"
 
 
@@ -182,7 +182,7 @@ def test_weights_and_a_bootstrap_of_every_metric(table: Path, tmp_path: Path) ->
         (["compare", *SCORES, "--reference", "msr"], "must be passed together"),
     ],
 )
-def test_an_option_without_effect_is_refused(
+def test_an_option_without_effect_raises_an_error(
     table: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command, *options = arguments

@@ -26,6 +26,6 @@ def test_bash_completes_commands_options_and_choices(tmp_path, capsys):
     assert done.stdout.split() == ["evaluate", "--max-risk", "metrics"]
 
 
-def test_an_unknown_shell_is_refused(capsys):
+def test_an_unknown_shell_raises_an_error(capsys):
     assert run(["completion", "tcsh"]) == 2
     assert "tcsh" in capsys.readouterr().err

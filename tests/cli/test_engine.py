@@ -35,24 +35,24 @@ def _table(out: Path) -> pl.DataFrame:
     return pl.read_parquet(out / "results.parquet")
 
 
-def test_the_files_of_a_stream_are_those_of_memory(tmp_path, capsys):
+def test_the_files_of_a_stream_equal_those_of_memory(tmp_path, capsys):
     files = _parts(tmp_path / "big")
     whole = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "big").iterdir())])
     whole.write_parquet(tmp_path / "whole.parquet")
     assert run(["evaluate", str(tmp_path / "whole.parquet"), "--by", "model"]) == 0
-    shown = capsys.readouterr().out.split("Note")[0]
+    displayed = capsys.readouterr().out.split("Note")[0]
     options = ["--by", "model", "--out"]
     assert run(["evaluate", str(tmp_path / "whole.parquet"), *options, str(tmp_path / "one")]) == 0
     capsys.readouterr()
     again = [*options, str(tmp_path / "two"), "--engine", "stream"]
     assert run(["evaluate", files, *again]) == 0
-    assert capsys.readouterr().out.split("Note")[0] == shown
-    one, two = _table(tmp_path / "one"), _table(tmp_path / "two")
-    kept = one.filter(pl.col("metric").is_in(two["metric"].to_list()))
+    assert capsys.readouterr().out.split("Note")[0] == displayed
+    first, second = _table(tmp_path / "one"), _table(tmp_path / "two")
+    kept = first.filter(pl.col("metric").is_in(second["metric"].to_list()))
     numbers = [name for name, kind in kept.schema.items() if kind.is_float()]
-    assert kept.drop(numbers).equals(two.drop(numbers))
+    assert kept.drop(numbers).equals(second.drop(numbers))
     for name in numbers:
-        np.testing.assert_allclose(kept[name], two[name], rtol=1e-9, atol=1e-14)
+        np.testing.assert_allclose(kept[name], second[name], rtol=1e-9, atol=1e-14)
     assert (tmp_path / "two" / "report.html").stat().st_size > 100_000
 
 
@@ -89,7 +89,7 @@ def test_other_metrics_read_nothing_again(tmp_path, capsys):
         (["--engine", "stream", "--missing", "reject"], "--missing drop"),
     ],
 )
-def test_what_has_no_effect_is_refused(tmp_path, capsys, options, said):
+def test_what_has_no_effect_raises_an_error(tmp_path, capsys, options, said):
     assert run(["evaluate", _parts(tmp_path / "big", parts=1), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
@@ -102,13 +102,13 @@ def test_memory_says_what_is_computed_of_graded_losses(tmp_path, capsys):
     for memory, there in (("1", True), ("1e-9", False)):
         out = tmp_path / memory
         assert run([*command, "--engine", "stream", "--memory", memory, "--out", str(out)]) == 0
-        found = set(_table(out)["metric"])
-        assert "augrc" in found
-        assert ("selective_risk@80cov" in found) == there
+        names = set(_table(out)["metric"])
+        assert "augrc" in names
+        assert ("selective_risk@80cov" in names) == there
     assert capsys.readouterr().err == ""
 
 
-def test_bad_rows_are_left_out_and_said(tmp_path, capsys):
+def test_bad_rows_are_omitted_and_said(tmp_path, capsys):
     files = _parts(tmp_path / "big", parts=1)
     frame = pl.read_parquet(files)
     confidence = frame["confidence"].to_numpy().copy()
@@ -118,8 +118,8 @@ def test_bad_rows_are_left_out_and_said(tmp_path, capsys):
     assert run(["evaluate", files, "--engine", "stream"]) == 2
     assert "part-0.parquet: 1 of 500 rows" in " ".join(capsys.readouterr().err.split())
     assert run(["evaluate", files, "--engine", "stream", "--skip-bad"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Left out as bad: 1 of 500 rows. The first: part-0.parquet: no confidence" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Left out as bad: 1 of 500 rows. The first: part-0.parquet: no confidence" in text
 
 
 # ------------------------------------------------------------------------------------ kill -9
@@ -131,7 +131,7 @@ from abstain.tables.scan import chunks, scan
 from abstain.cli.main import run
 import abstain as ab
 chunks._MAX_ROWS = chunks._MIN_ROWS = 100
-evaluation._WRITTEN = 1
+evaluation._MAX_PENDING_ROWS = 1
 read = scan.PredictionScan.read
 def slowly(self, piece):
     time.sleep({pause})

@@ -49,15 +49,21 @@ def test_one_name_is_a_sweep(table: Path, tmp_path: Path) -> None:
     names = ["--metric", "cwsa@0.5:0.9:3", "--metric", "selective_risk@50:100:2cov"]
     to = tmp_path / "out"
     assert run(["evaluate", str(table), *COLUMNS, *names, "--out", str(to)]) == 0
-    found = pl.read_parquet(to / "results.parquet")
-    asked = ["cwsa@0.5", "cwsa@0.7", "cwsa@0.9", "selective_risk@50cov", "selective_risk@100cov"]
-    assert found["metric"].to_list() == asked
-    assert found["low"].is_finite().all()
+    result = pl.read_parquet(to / "results.parquet")
+    metric_names = [
+        "cwsa@0.5",
+        "cwsa@0.7",
+        "cwsa@0.9",
+        "selective_risk@50cov",
+        "selective_risk@100cov",
+    ]
+    assert result["metric"].to_list() == metric_names
+    assert result["low"].is_finite().all()
     predictions = read_predictions(table).only()
     swept = ab.cwsa_sweep(
         predictions.confidence["confidence"], ~predictions.correct, thresholds=[0.5, 0.7, 0.9]
     )
-    np.testing.assert_allclose(found["value"][:3], swept.cwsa, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result["value"][:3], swept.cwsa, rtol=0, atol=1e-12)
 
 
 def test_curves_are_made_for_a_page_alone(
@@ -115,17 +121,17 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
     seen.mkdir()
     for name in names:
         Image.new("L", (9, 9)).save(seen / name)
-    asked = ["evaluate", str(table), *COLUMNS, "--id", "image", "--out", str(to)]
-    assert run(asked) == 0
+    arguments = ["evaluate", str(table), *COLUMNS, "--id", "image", "--out", str(to)]
+    assert run(arguments) == 0
     assert "samples have no image" in (to / "report.html").read_text()
-    assert run([*asked, "--pictures", str(seen)]) == 0
+    assert run([*arguments, "--pictures", str(seen)]) == 0
     page = (to / "report.html").read_text()
     assert "samples have no image" not in page
     monkeypatch.chdir(seen)
-    assert run(asked) == 0
+    assert run(arguments) == 0
     assert "samples have no image" not in (to / "report.html").read_text()
     assert page.count('alt="Image of sample ') == 48
-    assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
+    assert run([*arguments, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err
     assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2
     assert "adds images to the report of --out" in capsys.readouterr().err
@@ -289,8 +295,8 @@ def test_a_list_fits_80_columns_and_cuts_no_address(
     # Only what has no blank to break at may be longer.
     assert not [line for line in lines if len(line) > 80 and " " in line.strip()]
     for section in all_catalogues()[what]:
-        found = resolve_name(section.entries)
-        for entry in (found() if callable(found) else found).values():
+        result = resolve_name(section.entries)
+        for entry in (result() if callable(result) else result).values():
             for word in getattr(entry, "source", "").split():
                 assert any(word in line for line in lines), word
 

@@ -255,7 +255,7 @@ def test_what_is_lacking_is_named(tmp_path, capsys, columns, said):
     assert f"The columns are: {', '.join(columns)}" in captured.err
 
 
-def test_a_folder_and_no_file_are_refused(tmp_path, capsys):
+def test_a_folder_and_no_file_raise_an_error(tmp_path, capsys):
     assert run(["inspect", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
     assert run(["inspect", str(tmp_path / "none.csv")]) == 2
@@ -268,8 +268,8 @@ def test_arrays_in_files_of_their_own(tmp_path, capsys):
     np.save(tmp_path / "test_probs.npy", PROBABILITIES)
     files = [str(tmp_path / name) for name in ("y_test.npy", "test_probs.npy")]
     assert run([*files, "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out.splitlines()
-    command = next(line for line in said if line.startswith("abstain evaluate"))
+    lines = capsys.readouterr().out.splitlines()
+    command = next(line for line in lines if line.startswith("abstain evaluate"))
     options = ["--label", "y_test", "--probabilities", "test_probs"]
     out = ["--out", str(tmp_path / "out")]
     assert shlex.split(command) == ["abstain", "evaluate", *options, *out, *files]

@@ -25,11 +25,11 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     return capsys.readouterr().out
 
 
-def test_every_metric_that_was_asked_for_is_printed(table, capsys):
-    asked = ["cwsa@0.5", "cwsa@0.7", "cwsa_plus@0.5", "augrc", "coverage@2risk"]
-    flags = [word for name in asked for word in ("--metric", name)]
+def test_every_metric_that_was_requested_is_printed(table, capsys):
+    metric_names = ["cwsa@0.5", "cwsa@0.7", "cwsa_plus@0.5", "augrc", "coverage@2risk"]
+    flags = [word for name in metric_names for word in ("--metric", name)]
     out = " ".join(printed(capsys, "evaluate", table, *flags).split())
-    evaluation = ab.evaluate(ab.read_predictions(table), metrics=asked)
+    evaluation = ab.evaluate(ab.read_predictions(table), metrics=metric_names)
     for result in evaluation:
         assert ab.report.formatting.format_number(result.value)[:5] in out, result.metric.name
     assert "AUGRC" in out
@@ -75,7 +75,7 @@ def test_a_threshold_on_an_uncertainty_is_turned_around_and_stays_so(table, tmp_
     assert "scale" not in " ".join(line for line in out.splitlines() if "Warning" in line)
 
 
-def test_rounded_probabilities_are_told_and_more_is_asked_for(tmp_path, capsys):
+def test_rounded_probabilities_are_told_and_more_is_requested(tmp_path, capsys):
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(4), size=50).round(2)
     columns = {"label": p.argmax(axis=1)} | {f"p_{k}": p[:, k] for k in range(4)}

@@ -90,7 +90,7 @@ def test_ctrl_c_is_no_error(failing, capsys, more):
     assert capsys.readouterr().err == "abstain: stopped\n"
 
 
-def test_a_closed_pipe_says_nothing():
+def test_a_closed_pipe_prints_nothing():
     program = subprocess.Popen(
         [sys.executable, "-m", "abstain", "list", "metrics"],
         stdout=subprocess.PIPE,
@@ -105,18 +105,18 @@ def test_a_closed_pipe_says_nothing():
 def test_the_report_repeats_the_command_without_it(capsys):
     from abstain.cli.command_line import ARGUMENTS
 
-    seen = []
+    calls = []
 
     class Told:
         width = 80
 
         def print(self, *_, **__):
-            seen.append(ARGUMENTS.get())
+            calls.append(ARGUMENTS.get())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("abstain.cli.listing.console", Told)
         assert run(["list", "metrics", "--traceback"]) == 0
-    assert set(seen) == {("list", "metrics")}
+    assert set(calls) == {("list", "metrics")}
 
 
 # ------------------------------------------------------------------------ standard streams

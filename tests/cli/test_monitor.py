@@ -58,17 +58,17 @@ def test_quiet_in_a_pipe_and_an_alarm_is_one_line(place, monkeypatch, capsys):
     # The alarm stands, and is not said again; the same lines are not counted again.
     assert monitored(worse, place, monkeypatch, "--state", "s.npz", calibration=False) == 3
     assert capsys.readouterr().out == ""
-    found = ab.load("s.npz")
-    assert (found.predictions, found.state.counts.replayed) == (2300, 1500)
+    result = ab.load("s.npz")
+    assert (result.predictions, result.state.counts.replayed) == (2300, 1500)
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--reset") == 0
 
 
 def test_a_page_a_table_and_what_to_label(place, monkeypatch, capsys):
     more = ["--out", "page", "--every", "0", "--label-share", "0.1", "--ask", "ask.jsonl"]
     assert monitored(lines("a", 600, seed=3, labels=False), place, monkeypatch, *more) == 0
-    said = capsys.readouterr().out
-    assert "No alarm after 600 predictions" in said
-    assert "Coverage" in said
+    output = capsys.readouterr().out
+    assert "No alarm after 600 predictions" in output
+    assert "Coverage" in output
     asked = [json.loads(line) for line in (place / "ask.jsonl").read_text().splitlines()]
     assert 20 < len(asked) < 80
     assert {*asked[0]} == {"id", "chance", "predicted"}
@@ -103,7 +103,7 @@ def test_a_class_for_a_prediction_without_one_is_a_bad_line(place, monkeypatch, 
     assert (tally.n, tally.total) == (1, 1.0)
 
 
-def test_a_state_is_of_one_rule_and_one_promise(place, monkeypatch, capsys):
+def test_a_state_is_of_one_rule_and_one_guarantee(place, monkeypatch, capsys):
     assert monitored("", place, monkeypatch, "--state", "s.npz") == 0
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--delta", "0.01") == 2
     assert "created with delta = 0.05; got 0.01" in capsys.readouterr().err

@@ -94,8 +94,8 @@ def test_labels_are_requested_through_an_open_pipe_and_sigterm_loses_no_line(fol
     status, _, message = ended(process)
     assert status == 128 + signal.SIGTERM
     assert "the last line is incomplete" in message
-    found = ab.load("s.npz")
-    assert (found.predictions, found.state.requests.labeled >= len(requested)) == (1200, True)
+    result = ab.load("s.npz")
+    assert (result.predictions, result.state.requests.labeled >= len(requested)) == (1200, True)
 
 
 def test_ctrl_c_takes_what_has_arrived_and_a_kill_loses_two_seconds_at_most(folder, start):

@@ -47,9 +47,9 @@ def write_predictions(path: Path, n: int) -> None:
 
 def set_in(out: Path) -> dict[str, str]:
     """Return the hashes of all files, the receipt left out."""
-    found = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
-    found.pop("receipt.json", None)
-    return {n: hashlib.sha256(path.read_bytes()).hexdigest() for n, path in found.items()}
+    results = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
+    results.pop("receipt.json", None)
+    return {n: hashlib.sha256(path.read_bytes()).hexdigest() for n, path in results.items()}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -85,14 +85,14 @@ def test_a_folder_that_is_used_again_keeps_no_files_of_another_run(folder, capsy
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_of_others_is_refused_before_any_work(folder, capsys, command):
+def test_a_file_of_others_raises_an_error_before_any_work(folder, capsys, command):
     (folder / "out").mkdir()
     (folder / "out" / "results.csv").write_text("a year of work")
     (folder / "p.csv").unlink()
     assert run([*COMMANDS[command], *named(command)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == (
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == (
         "abstain: 'out/results.csv' is not from abstain, so it is not replaced; move it away, or "
         "choose another folder\n"
     )
@@ -120,10 +120,10 @@ def test_a_file_that_changes_while_it_is_read_has_no_hash(folder, capsys, monkey
     from abstain.cli import evaluate
 
     def changing(*given):
-        found = read(*given)
+        result = read(*given)
         with (folder / "p.csv").open("a") as file:
             file.write("1,1,0.5,0.5\n")
-        return found
+        return result
 
     read = evaluate.read_files
     monkeypatch.setattr(evaluate, "read_files", changing)
@@ -220,8 +220,8 @@ def kills(folder: Path, times: int) -> dict[str, int]:
         time.sleep(length * (i + 1) / (times + 1))
         program.send_signal(signal.SIGKILL)
         program.wait()
-        found = look(out, before)
-        seen[found] = seen.get(found, 0) + 1
+        result = look(out, before)
+        seen[result] = seen.get(result, 0) + 1
     return seen
 
 

@@ -34,13 +34,24 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_threshold_for_a_file_without_labels(elsewhere, plain, capsys):
-    asked = ["threshold", "val.parquet", *ASKED, "--shifted-to", "new.csv", "--apply", "new.csv"]
-    assert run([*asked, "--out", "left"]) == 0
-    said = words(capsys.readouterr().out)
-    assert "Rule: Learn then test" in said
-    assert "reweighted by density ratios that a classifier estimated (1200 samples worth" in said
-    assert "new.csv: the data have no labels, so the risk is only estimated" in said
-    assert "by density ratios." in said
+    arguments = [
+        "threshold",
+        "val.parquet",
+        *ASKED,
+        "--shifted-to",
+        "new.csv",
+        "--apply",
+        "new.csv",
+    ]
+    assert run([*arguments, "--out", "left"]) == 0
+    text = words(capsys.readouterr().out)
+    assert "Rule: Learn then test" in text
+    assert (
+        "reweighted by density ratios that a classifier estimated (1200 samples, effective size"
+        in text
+    )
+    assert "new.csv: the data have no labels, so the risk is only estimated" in text
+    assert "by density ratios." in text
     rule = DecisionRule.from_json(Path("left/rule.json").read_text())
     assert rule.population.startswith("data like the calibration data reweighted")
     rows = pl.read_parquet("left/results.parquet")
@@ -58,36 +69,44 @@ def test_a_part_of_the_calibration_file_says_for_whom(elsewhere, plain, capsys):
         run(["threshold", "apart.csv", *ASKED, "--shifted-to", "there.csv", "--save", "a.json"])
         == 0
     )
-    asked = ["threshold", "whole.csv", *ASKED, "--calibrate", "part=val"]
-    assert run([*asked, "--shifted-to", "part=new", "--save", "b.json"]) == 0
+    arguments = ["threshold", "whole.csv", *ASKED, "--calibrate", "part=val"]
+    assert run([*arguments, "--shifted-to", "part=new", "--save", "b.json"]) == 0
     rules = [DecisionRule.from_json(Path(name).read_text()) for name in ("a.json", "b.json")]
     assert rules[0] == rules[1]
     capsys.readouterr()
-    assert run([*asked, "--shifted-to", "part=val"]) == 2
+    assert run([*arguments, "--shifted-to", "part=val"]) == 2
     assert "contains calibration samples" in words(capsys.readouterr().err)
 
 
 def test_known_ratios_come_from_a_column(elsewhere, plain, capsys):
-    asked = ["threshold", "known.parquet", *ASKED, "--ratio", "ratio", "--max-ratio", "2"]
-    assert run([*asked, "--method", "sgr", "--save", "rule.json"]) == 0
-    said = words(capsys.readouterr().out)
-    assert "by the density ratios given" in said
-    assert "no ratio is above" in said
+    arguments = ["threshold", "known.parquet", *ASKED, "--ratio", "ratio", "--max-ratio", "2"]
+    assert run([*arguments, "--method", "sgr", "--save", "rule.json"]) == 0
+    text = words(capsys.readouterr().out)
+    assert "by the density ratios given" in text
+    assert "no ratio is above" in text
     data = pl.read_parquet("known.parquet")
     ratios = ab.shift.density_ratios(data["ratio"].to_numpy(), largest=2.0)
     wrong = (data["label"] != data["prediction"]).to_numpy()
-    own = sgr(data["confidence"].to_numpy(), wrong, max_risk=0.1, delta=0.1, ratio=ratios)
-    assert DecisionRule.from_json(Path("rule.json").read_text()).threshold == own.threshold
+    rule = sgr(data["confidence"].to_numpy(), wrong, max_risk=0.1, delta=0.1, ratio=ratios)
+    assert DecisionRule.from_json(Path("rule.json").read_text()).threshold == rule.threshold
 
 
 def test_a_label_shift_is_seen_in_predictions(elsewhere, plain, capsys):
     new = frame(7).filter((pl.col("label") != 0) | (pl.col("study") == "noise_1")).drop("label")
     new.write_csv("fewer.csv")
-    asked = ["threshold", "val.parquet", *ASKED, "--shifted-to", "fewer.csv", "--shift", "label"]
-    assert run(asked) == 0
-    said = words(capsys.readouterr().out)
-    assert "by class ratios estimated from predicted classes" in said
-    assert "Ratios of the classes: 0 0.6" in said
+    arguments = [
+        "threshold",
+        "val.parquet",
+        *ASKED,
+        "--shifted-to",
+        "fewer.csv",
+        "--shift",
+        "label",
+    ]
+    assert run(arguments) == 0
+    text = words(capsys.readouterr().out)
+    assert "by class ratios estimated from predicted classes" in text
+    assert "Ratios of the classes: 0 0.6" in text
 
 
 def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
@@ -97,11 +116,18 @@ def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
     pl.DataFrame(
         {"label": np.where(right, "a", "b"), "p_a": share, "p_b": 1 - share}
     ).write_parquet("probabilities.parquet")
-    asked = ["threshold", "probabilities.parquet", "--probabilities", "p_*", "--max-risk", "0.25"]
-    assert run([*asked, "--apply", "scores.parquet", "--shifted-to", "scores.parquet"]) == 0
-    said = words(capsys.readouterr().out)
-    assert "scores.parquet: no column defines correctness" in said
-    assert "scores.parquet: the data have no labels" in said
+    arguments = [
+        "threshold",
+        "probabilities.parquet",
+        "--probabilities",
+        "p_*",
+        "--max-risk",
+        "0.25",
+    ]
+    assert run([*arguments, "--apply", "scores.parquet", "--shifted-to", "scores.parquet"]) == 0
+    text = words(capsys.readouterr().out)
+    assert "scores.parquet: no column defines correctness" in text
+    assert "scores.parquet: the data have no labels" in text
 
 
 @pytest.mark.parametrize(
@@ -115,7 +141,7 @@ def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
         (["--method", "risk", "--shifted-to", "new.csv"], "takes no --ratio"),
     ],
 )
-def test_options_about_a_shift_that_do_not_fit_are_refused(elsewhere, capsys, options, says):
-    asked = ["--max-risk", "0.1"]
-    assert run(["threshold", "val.parquet", *asked, *options]) == 2
+def test_options_about_a_shift_that_do_not_fit_raise_an_error(elsewhere, capsys, options, says):
+    arguments = ["--max-risk", "0.1"]
+    assert run(["threshold", "val.parquet", *arguments, *options]) == 2
     assert says in words(capsys.readouterr().err)

@@ -63,12 +63,12 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
     assert run(["threshold", "val.parquet", *ASKED, *applied, "--out", "out"]) == 0
     printed = capsys.readouterr().out
     rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
-    said = words(printed)
-    assert f"Answer if “confidence” is at least {rule.threshold:.9g}" in said
-    assert "Guarantee: at most 10% of the answers are wrong" in said
-    assert "with a probability of at least 90% over calibration sets" in said
-    assert f"Expected coverage on such data: about {100 * rule.coverage:.3g}%" in said
-    assert "violated on 1 of 2 data sets (“shifted.npz”)" in said
+    text = words(printed)
+    assert f"Answer if “confidence” is at least {rule.threshold:.9g}" in text
+    assert "Guarantee: at most 10% of the answers are wrong" in text
+    assert "with a probability of at least 90% over calibration sets" in text
+    assert f"Expected coverage on such data: about {100 * rule.coverage:.3g}%" in text
+    assert "violated on 1 of 2 data sets (“shifted.npz”)" in text
     assert max(map(len, printed.splitlines()[:-1])) <= 100
     assert {p.name for p in (folder / "out").iterdir()} == {
         "rule.json",
@@ -96,12 +96,12 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
 
 @pytest.mark.usefixtures("plain")
 def test_parts_of_one_file_by_a_column(folder, capsys):
-    asked = ["threshold", "val.parquet", *ASKED, "--by", "study", "--out", "out"]
-    assert run([*asked, "--apply", "shifted.parquet"]) == 0
+    arguments = ["threshold", "val.parquet", *ASKED, "--by", "study", "--out", "out"]
+    assert run([*arguments, "--apply", "shifted.parquet"]) == 0
     rows = pl.read_parquet("out/results.parquet")
     assert rows["name"].to_list() == ["calibration", "noise_1", "noise_2"]
     assert rows["study"].to_list() == ["", "noise_1", "noise_2"]
-    assert run([*asked, "--apply", "test.csv", "--apply", "shifted.parquet"]) == 0
+    assert run([*arguments, "--apply", "test.csv", "--apply", "shifted.parquet"]) == 0
     rows = pl.read_parquet("out/results.parquet")
     assert rows["name"].to_list()[1:3] == ["test.csv, noise_1", "test.csv, noise_2"]
     assert rows["file"].to_list()[3:] == ["shifted.parquet"] * 2
@@ -113,8 +113,8 @@ def test_a_saved_rule_is_applied_without_its_data(folder, capsys):
     assert run(["threshold", "val.parquet", *ASKED, "--save", "kept.json", "--out", "a",
                 "--apply", "test.csv"]) == 0  # fmt: skip
     assert run(["threshold", "--rule", "kept.json", "--apply", "test.csv", "--out", "b"]) == 0
-    one, two = pl.read_parquet("a/results.parquet"), pl.read_parquet("b/results.parquet")
-    assert one.equals(two)
+    first, second = pl.read_parquet("a/results.parquet"), pl.read_parquet("b/results.parquet")
+    assert first.equals(second)
     assert Path("b/rule.json").read_text() == Path("kept.json").read_text()
     # The rule finds its own column where that has no usual name.
     frame(1).rename({"confidence": "mine"}).write_parquet("mine.parquet")
@@ -122,16 +122,16 @@ def test_a_saved_rule_is_applied_without_its_data(folder, capsys):
     Path("mine.json").write_text(json.dumps({**text, "score": "mine"}))
     assert run(["threshold", "--rule", "mine.json", "--apply", "mine.parquet", "--out", "c"]) == 0
     three = pl.read_parquet("c/results.parquet")
-    assert three["accepted"].to_list() == one["accepted"].to_list()
+    assert three["accepted"].to_list() == first["accepted"].to_list()
     capsys.readouterr()
 
 
 def test_unattainable_has_its_own_exit_status(folder, capsys):
-    asked = ["threshold", "val.parquet", "--max-risk", "0.0001", "--apply", "test.csv"]
-    assert run([*asked, "--out", "out"]) == 3
-    said = words(capsys.readouterr().out)
-    assert said.startswith("Unattainable: no threshold could be certified to guarantee")
-    assert "more calibration data" in said
+    arguments = ["threshold", "val.parquet", "--max-risk", "0.0001", "--apply", "test.csv"]
+    assert run([*arguments, "--out", "out"]) == 3
+    text = words(capsys.readouterr().out)
+    assert text.startswith("Unattainable: no threshold could be certified to guarantee")
+    assert "more calibration data" in text
     assert (folder / "out" / "report.html").exists()
     assert not (folder / "out" / "figures" / "risk-excess.svg").exists()
     assert run(["threshold", "--rule", "out/rule.json"]) == 3
@@ -148,8 +148,8 @@ def test_files_without_labels_are_checked_for_coverage(folder, capsys):
     assert row["selective_risk"] != row["selective_risk"]
     assert "The data have no labels" in words(capsys.readouterr().out)
     # A label that was asked for by name and is not there is a mistake, not a file without labels.
-    asked = ["threshold", "val.parquet", *ASKED, "--label", "label", "--apply", "deployed.csv"]
-    assert run(asked) == 2
+    arguments = ["threshold", "val.parquet", *ASKED, "--label", "label", "--apply", "deployed.csv"]
+    assert run(arguments) == 2
     assert "no column 'label'" in capsys.readouterr().err
 
 
@@ -159,10 +159,10 @@ def test_a_missing_confidence_follows_the_policy(folder, capsys):
         pl.when(pl.arange(0, 1200) == 3).then(None).otherwise("confidence").alias("confidence")
     )
     holes.write_parquet("holes.parquet")
-    asked = ["threshold", "val.parquet", *ASKED, "--apply", "holes.parquet", "--out", "out"]
-    assert run(asked) == 2
+    arguments = ["threshold", "val.parquet", *ASKED, "--apply", "holes.parquet", "--out", "out"]
+    assert run(arguments) == 2
     assert "have no confidence" in capsys.readouterr().err
-    assert run([*asked, "--missing", "drop"]) == 0
+    assert run([*arguments, "--missing", "drop"]) == 0
     assert pl.read_parquet("out/results.parquet")["n"].to_list() == [1200, 1199]
     capsys.readouterr()
 
@@ -338,11 +338,11 @@ def test_calibration_and_test_data_from_one_file(folder, capsys):
 
 @pytest.mark.usefixtures("plain")
 def test_what_the_rule_was_chosen_on_together_is_told(folder, capsys):
-    asked = ["threshold", "val.parquet", *ASKED, "--by", "study", "--apply", "shifted.parquet"]
-    assert run(asked) == 0
+    arguments = ["threshold", "val.parquet", *ASKED, "--by", "study", "--apply", "shifted.parquet"]
+    assert run(arguments) == 0
     said = "chosen on all 2 values of 'study' together; pass --calibrate study=VALUE to choose it on one"
     assert said in words(capsys.readouterr().out)
-    assert run([*asked, "--calibrate", "study=noise_1"]) == 0
+    assert run([*arguments, "--calibrate", "study=noise_1"]) == 0
     assert "together; --calibrate" not in words(capsys.readouterr().out)
 
 
@@ -359,10 +359,10 @@ def test_a_group_that_is_broken_is_shown(folder, capsys):
     data.write_csv("groups.csv")
     rule = DecisionRule("risk", 0.5, target=0.05, score="confidence", scale="probability")
     save(rule, "half.json")
-    asked = ["threshold", "--rule", "half.json", "--apply", "groups.csv"]
-    assert run(asked) == 0
+    arguments = ["threshold", "--rule", "half.json", "--apply", "groups.csv"]
+    assert run(arguments) == 0
     assert "holds on" in words(capsys.readouterr().out)
-    assert run([*asked, "--group", "site", "--out", "out"]) == 0
+    assert run([*arguments, "--group", "site", "--out", "out"]) == 0
     printed = words(capsys.readouterr().out)
     assert "holds overall but is violated in a group on" in printed
     assert "broken in 1 of 2 groups ('b')" in printed
@@ -371,13 +371,13 @@ def test_a_group_that_is_broken_is_shown(folder, capsys):
 
 
 @pytest.mark.usefixtures("plain")
-def test_the_scale_of_a_column_is_asked_for(folder, capsys):
+def test_the_scale_of_a_column_is_requested(folder, capsys):
     odds = frame(1).with_columns(
         confidence=(pl.col("confidence") / (1 - pl.col("confidence"))).log()
     )
     odds.write_csv("odds.csv")
-    asked = ["threshold", "val.parquet", *ASKED, "--apply", "odds.csv"]
-    assert run(asked) == 2
+    arguments = ["threshold", "val.parquet", *ASKED, "--apply", "odds.csv"]
+    assert run(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("abstain: odds.csv: `confidence` may be on another scale")
     assert "(--scale)" in error

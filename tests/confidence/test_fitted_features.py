@@ -24,7 +24,7 @@ def of_features(features, labels=None, **more):
 
 
 # --------------------------------------------------------------------------------- Gaussians
-def test_mahalanobis_is_that_of_scikit_learn():
+def test_mahalanobis_equals_that_of_scikit_learn():
     shared = EmpiricalCovariance(assume_centered=True).fit(CENTERED)
     distances = []
     for c in range(K):
@@ -42,7 +42,7 @@ def test_relative_mahalanobis_subtracts_the_background():
 
 
 @pytest.mark.parametrize("shrinkage", ["ledoit_wolf", 0.0, 0.3, 1.0, None])
-def test_shrinkage_is_that_of_scikit_learn(shrinkage):
+def test_shrinkage_equals_that_of_scikit_learn(shrinkage):
     if shrinkage == "ledoit_wolf":
         expected = LedoitWolf(assume_centered=True).fit(CENTERED).covariance_
         assert ledoit_wolf(CENTERED, assume_centered=True)[1] > 0
@@ -66,7 +66,7 @@ def test_affine_maps_of_the_features_change_nothing():
         np.testing.assert_allclose(turned, plain, rtol=1e-6)
 
 
-def test_singular_covariances_are_refused_with_the_way_out():
+def test_singular_covariances_raise_an_error_with_the_way_out():
     rng = np.random.default_rng(1)
     labels = np.arange(12) % 3
     few = of_features(rng.normal(size=(12, 10)), labels)
@@ -85,7 +85,7 @@ def test_singular_covariances_are_refused_with_the_way_out():
         fit("mahalanobis", of_features(np.ones((6, 2)), [0, 0, 0, 1, 1, 1]), shrinkage=0.1)
 
 
-def test_too_few_samples_of_a_class_are_refused():
+def test_too_few_samples_of_a_class_raise_an_error():
     one = of_features(np.eye(3), [0, 0, 1], classes=[0, 1])
     with pytest.raises(InputError, match=r"at least 2 samples of each class .* class 1 has 1"):
         fit("mahalanobis", one)
@@ -118,7 +118,7 @@ def test_classes_that_do_not_occur_where_it_scores_are_no_matter():
 # --------------------------------------------------------------------------------- neighbors
 @pytest.mark.parametrize("k", [1, 10, 240])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_neighbors_are_those_of_scikit_learn(k, normalize):
+def test_neighbors_equal_those_of_scikit_learn(k, normalize):
     def placed(x):
         return x / np.linalg.norm(x, axis=1, keepdims=True) if normalize else np.asarray(x)
 

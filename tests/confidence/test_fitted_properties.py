@@ -165,7 +165,7 @@ def test_renaming(i, name, options):
 
 
 @every
-def test_a_temperature_beside_a_state_is_refused(i, name, options):
+def test_a_temperature_beside_a_state_raises_an_error(i, name, options):
     with pytest.raises(InputError, match="has no option `temperature`; drop it"):
         score(states()[i], NEW, temperature=2.0)
 
@@ -181,7 +181,7 @@ def test_what_is_missing_is_said(i, name, options):
 
 
 @pytest.mark.parametrize("name", [n for n, k in FITTED.items() if FitNeed.FEATURES in k.to_score])
-def test_other_features_and_classes_are_refused(name):
+def test_other_features_and_classes_raise_an_error(name):
     state = fitted(name, {})
     narrow = Predictions(features=NEW.features[:, :2], logits=NEW.logits, labels=NEW.labels)
     with pytest.raises(InputError, match=f"must have the {D} columns that '{name}' was fitted on"):
@@ -202,7 +202,7 @@ def test_other_features_and_classes_are_refused(name):
 
 
 @every
-def test_features_beyond_all_numbers_are_refused_in_words(i, name, options):
+def test_features_beyond_all_numbers_raise_a_readable_error(i, name, options):
     if FitNeed.FEATURES not in FITTED[name].to_score:
         return
     far = Predictions(features=np.full((2, D), 1e300), logits=NEW.logits[:2], labels=[0, 1])
@@ -234,7 +234,7 @@ def test_weights_are_used_or_refused():
                 fitted(name, {}, weighted(weight))
 
 
-def test_names_without_a_state_are_refused_with_the_way_out():
+def test_names_without_a_state_raise_an_error_with_the_way_out():
     with pytest.raises(
         InputError, match=r"'knn' must be fitted first: `state = abstain\.confidence\.fit"
     ):

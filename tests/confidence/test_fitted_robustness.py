@@ -27,7 +27,7 @@ def test_the_scale_of_the_features_is_nothing_to_a_gaussian(name, shrinkage, by)
 
 @pytest.mark.parametrize("by", [1e-160, 1e-80, 1e80, 1e160, 1e300])
 @pytest.mark.parametrize("name", FEATURED)
-def test_features_whose_squares_are_no_numbers_are_refused(name, by):
+def test_features_whose_squares_are_no_numbers_raise_an_error(name, by):
     options = {"knn": {"normalize": False}, "react": {"last_layer": (WEIGHT, BIAS)}}
     with pytest.raises(InputError, match=r"largest entry within 1e-70 and 1e\+70.*Rescale"):
         fit(name, scaled(by), **options.get(name, {}))
@@ -85,27 +85,27 @@ def test_a_learned_sum_refuses_what_it_cannot_square_or_reach():
 
 
 @pytest.mark.parametrize("name", [5, None, ["knn"], ("knn",)])
-def test_other_things_than_names_are_refused(name):
+def test_other_things_than_names_raise_an_error(name):
     for call in (fit, ab.fit_score):
         with pytest.raises(InputError, match="`name` must be the name of a fitted score"):
             call(name, TRAIN)
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_other_things_than_predictions_are_refused(name):
+def test_other_things_than_predictions_raise_an_error(name):
     options = dict.fromkeys(FITTED[name].required, "msr")
     with pytest.raises(InputError, match="`predictions` must be a Predictions; got ndarray"):
         fit(name, np.ones((3, 2)), **options)
 
 
-def test_half_a_last_layer_is_refused():
+def test_half_a_last_layer_raises_an_error():
     plain, arrays = fitted("vim", {"last_layer": (WEIGHT, BIAS)}).to_arrays()
     del arrays["bias"]
     with pytest.raises(InputError, match="`bias` is missing; a last layer has a weight and a bias"):
         from_arrays({**plain, "bias": None}, arrays)
 
 
-def test_numbers_beyond_floats_and_fields_given_twice_are_refused():
+def test_numbers_beyond_floats_and_fields_given_twice_raise_an_error():
     plain, arrays = fitted("react", {}).to_arrays()
     with pytest.raises(InputError, match="`threshold` must be finite"):
         from_arrays({**plain, "threshold": 10**400}, arrays)

@@ -215,7 +215,7 @@ def test_ranks_in_files_of_earlier_versions_are_restored():
     np.testing.assert_array_equal(again.ranks, state.ranks)
 
 
-def test_ranks_that_were_changed_by_hand_are_refused():
+def test_ranks_that_were_changed_by_hand_raise_an_error():
     from dataclasses import replace
 
     state = fit("rank", HELD, score="msr")
@@ -251,9 +251,9 @@ def test_probabilities_are_combined_as_they_are():
     state = fit("combine", HELD, scores=("msr", warm))
     assert (state.name, state.scale) == ("mean(msr,msr@T=2)", "probability")
     p, q = (score(s, NEW).probability for s in ("msr", warm))
-    found = score(state, NEW)
-    np.testing.assert_allclose(found.values, (p + q) / 2, rtol=1e-14)
-    np.testing.assert_array_equal(found.values, found.probability)
+    result = score(state, NEW)
+    np.testing.assert_allclose(result.values, (p + q) / 2, rtol=1e-14)
+    np.testing.assert_array_equal(result.values, result.probability)
     product = score(fit("combine", HELD, scores=("msr", warm), how="product"), NEW)
     np.testing.assert_allclose(product.values, p * q, rtol=1e-14)
     assert product.probability is None
@@ -264,7 +264,7 @@ def test_probabilities_are_combined_as_they_are():
 
 
 @pytest.mark.parametrize("regularization", [1.0, 0.01])
-def test_the_learned_sum_is_that_of_scikit_learn(regularization):
+def test_the_learned_sum_equals_that_of_scikit_learn(regularization):
     names = ("msr", "pe", "energy")
     state = fit("combine", HELD, scores=names, how="learned", regularization=regularization)
     model = make_pipeline(
@@ -273,18 +273,20 @@ def test_the_learned_sum_is_that_of_scikit_learn(regularization):
     )
     x, other = (np.stack([score(n, p).values for n in names], 1) for p in (HELD, noisy(60, 5)))
     model.fit(x, HELD.correct)
-    found = score(state, noisy(60, 5))
-    np.testing.assert_allclose(found.values, model.decision_function(other), rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.probability, model.predict_proba(other)[:, 1], atol=1e-10)
+    result = score(state, noisy(60, 5))
+    np.testing.assert_allclose(result.values, model.decision_function(other), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result.probability, model.predict_proba(other)[:, 1], atol=1e-10)
 
 
 def test_the_learned_sum_counts_weights_as_copies():
     weight = np.random.default_rng(6).integers(0, 4, HELD.n)
     heavy = Predictions(logits=HELD.logits, labels=HELD.labels, weight=weight)
     copies = HELD.subset(np.repeat(np.arange(HELD.n), weight))
-    one, two = (fit("combine", p, scores=("msr", "energy"), how="learned") for p in (heavy, copies))
-    np.testing.assert_allclose(one.slope, two.slope, rtol=1e-8)
-    np.testing.assert_allclose(one.intercept, two.intercept, rtol=1e-8)
+    first, second = (
+        fit("combine", p, scores=("msr", "energy"), how="learned") for p in (heavy, copies)
+    )
+    np.testing.assert_allclose(first.slope, second.slope, rtol=1e-8)
+    np.testing.assert_allclose(first.intercept, second.intercept, rtol=1e-8)
 
 
 def test_the_learned_sum_takes_fitted_scores_and_constant_ones():

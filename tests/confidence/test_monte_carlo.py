@@ -57,8 +57,8 @@ def test_scores_equal_explicit_loops():
         for sample, m, k in zip(P, mean, top, strict=True)
     ]
     for given_ in ({"logit_samples": Z}, {"probability_samples": P}):
-        found = confidence.penalized_softmax_response(**given_)
-        np.testing.assert_allclose(found + 1, waic, rtol=1e-12)
+        result = confidence.penalized_softmax_response(**given_)
+        np.testing.assert_allclose(result + 1, waic, rtol=1e-12)
     logits = [max(sum(sample[:, k]) / 5 for k in range(4)) for sample in Z]
     np.testing.assert_allclose(confidence.mean_max_logit(Z), logits, rtol=1e-12)
 

@@ -21,21 +21,21 @@ def many(kind, classes=60, rows=5000):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    seen, real = [], ClassScores.log_scores
+    calls, real = [], ClassScores.log_scores
 
     def log_scores(self, rows=slice(None)):
-        seen.append(rows)
+        calls.append(rows)
         return real(self, rows)
 
     monkeypatch.setattr(ClassScores, "log_scores", log_scores)
-    return seen
+    return calls
 
 
 @pytest.mark.parametrize("kind", ["logits", "probabilities"])
 def test_each_is_what_it_is_by_itself(kind):
     p = many(kind)
-    asked = [*applicable(p), "msr@T=2", "pe"]
-    for name, found in zip(asked, registry.score_many(asked, p), strict=True):
+    metric_names = [*applicable(p), "msr@T=2", "pe"]
+    for name, found in zip(metric_names, registry.score_many(metric_names, p), strict=True):
         alone = score(name, p)
         assert found.name == alone.name
         assert np.array_equal(found.values, alone.values)
@@ -66,14 +66,14 @@ def test_what_the_top_class_tells_is_found_once(monkeypatch):
 
 def test_few_classes_are_not_held_by_all_scores_at_once(blocks):
     p = many("probabilities", classes=3)
-    found = registry.score_many(["msr", "pe", "margin"], p)
-    next(found)
+    result = registry.score_many(["msr", "pe", "margin"], p)
+    next(result)
     assert sum(rows.stop - rows.start for rows in blocks) == p.n
 
 
-def test_a_score_that_lacks_something_is_refused_in_its_turn():
+def test_a_score_that_lacks_something_raises_an_error_in_its_turn():
     p = many("probabilities")
-    found = registry.score_many(["msr", "energy"], p)
-    assert next(found).name == "msr"
+    result = registry.score_many(["msr", "energy"], p)
+    assert next(result).name == "msr"
     with pytest.raises(Exception, match="energy"):
-        next(found)
+        next(result)

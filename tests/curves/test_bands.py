@@ -28,7 +28,7 @@ def small(seed=0, n=300, round_to=1):
     return np.round(confidence, round_to), loss, rng.random(n) + 0.1, rng.integers(0, 40, n)
 
 
-def test_the_risk_is_that_of_the_curve():
+def test_the_risk_equals_that_of_the_curve():
     confidence, loss, weight, _ = small(round_to=3)
     for w in (None, weight):
         for kind, make in (
@@ -64,7 +64,7 @@ def influences(confidence, loss, at, weight):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("round_to", [1, 6])
-def test_the_covariance_is_that_of_the_influences(weighted, graded, round_to):
+def test_the_covariance_equals_that_of_the_influences(weighted, graded, round_to):
     confidence, loss, weight, _ = small(n=60, round_to=round_to)
     loss = loss * np.random.default_rng(1).random(60) if graded else loss.astype(float)
     weight = weight if weighted else None
@@ -100,7 +100,7 @@ def test_the_covariance_of_clusters_sums_within_them(monkeypatch):
     )
 
 
-def test_the_standard_error_at_full_coverage_is_that_of_a_mean():
+def test_the_standard_error_at_full_coverage_equals_that_of_a_mean():
     confidence, loss, _, _ = small()
     band = risk_coverage_band(confidence, loss, grid=[1.0])
     assert band.standard_error[0] == pytest.approx(loss.std(ddof=1) / np.sqrt(loss.size))
@@ -158,11 +158,11 @@ def test_one_sample_has_no_band():
 def test_rows_of_no_weight_are_no_rows():
     confidence, loss, weight, cluster = small()
     weight[::3] = 0
-    kept = weight > 0
+    mask = weight > 0
     for group in (None, cluster):
-        sub = None if group is None else group[kept]
+        sub = None if group is None else group[mask]
         a = risk_coverage_band(confidence, loss, weight=weight, group=group)
-        b = risk_coverage_band(confidence[kept], loss[kept], weight=weight[kept], group=sub)
+        b = risk_coverage_band(confidence[mask], loss[mask], weight=weight[mask], group=sub)
         np.testing.assert_allclose(a.high_all, b.high_all, rtol=1e-9)
         np.testing.assert_allclose(a.low, b.low, rtol=1e-9)
 

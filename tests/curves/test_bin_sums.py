@@ -25,7 +25,7 @@ def samples(seed, dtype, *, weighted, n=700):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_sums_are_those_of_the_samples_of_each_bin(monkeypatch, bins, dtype, weighted, side):
+def test_sums_equal_those_of_the_samples_of_each_bin(monkeypatch, bins, dtype, weighted, side):
     monkeypatch.setattr(module, "BLOCK", 64)
     s = samples(bins, dtype, weighted=weighted)
     inner = (np.arange(1, bins) / bins).astype(dtype)
@@ -46,7 +46,7 @@ def test_sums_are_those_of_the_samples_of_each_bin(monkeypatch, bins, dtype, wei
 
 @pytest.mark.parametrize("bins", [1, 2, 7, 15, 100, 2000])
 @pytest.mark.parametrize("seed", range(6))
-def test_edges_of_equal_mass_are_those_of_the_groups(bins, seed):
+def test_edges_of_equal_mass_equal_those_of_the_groups(bins, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.choice([1, 2, 14, 15, 30, 700]))
     s = samples(seed, "float32", weighted=False, n=n)

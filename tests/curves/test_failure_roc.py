@@ -32,19 +32,19 @@ def test_counts_of_each_threshold():
     curve = failure_roc_curve(c, loss, weight=w)
     assert (curve.thresholds[0], curve.accepted[0], curve.successes[0]) == (np.inf, 0, 0.0)
     for i in range(1, len(curve)):
-        kept = c >= curve.thresholds[i]
-        assert curve.accepted[i] == (kept & (w > 0)).sum()
-        assert curve.successes[i] == (w * (1 - loss))[kept].sum()
-        assert curve.failures[i] == (w * loss)[kept].sum()
+        mask = c >= curve.thresholds[i]
+        assert curve.accepted[i] == (mask & (w > 0)).sum()
+        assert curve.successes[i] == (w * (1 - loss))[mask].sum()
+        assert curve.failures[i] == (w * loss)[mask].sum()
 
 
 def test_order_and_repetition_do_not_matter():
     c, loss, w = draw(6)
-    one = failure_roc_curve(c, loss, weight=w)
+    curve = failure_roc_curve(c, loss, weight=w)
     other = failure_roc_curve(np.repeat(c, w)[::-1], np.repeat(loss, w)[::-1])
-    np.testing.assert_allclose(one.true_positive_rate, other.true_positive_rate)
-    np.testing.assert_allclose(one.false_positive_rate, other.false_positive_rate)
-    np.testing.assert_array_equal(one.thresholds, other.thresholds)
+    np.testing.assert_allclose(curve.true_positive_rate, other.true_positive_rate)
+    np.testing.assert_allclose(curve.false_positive_rate, other.false_positive_rate)
+    np.testing.assert_array_equal(curve.thresholds, other.thresholds)
 
 
 def test_all_right_and_all_wrong():

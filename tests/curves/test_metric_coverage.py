@@ -24,10 +24,10 @@ def test_selective_accuracy_equals_brute_force(weighted):
     assert curve.metric == "selective_accuracy"
     assert curve.thresholds.tolist() == [0.7, 0.35, 0.1]
     for i, t in enumerate(curve.thresholds):
-        kept = c >= t
-        assert curve.coverage[i] == pytest.approx(np.average(kept, weights=w))
-        assert curve.value[i] == pytest.approx(1 - np.average(loss[kept], weights=w[kept]))
-        assert curve.accepted[i] == (kept & (w > 0)).sum()
+        mask = c >= t
+        assert curve.coverage[i] == pytest.approx(np.average(mask, weights=w))
+        assert curve.value[i] == pytest.approx(1 - np.average(loss[mask], weights=w[mask]))
+        assert curve.accepted[i] == (mask & (w > 0)).sum()
 
 
 @pytest.mark.parametrize("metric", [cwsa, cwsa_plus])
@@ -61,10 +61,10 @@ def test_many_thresholds_are_thinned_evenly_in_coverage():
 
 def test_order_and_repetition_do_not_matter():
     c, loss, w = draw(3)
-    one = metric_coverage_curve(c, loss, weight=w)
+    curve = metric_coverage_curve(c, loss, weight=w)
     other = metric_coverage_curve(np.repeat(c, w)[::-1], np.repeat(loss, w)[::-1])
-    np.testing.assert_allclose(one.value, other.value)
-    np.testing.assert_allclose(one.coverage, other.coverage)
+    np.testing.assert_allclose(curve.value, other.value)
+    np.testing.assert_allclose(curve.coverage, other.coverage)
 
 
 def test_nothing_accepted():

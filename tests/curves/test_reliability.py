@@ -72,10 +72,10 @@ def test_equal_mass_keeps_ties_together():
 @pytest.mark.parametrize("binning", ["equal_width", "equal_mass"])
 def test_order_and_repetition_do_not_matter(binning):
     c, loss, w = draw(7)
-    one = reliability_curve(c, loss, binning=binning, weight=w)
+    curve = reliability_curve(c, loss, binning=binning, weight=w)
     other = reliability_curve(np.repeat(c, w)[::-1], np.repeat(loss, w)[::-1], binning=binning)
     for name in ("edges", "weight", "confidence", "accuracy"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-14)
+        np.testing.assert_allclose(getattr(curve, name), getattr(other, name), atol=1e-14)
 
 
 def test_frame():

@@ -31,12 +31,12 @@ def test_equal_brute_force(seed, weighted):
     )
     assert len(error) == len(accuracy) + 1
     for i, t in enumerate(accuracy.thresholds):
-        kept = c >= t
-        assert accuracy.rejection[i] == pytest.approx(1 - np.average(kept, weights=w), abs=1e-14)
-        assert accuracy.accuracy[i] == pytest.approx(1 - np.average(loss[kept], weights=w[kept]))
-        assert error.retention[i + 1] == pytest.approx(np.average(kept, weights=w))
-        assert error.error[i + 1] == pytest.approx(np.average(loss * kept, weights=w))
-        assert accuracy.accepted[i] == error.accepted[i + 1] == (kept & (w > 0)).sum()
+        mask = c >= t
+        assert accuracy.rejection[i] == pytest.approx(1 - np.average(mask, weights=w), abs=1e-14)
+        assert accuracy.accuracy[i] == pytest.approx(1 - np.average(loss[mask], weights=w[mask]))
+        assert error.retention[i + 1] == pytest.approx(np.average(mask, weights=w))
+        assert error.error[i + 1] == pytest.approx(np.average(loss * mask, weights=w))
+        assert accuracy.accepted[i] == error.accepted[i + 1] == (mask & (w > 0)).sum()
     assert np.all(np.diff(accuracy.thresholds) < 0)
 
 

@@ -31,9 +31,9 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    found = list(_FENCE.finditer(text))
+    result = list(_FENCE.finditer(text))
     out = []
-    for block, following in zip(found, [*found, None][1:], strict=True):
+    for block, following in zip(result, [*result, None][1:], strict=True):
         shown = (
             following is not None
             and following[1] == "text"
@@ -67,10 +67,10 @@ def run_command(arguments: list[str]) -> str:
 
 def refreshed(text: str) -> str:
     """The README with what its examples print now, run in a folder with its CSV file in it."""
-    found = blocks(text)
-    (csv,) = [block.code for block in found if block.language == "csv"]
+    result = blocks(text)
+    (csv,) = [block.code for block in result if block.language == "csv"]
     Path("predictions.csv").write_text(csv, encoding="utf-8")
-    for block in found:
+    for block in result:
         if block.output is None:
             continue
         python = block.language == "python"

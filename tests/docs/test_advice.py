@@ -164,9 +164,9 @@ def catalogues() -> list[Catalogue]:
     if is_installed("torch"):
         importlib.import_module("abstain.training")
         importlib.import_module("abstain_bench.networks")
-    found = [one for one in gc.get_objects() if type(one) is Catalogue]
+    results = [one for one in gc.get_objects() if type(one) is Catalogue]
     # Those of other tests have no entry, or one of their own.
-    return [one for one in found if len(one) > 2]
+    return [one for one in results if len(one) > 2]
 
 
 def test_the_list_that_a_catalogue_names_has_all_its_entries(capsys):

@@ -33,7 +33,7 @@ def test_the_committed_pages_of_commands_are_current():
     assert generate.command_pages() == pages, "run `python docs/generate.py`"
 
 
-def test_a_page_without_its_block_is_refused():
+def test_a_page_without_its_block_raises_an_error():
     with pytest.raises(ValueError, match="must have one block"):
         generate.current(dict.fromkeys(generate.read_pages(), ""))
 

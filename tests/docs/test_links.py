@@ -71,16 +71,16 @@ def text_of(path: Path) -> str:
 @cache
 def anchors(path: Path) -> set[str]:
     """The ends of addresses that lead to its headings, as GitHub and MyST make them."""
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     depth = 3 if DOCS in path.parents else 6  # myst_heading_anchors
     for _, heading in re.findall(rf"^(#{{1,{depth}}}) +(.+?) *#*$", text_of(path), re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
         slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
-        count = found.get(slug, 0)
-        found[slug] = count + 1
+        count = results.get(slug, 0)
+        results[slug] = count + 1
         if count:
-            found[f"{slug}-{count}"] = 1
-    return set(found)
+            results[f"{slug}-{count}"] = 1
+    return set(results)
 
 
 def broken(path: Path) -> list[str]:
@@ -102,9 +102,9 @@ def test_every_link_leads_to_a_file_and_a_heading(path):
 
 
 def test_links_were_found_and_broken_ones_are_seen(tmp_path):
-    found = [link for path in WRITTEN for link in LINK.findall(text_of(path))]
-    assert len(found) > 500
-    assert sum("#" in link for link in found) > 100
+    results = [link for path in WRITTEN for link in LINK.findall(text_of(path))]
+    assert len(results) > 500
+    assert sum("#" in link for link in results) > 100
     page = tmp_path / "page.md"
     page.write_text("# A `b` & c\n[1](#a-b--c) [2](page.md#a) [3](gone.md) [4](https://x.org)\n")
     assert broken(page) == ["page.md#a", "gone.md"]
@@ -124,8 +124,8 @@ def unwanted(text: str) -> list[str]:
 
 
 def test_every_address_is_of_a_place_that_somebody_looked_at():
-    found = {name_of(p): unwanted(p.read_text(encoding="utf-8")) for p in [*WRITTEN, *SOURCES]}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    results = {name_of(p): unwanted(p.read_text(encoding="utf-8")) for p in [*WRITTEN, *SOURCES]}
+    assert {name: wrong for name, wrong in results.items() if wrong} == {}
     said = "http://arxiv.org/abs/1 https://arxiv.org/abs/2, https://me@doi.org https://doi.og/3"
     assert unwanted(said) == ["http://arxiv.org/abs/1", "https://me@doi.org", "https://doi.og/3"]
     cut = "https://doi.org/10.1175/1520-0493(1950)078<0001:VOFEIT"

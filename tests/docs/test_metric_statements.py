@@ -75,8 +75,8 @@ def test_what_a_page_states_of_a_metric_is_what_the_study_decides(name, statemen
 
 
 def test_statements_are_found():
-    found = {name for name, _, _ in stated()}
-    assert {"normalized_aurc", "f1_auc", "failure_auroc", "prr"} <= found
+    names = {name for name, _, _ in stated()}
+    assert {"normalized_aurc", "f1_auc", "failure_auroc", "prr"} <= names
 
 
 def at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) -> float:
@@ -103,7 +103,7 @@ def at_accuracy(name: str, accuracy: float, *, confident_failures: float = 0.0) 
     ],
 )
 def test_the_values_that_the_page_names(name, confident_failures, values):
-    found = [at_accuracy(name, a, confident_failures=confident_failures) for a in (0.6, 0.99)]
-    assert found == pytest.approx(values, abs=5e-4)
+    results = [at_accuracy(name, a, confident_failures=confident_failures) for a in (0.6, 0.99)]
+    assert results == pytest.approx(values, abs=5e-4)
     text = next(text for metric, text in paragraphs() if metric == name)
     assert all(f"{value:.3f}" in text for value in values)

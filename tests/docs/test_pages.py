@@ -45,13 +45,13 @@ def test_examples(path):
 
 
 def test_a_file_is_inspected_as_its_page_shows(tmp_path, monkeypatch):
-    found = blocks((DOCS / "files.md").read_text("utf-8"))
-    (csv,) = [block.code for block in found if block.language == "csv"]
+    result = blocks((DOCS / "files.md").read_text("utf-8"))
+    (csv,) = [block.code for block in result if block.language == "csv"]
     (tmp_path / "outputs.csv").write_text(csv, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    (shown,) = [b for b in found if b.code == "abstain inspect outputs.csv\n"]
+    (shown,) = [b for b in result if b.code == "abstain inspect outputs.csv\n"]
     assert printed(run_command(["inspect", "outputs.csv"])) == printed(shown.output)
     # And the command that it prints works.
     assert run_command([*shlex.split(printed(shown.output)[-1])[1:]])
@@ -108,7 +108,7 @@ def test_the_columns_of_results_are_explained():
     assert set(RESULT_COLUMNS) <= explained
 
 
-def test_the_usual_names_of_columns_are_those_of_the_reader():
+def test_the_usual_names_of_columns_equal_those_of_the_reader():
     table = page("files.md")
     assert [n for names in DEFAULT_NAMES.values() for n in names if f"`{n}`" not in table] == []
     assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in table] == []

@@ -26,15 +26,15 @@ COSTS = {"small": 1, "large": 10, "person": 100}
 
 def test_arrays_and_predictions_choose_the_same():
     data = said(2000)
-    one = ab.set_cascade(data, max_risk=0.05, costs=COSTS)
+    cascade = ab.set_cascade(data, max_risk=0.05, costs=COSTS)
     two = ab.set_cascade(as_predictions(data), max_risk=0.05, costs=COSTS)
-    assert [s.threshold for s in one.stages] == [s.threshold for s in two.stages]
-    assert one.stages[0].scale == two.stages[0].scale == "probability"
+    assert [s.threshold for s in cascade.stages] == [s.threshold for s in two.stages]
+    assert cascade.stages[0].scale == two.stages[0].scale == "probability"
     assert two.stages[0].score == "confidence"
-    known = ab.check_cascade(one, data).checks[0]
-    assert known.risk == pytest.approx(one.risk)
-    assert known.load.cost == pytest.approx(one.cost)
-    assert [s.share for s in known.stages] == pytest.approx(one.answered)
+    known = ab.check_cascade(cascade, data).checks[0]
+    assert known.risk == pytest.approx(cascade.risk)
+    assert known.load.cost == pytest.approx(cascade.cost)
+    assert [s.share for s in known.stages] == pytest.approx(cascade.answered)
 
 
 def test_samples_are_matched_by_their_names():
@@ -45,9 +45,13 @@ def test_samples_are_matched_by_their_names():
     turned = np.random.default_rng(3).permutation(1500)
     confidence, loss = data["large"]
     other = ab.Predictions(confidence=confidence[turned], loss=loss[turned], ids=ids[turned])
-    found = ab.set_cascade({**named, "large": other}, max_risk=0.05, costs=COSTS)
-    assert [s.threshold for s in found.stages] == [s.threshold for s in plain.stages]
-    assert (found.risk, found.cost, found.answered) == (plain.risk, plain.cost, plain.answered)
+    cascade = ab.set_cascade({**named, "large": other}, max_risk=0.05, costs=COSTS)
+    assert [s.threshold for s in cascade.stages] == [s.threshold for s in plain.stages]
+    assert (cascade.risk, cascade.cost, cascade.answered) == (
+        plain.risk,
+        plain.cost,
+        plain.answered,
+    )
     fewer = ab.Predictions(confidence=confidence[5:], loss=loss[5:], ids=ids[5:])
     with pytest.raises(InputError, match=r"'large' lacks 5 samples .*'s0'"):
         ab.set_cascade({**named, "large": fewer}, max_risk=0.05)
@@ -59,9 +63,10 @@ def test_samples_are_matched_by_their_names():
 def test_class_scores_are_decided_in_log_odds():
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=3000)
-    one, two = (rng.normal(size=(3000, 3)) + k * np.eye(3)[labels] for k in (2, 4))
+    first, second = (rng.normal(size=(3000, 3)) + k * np.eye(3)[labels] for k in (2, 4))
     data = {
-        name: ab.Predictions(logits=x, labels=labels) for name, x in (("one", one), ("two", two))
+        name: ab.Predictions(logits=x, labels=labels)
+        for name, x in (("one", first), ("two", second))
     }
     cascade = ab.set_cascade(data, max_risk=0.05, costs={"one": 1, "two": 5, "person": 50})
     assert {s.scale for s in cascade.stages} == {"log-odds"}
@@ -100,15 +105,15 @@ def test_capacity_by_day_is_a_share():
     assert days.plan.capacity == share < 0.3
     same = ab.set_cascade(data, max_risk=0.06, capacity=share)
     assert days.stages == same.stages
-    found = ab.check_cascade(days, said(4000, 1)).checks[0]
-    assert found.load.days_over <= 0.1
+    result = ab.check_cascade(days, said(4000, 1)).checks[0]
+    assert result.load.days_over <= 0.1
     none = ab.set_cascade(data, max_risk=0.2, capacity=0)
     assert none.attainable
     assert none.stages[-1].answers == "all" or none.stages[0].answers == "all"
     assert ab.check_cascade(none, said(500, 1)).checks[0].load.verdict == "holds"
 
 
-def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
+def test_a_check_says_where_the_guarantee_is_broken_and_what_needs_no_labels():
     cascade = ab.set_cascade(said(6000), max_risk=0.04, capacity=0.2, costs=COSTS)
     bare = {name: confidence for name, (confidence, _) in said(4000, 3, shift=0.5).items()}
     sets = {"same": said(20_000, 1), "hard": said(4000, 2, shift=0.5), "bare": bare}
@@ -127,11 +132,11 @@ def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
     assert len(ab.check_cascade(cascade, {})) == 0
 
 
-def test_the_promise_is_the_same_for_the_same_seed_and_another_for_another():
+def test_the_guarantee_is_the_same_for_the_same_seed_and_another_for_another():
     data = said(1000)
-    one, two = (ab.set_cascade(data, max_risk=0.06, seed=s, costs=COSTS) for s in (0, 1))
-    assert ab.set_cascade(data, max_risk=0.06, seed=0, costs=COSTS) == one
-    assert one.stages != two.stages
+    first, second = (ab.set_cascade(data, max_risk=0.06, seed=s, costs=COSTS) for s in (0, 1))
+    assert ab.set_cascade(data, max_risk=0.06, seed=0, costs=COSTS) == first
+    assert first.stages != second.stages
 
 
 @pytest.mark.parametrize(
@@ -175,7 +180,7 @@ def test_refuses_samples_that_do_not_count_alike(field):
             asked()
 
 
-def test_few_samples_promise_nothing():
+def test_few_samples_guarantee_nothing():
     with pytest.raises(InputError, match="at least 2"):
         ab.set_cascade(said(1), max_risk=0.1)
     for n in (2, 3, 28):
@@ -244,27 +249,27 @@ def test_a_stage_may_have_one_of_several_scores_and_a_fitted_one():
     )
     with pytest.raises(InputError, match="name it"):
         ab.set_cascade({"a": both}, max_risk=0.1)
-    one = ab.set_cascade({"a": both}, max_risk=0.1, scores={"a": "mls"})
-    assert (one.stages[0].score, one.stages[0].scale) == ("mls", "score")
+    cascade = ab.set_cascade({"a": both}, max_risk=0.1, scores={"a": "mls"})
+    assert (cascade.stages[0].score, cascade.stages[0].scale) == ("mls", "score")
     loss = np.argmax(logits, axis=1) != labels
     plain = ab.set_cascade({"a": (logits.max(axis=1), loss)}, max_risk=0.1)
-    assert plain.stages[0].threshold == one.stages[0].threshold
-    assert ab.check_cascade(one, {"a": both}).checks[0].risk == one.risk
+    assert plain.stages[0].threshold == cascade.stages[0].threshold
+    assert ab.check_cascade(cascade, {"a": both}).checks[0].risk == cascade.risk
     fitted = ab.confidence.fit("mahalanobis", both)
     two = ab.set_cascade({"a": both}, max_risk=0.1, scores={"a": fitted})
     assert two.stages[0].score == fitted.name
     assert ab.check_cascade(two, {"a": both}, scores={"a": fitted}).checks[0].risk == two.risk
     with pytest.raises(InputError, match="'mls'"):
-        ab.check_cascade(one, {"a": both}, scores={"a": fitted})
+        ab.check_cascade(cascade, {"a": both}, scores={"a": fitted})
     with pytest.raises(InputError, match="scores"):
         ab.set_cascade({"a": both}, max_risk=0.1, scores={"b": "mls"})
 
 
 def test_says_that_confidences_are_upside_down():
-    (one, loss), (two, wrong) = said(2000).values()
-    data = {"small": (1 - one, loss), "large": (two, wrong)}
+    (first, loss), (second, wrong) = said(2000).values()
+    data = {"small": (1 - first, loss), "large": (second, wrong)}
     cascade = ab.set_cascade(data, max_risk=0.1)
-    found = ab.check_cascade(cascade, {"later": data}, calibration=said(2000)).notes
-    turned = [f.message for f in found if f.kind == "direction"]
+    notes = ab.check_cascade(cascade, {"later": data}, calibration=said(2000)).notes
+    turned = [f.message for f in notes if f.kind == "direction"]
     assert len(turned) == 1
     assert turned[0].startswith("later, small: ")

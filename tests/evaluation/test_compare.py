@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_the_functions(found):
     assert estimate.value == ab.augrc(blunt, data.loss)
 
 
-def test_methods_that_are_the_same_are_not_told_apart(found):
+def test_methods_that_are_the_same_are_not_distinguished(found):
     same = pair(found, "sharp", "copy", metric="augrc")
     assert (same.difference, same.p_value, same.superiority, same.better) == (0, 1, 0.5, "")
     standings = {s.method: s for s in found.standings if s.metric == "augrc"}
@@ -76,7 +76,7 @@ def test_the_better_method_is_named_only_where_the_adjusted_p_says_so(found):
     assert pair(found, "sharp", "blunt", metric="augrc").better == "sharp"
 
 
-def test_chances_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
+def test_probabilities_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
     both = ab.compare(predictions(0), bootstrap=2000)
     for source in {s.source for s in both.standings}:
         rows = [s for s in both.standings if s.source == source]
@@ -91,57 +91,57 @@ def test_chances_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
 
 
 def test_the_bootstrap_agrees_with_the_influence_functions():
-    found = ab.compare(predictions(1), bootstrap=2000, metrics=METRICS)
+    comparison = ab.compare(predictions(1), bootstrap=2000, metrics=METRICS)
     for metric in METRICS:
-        one = pair(found, "sharp", "blunt", metric=metric, test="influence function")
-        two = pair(found, "sharp", "blunt", metric=metric, test="paired bootstrap")
-        assert two.standard_error == pytest.approx(one.standard_error, rel=0.1)
-        assert two.low == pytest.approx(one.low, abs=0.25 * (one.high - one.low))
+        first = pair(comparison, "sharp", "blunt", metric=metric, test="influence function")
+        second = pair(comparison, "sharp", "blunt", metric=metric, test="paired bootstrap")
+        assert second.standard_error == pytest.approx(first.standard_error, rel=0.1)
+        assert second.low == pytest.approx(first.low, abs=0.25 * (first.high - first.low))
 
 
 def test_the_seed_decides_and_the_global_state_stays():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    one, two = (ab.compare(predictions(0), bootstrap=64, rng=3) for _ in range(2))
-    assert one.rows("pairs") == two.rows("pairs") or str(one.rows("pairs")) == str(
-        two.rows("pairs")
+    first, second = (ab.compare(predictions(0), bootstrap=64, rng=3) for _ in range(2))
+    assert first.rows("pairs") == second.rows("pairs") or str(first.rows("pairs")) == str(
+        second.rows("pairs")
     )
     other = ab.compare(predictions(0), bootstrap=64, rng=4)
-    assert str(other.rows("pairs")) != str(one.rows("pairs"))
+    assert str(other.rows("pairs")) != str(first.rows("pairs"))
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
 def test_the_test_of_the_literature_is_there_but_decides_nothing():
-    found = ab.compare(predictions(0), bootstrap=300, published_test=True)
-    theirs = [p for p in found.pairs if p.test == "Wilcoxon on bootstrap replicates"]
+    comparison = ab.compare(predictions(0), bootstrap=300, published_test=True)
+    theirs = [p for p in comparison.pairs if p.test == "Wilcoxon on bootstrap replicates"]
     assert len(theirs) == 6, "one-sided for both directions of each pair"
     assert not any(p.valid for p in theirs)
     assert all("not independent" in p.note or "replicates" in p.note for p in theirs)
-    assert found.test == "influence function"
-    assert any("decides nothing" in f.message for f in found.notes)
+    assert comparison.test == "influence function"
+    assert any("decides nothing" in f.message for f in comparison.notes)
     assert not ab.compare(predictions(0)).bootstrap
     assert ab.compare(predictions(0), published_test=True).bootstrap == 1000
 
 
-def test_the_test_of_the_literature_is_made_only_where_it_is_asked_for(monkeypatch):
-    asked = ab.compare(predictions(0), bootstrap=64, published_test=True)
+def test_the_test_of_the_literature_is_made_only_where_it_is_requested(monkeypatch):
+    comparison = ab.compare(predictions(0), bootstrap=64, published_test=True)
     module = sys.modules["abstain.evaluation.comparison.pairs"]
     monkeypatch.setattr(module, "wilcoxon_on_replicates", None)
     plain = ab.compare(predictions(0), bootstrap=64)
-    assert list(map(str, plain.pairs)) == [str(p) for p in asked.pairs if p.valid]
+    assert list(map(str, plain.pairs)) == [str(p) for p in comparison.pairs if p.valid]
     assert not any("decides nothing" in f.message for f in plain.notes)
 
 
 def test_a_metric_without_influence_is_decided_by_the_bootstrap():
-    found = ab.compare(predictions(0), metrics=["fpr_at_95tpr", "augrc"])
-    assert found.bootstrap == 1000
-    assert [p.test for p in found.pairs if p.metric == "fpr_at_95tpr"][:3] == [
+    comparison = ab.compare(predictions(0), metrics=["fpr_at_95tpr", "augrc"])
+    assert comparison.bootstrap == 1000
+    assert [p.test for p in comparison.pairs if p.metric == "fpr_at_95tpr"][:3] == [
         "paired bootstrap"
     ] * 3
-    assert next(p.test for p in found.pairs if p.metric == "augrc") == "influence function"
-    assert any("bootstrap" in f.message and "FPR" in f.message for f in found.notes)
+    assert next(p.test for p in comparison.pairs if p.metric == "augrc") == "influence function"
+    assert any("bootstrap" in f.message and "FPR" in f.message for f in comparison.notes)
 
 
-def test_equal_methods_have_the_rank_that_is_asked_for(found):
+def test_equal_methods_have_the_rank_that_is_requested(found):
     lowest = ab.compare(predictions(0), metrics=METRICS, ties="min")
     before, after = ([(s.method, s.rank) for s in own.standings] for own in (found, lowest))
     assert before[:3] == [("sharp", 1.5), ("blunt", 3.0), ("copy", 1.5)]
@@ -152,11 +152,13 @@ def test_equal_methods_have_the_rank_that_is_asked_for(found):
 
 
 def test_permutation():
-    found = ab.compare(predictions(0, n=150), test="permutation", metrics=("augrc", "aurc_plugin"))
-    first = [p for p in found.pairs if p.test == "permutation"]
-    assert found.pairs[0].test == "permutation"
+    comparison = ab.compare(
+        predictions(0, n=150), test="permutation", metrics=("augrc", "aurc_plugin")
+    )
+    first = [p for p in comparison.pairs if p.test == "permutation"]
+    assert comparison.pairs[0].test == "permutation"
     for p in first:
-        other = pair(found, p.first, p.second, metric=p.metric, test="influence function")
+        other = pair(comparison, p.first, p.second, metric=p.metric, test="influence function")
         assert abs(p.p_value - other.p_value) < 0.2
 
 
@@ -180,37 +182,39 @@ def splits(runs: int, data: tuple[str, ...] = ("one",), *, shared: bool = True):
 
 def test_runs_on_the_same_samples_are_averaged_sample_by_sample():
     parts = splits(4)
-    found = ab.compare(parts, runs="seed")
-    assert found.runs == ("0", "1", "2", "3")
-    assert found.data == ((("data", "one"),),)
-    means = {e.method: e for e in found.estimates if e.run == "mean"}
-    each = [e for e in found.estimates if e.run != "mean" and e.method == "sharp"]
+    comparison = ab.compare(parts, runs="seed")
+    assert comparison.runs == ("0", "1", "2", "3")
+    assert comparison.data == ((("data", "one"),),)
+    means = {e.method: e for e in comparison.estimates if e.run == "mean"}
+    each = [e for e in comparison.estimates if e.run != "mean" and e.method == "sharp"]
     assert means["sharp"].value == pytest.approx(np.mean([e.value for e in each]))
     # Four runs with their own mistakes on the same images: surer than one, by less than half.
     assert 0.4 < means["sharp"].standard_error / each[0].standard_error < 1
-    assert any("sample by sample" in f.message for f in found.notes)
+    assert any("sample by sample" in f.message for f in comparison.notes)
 
 
 def test_runs_on_other_samples_count_as_samples_of_their_own():
-    found = ab.compare(splits(4, shared=False), runs="seed")
-    means = next(e for e in found.estimates if e.run == "mean" and e.method == "sharp")
-    each = [e.standard_error for e in found.estimates if e.run != "mean" and e.method == "sharp"]
+    comparison = ab.compare(splits(4, shared=False), runs="seed")
+    means = next(e for e in comparison.estimates if e.run == "mean" and e.method == "sharp")
+    each = [
+        e.standard_error for e in comparison.estimates if e.run != "mean" and e.method == "sharp"
+    ]
     assert means.standard_error == pytest.approx(np.sqrt(np.sum(np.square(each))) / 4, rel=3e-3)
 
 
 def test_several_data_sets_are_ranked_together():
-    found = ab.compare(splits(1, tuple("abcdefg")), metrics=METRICS, runs="seed")
-    overall = [s for s in found.standings if s.data is None and s.metric == "augrc"]
+    comparison = ab.compare(splits(1, tuple("abcdefg")), metrics=METRICS, runs="seed")
+    overall = [s for s in comparison.standings if s.data is None and s.metric == "augrc"]
     assert {s.source for s in overall} == {
         "influence functions, rank then aggregate",
         "influence functions, aggregate then rank",
     }
-    assert {a.blocks for a in found.mean_ranks} == {7}
-    wilcoxon = pair(found, "sharp", "blunt", metric="augrc", data=None)
+    assert {a.blocks for a in comparison.mean_ranks} == {7}
+    wilcoxon = pair(comparison, "sharp", "blunt", metric="augrc", data=None)
     assert wilcoxon.test == "Wilcoxon across data sets"
-    assert found.rows("pairs")[-1]["data"] == "(all)"
-    assert any(a.data is None for a in found.agreements)
-    assert {p.method for p in found.profiles} == {"sharp", "blunt"}
+    assert comparison.rows("pairs")[-1]["data"] == "(all)"
+    assert any(a.data is None for a in comparison.agreements)
+    assert {p.method for p in comparison.profiles} == {"sharp", "blunt"}
 
 
 def test_methods_may_be_classifiers_matched_by_the_names_of_their_samples():
@@ -227,9 +231,9 @@ def test_methods_may_be_classifiers_matched_by_the_names_of_their_samples():
             confidence={"c": rng.random(200)[order]},
             ids=ids[order],
         )
-    found = ab.compare(parts, methods="model", metrics=["accuracy", "augrc"])
-    assert found.methods == ("good", "bad")
-    told = pair(found, "good", "bad", metric="accuracy")
+    comparison = ab.compare(parts, methods="model", metrics=["accuracy", "augrc"])
+    assert comparison.methods == ("good", "bad")
+    told = pair(comparison, "good", "bad", metric="accuracy")
     joined = np.array([parts[("model", m),].correct.mean() for m in ("good", "bad")])
     assert told.difference == pytest.approx(joined[0] - joined[1])
     # The paired standard error of the accuracies, from the samples matched by name.
@@ -255,14 +259,14 @@ def test_clusters_widen_the_intervals():
 
 def test_non_inferiority():
     data = predictions(0, n=2000)
-    found = ab.compare(data, margin=0.01, reference="sharp")
-    by_method = {n.method: n for n in found.non_inferiority}
+    comparison = ab.compare(data, margin=0.01, reference="sharp")
+    by_method = {n.method: n for n in comparison.non_inferiority}
     assert set(by_method) == {"blunt", "copy"}
     assert by_method["copy"].non_inferior
     assert not by_method["blunt"].non_inferior
     blunt = by_method["blunt"]
     assert blunt.worse_by < blunt.bound
-    assert blunt.worse_by == pytest.approx(-pair(found, "sharp", "blunt").difference)
+    assert blunt.worse_by == pytest.approx(-pair(comparison, "sharp", "blunt").difference)
 
 
 # ------------------------------------------------------------------------------------ refusals
@@ -288,31 +292,31 @@ def test_what_is_refused(options, error, words):
         ab.compare(predictions(0), **options)
 
 
-def test_samples_that_do_not_match_are_refused():
-    one, two = predictions(0), predictions(0, n=300)
+def test_samples_that_do_not_match_raise_an_error():
+    first, second = predictions(0), predictions(0, n=300)
     with pytest.raises(InputError, match="same samples"):
-        ab.compare({(("model", "a"),): one, (("model", "b"),): two}, methods="model")
+        ab.compare({(("model", "a"),): first, (("model", "b"),): second}, methods="model")
 
 
 def test_an_undefined_metric_is_said_and_the_others_go_on():
     right = ab.Predictions(
         confidence={"a": [0.9, 0.8, 0.7, 0.6], "b": [0.1, 0.2, 0.3, 0.4]}, loss=[0, 0, 0, 0]
     )
-    found = ab.compare(right, metrics=["failure_auroc", "augrc"])
-    assert any(f.kind == "undefined" for f in found.notes)
-    assert not [p for p in found.pairs if p.metric == "failure_auroc"]
-    augrc = pair(found, "a", "b", metric="augrc")
+    comparison = ab.compare(right, metrics=["failure_auroc", "augrc"])
+    assert any(f.kind == "undefined" for f in comparison.notes)
+    assert not [p for p in comparison.pairs if p.metric == "failure_auroc"]
+    augrc = pair(comparison, "a", "b", metric="augrc")
     assert (augrc.difference, augrc.better) == (0, "")
 
 
 def test_frames():
-    found = ab.compare(splits(3, ("x", "y")), runs="seed", metrics=METRICS, bootstrap=50)
-    for table in found.TABLES:
-        rows = found.rows(table)
+    comparison = ab.compare(splits(3, ("x", "y")), runs="seed", metrics=METRICS, bootstrap=50)
+    for table in comparison.TABLES:
+        rows = comparison.rows(table)
         if rows:
-            assert found.frame(table).height == len(rows)
+            assert comparison.frame(table).height == len(rows)
     with pytest.raises(InputError, match="estimates"):
-        found.frame("estimate")
+        comparison.frame("estimate")
 
 
 # ------------------------------------------------------------------------------------ review
@@ -335,15 +339,15 @@ def shared_runs(seed: int = 0, n: int = 300, **told) -> dict:
 def test_runs_in_another_order_are_matched_by_the_names_of_their_samples():
     ids = np.array([f"x{i}" for i in range(300)])
     parts = shared_runs(ids=ids)
-    found = ab.compare(parts, runs="run")
+    comparison = ab.compare(parts, runs="run")
     second = parts[("run", "1"),]
     parts[("run", "1"),] = second.subset(np.argsort([int(name[1:]) for name in second.ids]))
     by_hand = ab.compare(parts, runs="run")
-    assert found.pairs[0].standard_error == pytest.approx(by_hand.pairs[0].standard_error)
-    assert any("sample by sample" in f.message for f in found.notes)
+    assert comparison.pairs[0].standard_error == pytest.approx(by_hand.pairs[0].standard_error)
+    assert any("sample by sample" in f.message for f in comparison.notes)
 
 
-def test_runs_that_nothing_tells_apart_are_not_taken_for_more_samples():
+def test_runs_that_nothing_distinguishes_are_not_taken_for_more_samples():
     rng = np.random.default_rng(0)
     wrong, noise = rng.random(300) < 0.2, rng.normal(size=(2, 300))
     one = ab.Predictions(
@@ -365,7 +369,7 @@ def test_samples_that_only_some_runs_share_are_counted_once():
         (("run", "0"),): whole.subset(slice(0, 200)),
         (("run", "1"),): whole.subset(slice(100, 300)),
     }
-    told = ab.compare(parts, runs="run", bootstrap=20)
+    comparison = ab.compare(parts, runs="run", bootstrap=20)
     own = ab.metrics.intervals.influence_matrix
     metric = ab.metrics.metric_named("augrc")
     by_name = np.zeros((300, 2))
@@ -376,11 +380,11 @@ def test_samples_that_only_some_runs_share_are_counted_once():
         by_name[rows] += own(metric, scores) / 400
     apart = by_name[:, 0] - by_name[:, 1]
     expected = np.sqrt(apart @ apart * 300 / 299)
-    assert told.pairs[0].standard_error == pytest.approx(expected)
-    assert any(f.kind == "overlap" for f in told.notes)
+    assert comparison.pairs[0].standard_error == pytest.approx(expected)
+    assert any(f.kind == "overlap" for f in comparison.notes)
 
 
-def test_samples_of_other_names_are_refused_although_their_labels_match():
+def test_samples_of_other_names_raise_an_error_although_their_labels_match():
     parts = {
         (("model", m),): ab.Predictions(
             prediction=[0, 1, 1, 0],
@@ -395,11 +399,11 @@ def test_samples_of_other_names_are_refused_although_their_labels_match():
 
 
 def test_methods_in_another_order_in_another_data_set_are_no_trouble():
-    one, two = predictions(0), predictions(1)
-    swapped = ab.Predictions(confidence=dict(reversed(two.confidence.items())), loss=two.loss)
-    found = ab.compare({(("data", "x"),): one, (("data", "y"),): swapped})
-    told = {e.method: e.value for e in found.estimates if e.data == (("data", "y"),)}
-    assert told["blunt"] == ab.augrc(two.confidence["blunt"], two.loss)
+    first, second = predictions(0), predictions(1)
+    swapped = ab.Predictions(confidence=dict(reversed(second.confidence.items())), loss=second.loss)
+    comparison = ab.compare({(("data", "x"),): first, (("data", "y"),): swapped})
+    told = {e.method: e.value for e in comparison.estimates if e.data == (("data", "y"),)}
+    assert told["blunt"] == ab.augrc(second.confidence["blunt"], second.loss)
 
 
 def test_wilcoxon_names_the_side_of_the_ranks_not_of_one_large_gap():
@@ -410,8 +414,8 @@ def test_wilcoxon_names_the_side_of_the_ranks_not_of_one_large_gap():
         if i == 0:
             conf = {"sharp": -conf["sharp"], "blunt": conf["sharp"], "copy": -conf["sharp"]}
         parts[("data", str(i)),] = ab.Predictions(confidence=conf, loss=data.loss)
-    found = ab.compare(parts)
-    told = pair(found, "sharp", "blunt", data=None)
+    comparison = ab.compare(parts)
+    told = pair(comparison, "sharp", "blunt", data=None)
     assert told.better == "sharp"
 
 
@@ -420,11 +424,11 @@ def test_the_same_method_twice_has_the_same_ranks_over_all_data_sets():
     overall = [s for s in ab.compare(parts).standings if s.data is None]
     by = {(s.source, s.method): s for s in overall}
     for source in {s.source for s in overall}:
-        one, two = by[source, "sharp"], by[source, "copy"]
-        assert (one.rank, one.mean_rank, one.rank_probabilities) == (
-            two.rank,
-            two.mean_rank,
-            two.rank_probabilities,
+        first, second = by[source, "sharp"], by[source, "copy"]
+        assert (first.rank, first.mean_rank, first.rank_probabilities) == (
+            second.rank,
+            second.mean_rank,
+            second.rank_probabilities,
         )
 
 
@@ -432,14 +436,14 @@ def test_too_few_draws_for_the_number_of_pairs_are_said():
     data = predictions(0)
     rng = np.random.default_rng(0)
     many = {f"m{i}": 3 * i * (1 - data.loss) + rng.normal(size=400) for i in range(13)}
-    found = ab.compare(
+    comparison = ab.compare(
         ab.Predictions(confidence=many, loss=data.loss), test="bootstrap", bootstrap=100
     )
-    messages = {f.message for f in found.notes if f.kind == "few_draws"}
+    messages = {f.message for f in comparison.notes if f.kind == "few_draws"}
     # 78 pairs at 5 %: four times as many draws as the least adjusted p-value needs, in hundreds.
     assert len(messages) == 1
     assert messages.pop().endswith("is below 1. Draw at least 6,300 resamples.")
-    assert not any(p.better for p in found.pairs if p.test == "paired bootstrap")
+    assert not any(p.better for p in comparison.pairs if p.test == "paired bootstrap")
     again = {f"m{i}": many[f"m{i}"] for i in (0, 1)}
     enough = ab.compare(
         ab.Predictions(confidence=again, loss=data.loss), test="bootstrap", bootstrap=100
@@ -449,14 +453,14 @@ def test_too_few_draws_for_the_number_of_pairs_are_said():
     assert not any(f.kind == "few_draws" for f in fine.notes)
 
 
-def test_one_cluster_says_nothing_by_any_test():
+def test_one_cluster_prints_nothing_by_any_test():
     data = predictions(0, group=np.zeros(400, dtype=int))
-    found = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
-    for told in (p for p in found.pairs if p.valid and p.difference):
+    comparison = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
+    for told in (p for p in comparison.pairs if p.valid and p.difference):
         assert np.isnan(told.p_value)
         assert told.note
         assert not told.better
-    assert not [s for s in found.standings if max(s.rank_probabilities) > 0.99]
+    assert not [s for s in comparison.standings if max(s.rank_probabilities) > 0.99]
 
 
 # ------------------------------------------------------------------------------------ what is said
@@ -468,7 +472,7 @@ def test_an_unknown_option_is_refused(name):
         ab.evaluate(predictions(0), **{name: True})
 
 
-def test_keys_that_are_no_splits_are_refused():
+def test_keys_that_are_no_splits_raise_an_error():
     with pytest.raises(InputError, match="tuples of"):
         ab.compare({"a": predictions(0)})
 
@@ -495,7 +499,7 @@ def test_how_the_samples_were_matched_is_said():
     assert any("matched by their order" in f.message for f in by_order.notes)
 
 
-def test_groups_that_differ_between_methods_are_refused():
+def test_groups_that_differ_between_methods_raise_an_error():
     parts = two_models(a={"group": np.arange(60) // 6}, b={"group": np.arange(60)})
     with pytest.raises(InputError, match="same groups"):
         ab.compare(parts, methods="model", clustered=True)
@@ -503,17 +507,17 @@ def test_groups_that_differ_between_methods_are_refused():
 
 def test_few_clusters_are_a_warning():
     data = predictions(0, n=300, group=np.arange(300) // 100)
-    found = ab.compare(data, clustered=True)
-    (said,) = [f for f in found.notes if f.kind == "clusters"]
+    comparison = ab.compare(data, clustered=True)
+    (said,) = [f for f in comparison.notes if f.kind == "clusters"]
     assert said.level == "warning"
     assert "3 groups" in said.message
 
 
 def test_the_first_sample_that_does_not_match_is_named():
-    one = {"ids": [f"x{i}" for i in range(60)]}
-    two = {"ids": [f"x{i}" for i in range(59)] + ["y"]}
+    first = {"ids": [f"x{i}" for i in range(60)]}
+    second = {"ids": [f"x{i}" for i in range(59)] + ["y"]}
     with pytest.raises(InputError, match="'x59' is not among them"):
-        ab.compare(two_models(a=one, b=two), methods="model")
+        ab.compare(two_models(a=first, b=second), methods="model")
 
 
 @pytest.mark.parametrize("bootstrap", [0, 64])
@@ -523,13 +527,13 @@ def test_where_every_sample_fails_no_method_is_better(bootstrap):
         confidence = {name: rng.random(n) for name in "abc"} | {"d": np.round(rng.random(n), 1)}
         data = ab.Predictions(confidence=confidence, loss=np.ones(n))
         names = ("augrc", "auarc", "sele", "aurc_plugin", "e_aurc", "aurc")
-        found = ab.compare(data, metrics=names, bootstrap=bootstrap)
-        for p in (p for p in found.pairs if p.valid):
+        comparison = ab.compare(data, metrics=names, bootstrap=bootstrap)
+        for p in (p for p in comparison.pairs if p.valid):
             assert (p.difference, p.p_value, p.superiority, p.better) == (0, 1, 0.5, "")
-        for s in found.standings:
+        for s in comparison.standings:
             assert s.rank == s.mean_rank == 2.5
             assert s.rank_probabilities == pytest.approx([0.25] * 4)
-        for e in found.estimates:
+        for e in comparison.estimates:
             assert np.isnan(e.high) or 0 <= e.low <= e.high <= (0.5 if e.metric == "augrc" else 1)
 
 
@@ -540,29 +544,29 @@ def test_non_inferiority_needs_failures():
     for told in ab.compare(silent, **options).non_inferiority:
         assert np.isnan(told.p_value)
         assert not told.non_inferior
-    found = {n.method: n for n in ab.compare(data, **options).non_inferiority}
-    assert found["copy"].non_inferior, "the same method is not worse"
-    assert (found["copy"].p_value, found["copy"].bound) == (0, 0)
+    results = {n.method: n for n in ab.compare(data, **options).non_inferiority}
+    assert results["copy"].non_inferior, "the same method is not worse"
+    assert (results["copy"].p_value, results["copy"].bound) == (0, 0)
 
 
 def test_the_default_draws_enough_for_all_pairs():
     rng = np.random.default_rng(2)
     sure = {f"m{i}": rng.uniform(0.5, 1, 60) for i in range(9)}
     loss = (rng.random(60) < 0.3).astype(float)
-    found = ab.compare(ab.Predictions(confidence=sure, loss=loss), metrics=["fpr_at_95tpr"])
-    assert found.bootstrap == 36 * 4 * 20
-    assert not any(f.kind == "few_draws" for f in found.notes)
+    comparison = ab.compare(ab.Predictions(confidence=sure, loss=loss), metrics=["fpr_at_95tpr"])
+    assert comparison.bootstrap == 36 * 4 * 20
+    assert not any(f.kind == "few_draws" for f in comparison.notes)
     with pytest.raises(InputError, match="at least 2"):
         ab.compare(ab.Predictions(confidence=sure, loss=loss), bootstrap=1)
 
 
 def test_few_clusters_are_said_of_resamples_too():
     data = predictions(0, group=np.arange(400) % 3)
-    found = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
-    paired = [p for p in found.pairs if p.test == "paired bootstrap" and p.difference]
+    comparison = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
+    paired = [p for p in comparison.pairs if p.test == "paired bootstrap" and p.difference]
     assert paired
     assert all("only 3 clusters" in p.note for p in paired)
-    assert all("only 3 clusters" in e.note for e in found.estimates)
+    assert all("only 3 clusters" in e.note for e in comparison.estimates)
 
 
 def test_three_rows_without_failures_and_a_bootstrap():
@@ -571,8 +575,8 @@ def test_three_rows_without_failures_and_a_bootstrap():
         labels=[1, 0, 1],
         confidence={"a": [0.9, 0.8, 0.7], "b": [0.8, 0.9, 0.6]},
     )
-    found = ab.compare(data, metrics=["augrc", "failure_auroc", "accuracy"], bootstrap=50)
-    assert not any(p.better for p in found.pairs if p.valid)
+    comparison = ab.compare(data, metrics=["augrc", "failure_auroc", "accuracy"], bootstrap=50)
+    assert not any(p.better for p in comparison.pairs if p.valid)
 
 
 def test_two_thousand_methods_are_too_many():
@@ -595,14 +599,14 @@ def test_a_band_is_computed_when_it_is_looked_at(monkeypatch):
     rng = np.random.default_rng(0)
     right = rng.random(200) < 0.8
     confidence = {f"m{i:02}": right + (1 + 0.1 * i) * rng.normal(size=200) for i in range(20)}
-    found = ab.compare(ab.Predictions(confidence=confidence, loss=~right))
-    assert len(found.bands) == 20
+    comparison = ab.compare(ab.Predictions(confidence=confidence, loss=~right))
+    assert len(comparison.bands) == 20
     assert not made
     for kind in ("selective", "generalized"):
         display = RiskCoverageBandDisplay.from_comparison(
-            found, kind=kind, methods=found.methods_with_curves
+            comparison, kind=kind, methods=comparison.methods_with_curves
         )
         assert len(display.bands) == len(made) == 8
     first = risk_coverage_band(confidence["m00"], ~right)
-    assert found.bands[0].selective.high.tolist() == first.high.tolist()
-    assert found.bands[0].generalized.kind == "generalized"
+    assert comparison.bands[0].selective.high.tolist() == first.high.tolist()
+    assert comparison.bands[0].generalized.kind == "generalized"

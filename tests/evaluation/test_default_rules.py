@@ -26,7 +26,7 @@ ROWS = {
         ("abstention_cost", "--cost", 0.3, "cost"),
     ],
 )
-def test_the_default_is_that_of_the_command(tmp_path, option, flag, value, method):
+def test_the_default_equals_that_of_the_command(tmp_path, option, flag, value, method):
     path = tmp_path / "calibration.csv"
     pl.DataFrame(ROWS).write_csv(path)
     rule = ab.set_threshold(path, **{option: value})

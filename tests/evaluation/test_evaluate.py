@@ -68,10 +68,10 @@ def test_metrics_with_a_number_of_your_own() -> None:
 def test_own_loss_and_named_losses() -> None:
     p = tossed()
     graded = np.linspace(0, 1, p.n)
-    own = ab.evaluate(p, scores=["msr"], loss=graded)
+    evaluation = ab.evaluate(p, scores=["msr"], loss=graded)
     score = ab.confidence.score("msr", p)
-    assert own.value("augrc") == ab.augrc(score.values, graded)
-    assert "0/1" in own.skipped["failure_auroc"]
+    assert evaluation.value("augrc") == ab.augrc(score.values, graded)
+    assert "0/1" in evaluation.skipped["failure_auroc"]
     brier = ab.evaluate(p, scores=["msr"], metrics=["augrc"], loss="brier")
     assert brier.value("augrc") == ab.augrc(score.values, ab.per_sample_loss(p, "brier"))
 
@@ -101,9 +101,9 @@ def test_ties_are_a_warning_where_their_order_decides_much(decimals, level) -> N
     rng = np.random.default_rng(1)
     c = rng.random(3000)
     wrong = rng.random(3000) < 0.4 * (1 - c)
-    found = ab.evaluate(ab.Predictions(confidence=c.round(decimals), loss=wrong))
-    (said,) = (f for f in found.notes if f.kind == "ties")
-    (augrc,) = (r for r in found.results if r.metric.name == "augrc")
+    evaluation = ab.evaluate(ab.Predictions(confidence=c.round(decimals), loss=wrong))
+    (said,) = (f for f in evaluation.notes if f.kind == "ties")
+    (augrc,) = (r for r in evaluation.results if r.metric.name == "augrc")
     assert (augrc.tie_high - augrc.tie_low > 0.05 * augrc.value) == (level == "warning")
     assert said.level == level
 
@@ -213,7 +213,7 @@ def test_where_the_silent_failures_come_from() -> None:
     assert {part.name for part in case.by_group} == {"x", "y"}
 
 
-def test_a_split_column_that_would_hide_a_result_column_is_refused() -> None:
+def test_a_split_column_that_would_hide_a_result_column_raises_an_error() -> None:
     with pytest.raises(ab.errors.InputError, match="the split column 'metric' has the name"):
         ab.evaluate({(("metric", "a"),): tossed()})
 
@@ -267,9 +267,9 @@ def test_resampling_where_nothing_fails_says_why_there_is_no_interval() -> None:
     rng = np.random.default_rng(0)
     for loss in (np.zeros(80), np.ones(80)):
         data = ab.Predictions(confidence={"a": rng.random(80)}, loss=loss)
-        found = ab.evaluate(data, interval="bootstrap", bootstrap=60)
+        evaluation = ab.evaluate(data, interval="bootstrap", bootstrap=60)
         exact = {r.metric.name: r for r in ab.evaluate(data)}
-        for result in found:
+        for result in evaluation:
             if np.isnan(result.interval.low):
                 assert result.interval.note
             elif result.metric.name == "augrc":
@@ -278,13 +278,13 @@ def test_resampling_where_nothing_fails_says_why_there_is_no_interval() -> None:
 
 def test_a_seed_of_any_integer_type_is_the_seed() -> None:
     data = tossed(60)
-    one, two = (
+    first, second = (
         ab.evaluate(data, interval="bootstrap", bootstrap=20, rng=rng, metrics=["augrc"])
         for rng in (5, np.int64(5))
     )
-    assert [r.interval.low for r in one] == [r.interval.low for r in two]
+    assert [r.interval.low for r in first] == [r.interval.low for r in second]
 
 
-def test_one_resample_is_refused() -> None:
+def test_one_resample_raises_an_error() -> None:
     with pytest.raises(ab.errors.InputError, match="`bootstrap` must be at least 2"):
         ab.evaluate(tossed(60), interval="bootstrap", bootstrap=1)

@@ -36,7 +36,7 @@ def test_it_is_the_mean_of_evaluating_each_draw(logits, kind, score, loss, metri
     samples = samples if kind == "logits" else softmax(samples, axis=2)
     given = {f"{'logit' if kind == 'logits' else 'probability'}_samples": samples}
     predictions = ab.Predictions(labels=labels, **given)
-    found = posterior_expectation(predictions, score=score, metric=metric, loss=loss)
+    expectation = posterior_expectation(predictions, score=score, metric=metric, loss=loss)
     each = [
         ab.evaluate(
             ab.Predictions(labels=labels, **{kind: samples[:, s]}),
@@ -44,40 +44,40 @@ def test_it_is_the_mean_of_evaluating_each_draw(logits, kind, score, loss, metri
         ).value(metric)
         for s in range(DRAWS)
     ]  # fmt: skip
-    np.testing.assert_allclose(found.values, each, rtol=1e-13)
-    assert found.mean == pytest.approx(np.mean(each))
-    assert found.standard_deviation == pytest.approx(np.std(each, ddof=1))
-    assert found.standard_error == pytest.approx(np.std(each, ddof=1) / np.sqrt(DRAWS))
+    np.testing.assert_allclose(expectation.values, each, rtol=1e-13)
+    assert expectation.mean == pytest.approx(np.mean(each))
+    assert expectation.standard_deviation == pytest.approx(np.std(each, ddof=1))
+    assert expectation.standard_error == pytest.approx(np.std(each, ddof=1) / np.sqrt(DRAWS))
     mean = ab.evaluate(predictions, scores=[score], metrics=[metric], loss=loss).value(metric)
-    assert found.mean_predictor_value == pytest.approx(mean, rel=1e-12)
-    assert (found.score, found.metric, found.loss) == (score, metric, loss)
-    assert (found.n, found.draws, found.lower_is_better) == (N, DRAWS, True)
-    assert found.reason == ""
+    assert expectation.mean_predictor_value == pytest.approx(mean, rel=1e-12)
+    assert (expectation.score, expectation.metric, expectation.loss) == (score, metric, loss)
+    assert (expectation.n, expectation.draws, expectation.lower_is_better) == (N, DRAWS, True)
+    assert expectation.reason == ""
 
 
 def test_by_hand(logits, drawn):
     labels, samples = logits
-    found = posterior_expectation(drawn)
+    expectation = posterior_expectation(drawn)
     p = softmax(samples, axis=2)
     values = [
         ab.aurc(p[:, s].max(axis=1), p[:, s].argmax(axis=1) != labels, estimator="plugin")
         for s in range(DRAWS)
     ]
-    np.testing.assert_allclose(found.values, values, rtol=1e-12)
+    np.testing.assert_allclose(expectation.values, values, rtol=1e-12)
     mean = p.mean(axis=1)
-    assert found.mean_predictor_value == pytest.approx(
+    assert expectation.mean_predictor_value == pytest.approx(
         ab.aurc(mean.max(axis=1), mean.argmax(axis=1) != labels, estimator="plugin")
     )
     # Deciding by all draws together is better here than the draws are on average.
-    assert found.mean_predictor_value < found.mean
+    assert expectation.mean_predictor_value < expectation.mean
 
 
 def test_draws_that_are_alike_have_no_spread(logits):
     labels, samples = logits
     alike = np.repeat(samples[:, :1], 5, axis=1)
-    found = posterior_expectation(ab.Predictions(logit_samples=alike, labels=labels))
-    assert found.standard_deviation == pytest.approx(0, abs=1e-15)
-    assert found.mean == pytest.approx(found.mean_predictor_value)
+    expectation = posterior_expectation(ab.Predictions(logit_samples=alike, labels=labels))
+    assert expectation.standard_deviation == pytest.approx(0, abs=1e-15)
+    assert expectation.mean == pytest.approx(expectation.mean_predictor_value)
 
 
 def test_the_standard_error_covers_the_expectation():
@@ -85,9 +85,9 @@ def test_the_standard_error_covers_the_expectation():
     rng = np.random.default_rng(2)
     labels = rng.integers(2, size=40)
     samples = 2.0 * np.eye(2)[labels][:, None] + 2 * rng.normal(size=(40, 600, 2))
-    whole = posterior_expectation(ab.Predictions(logit_samples=samples, labels=labels))
-    parts = [whole.values[i : i + 10] for i in range(0, 600, 10)]
-    z = [(p.mean() - whole.mean) / (p.std(ddof=1) / np.sqrt(10)) for p in parts]
+    expectation = posterior_expectation(ab.Predictions(logit_samples=samples, labels=labels))
+    parts = [expectation.values[i : i + 10] for i in range(0, 600, 10)]
+    z = [(p.mean() - expectation.mean) / (p.std(ddof=1) / np.sqrt(10)) for p in parts]
     assert np.mean(np.abs(z) < 2.26) == pytest.approx(0.95, abs=0.09)
 
 
@@ -150,35 +150,39 @@ def test_a_fitted_score_scores_each_draw(logits, drawn):
     fitted = fit(
         "temperature", ab.Predictions(logits=samples[:, 0], labels=labels), criterion=ab.augrc
     )
-    found = posterior_expectation(drawn, score=fitted)
+    expectation = posterior_expectation(drawn, score=fitted)
     own = ab.confidence.score(fitted, ab.Predictions(logits=samples[:, 3], labels=labels))
     wrong = samples[:, 3].argmax(axis=1) != labels
-    assert found.values[3] == pytest.approx(ab.aurc(own.values, wrong, estimator="plugin"))
-    assert found.score == own.name
+    assert expectation.values[3] == pytest.approx(ab.aurc(own.values, wrong, estimator="plugin"))
+    assert expectation.score == own.name
 
 
 def test_a_score_of_logits_has_no_mean_predictor(logits, drawn):
     labels, samples = logits
-    found = posterior_expectation(drawn, score="mls")
+    expectation = posterior_expectation(drawn, score="mls")
     wrong = samples[:, 0].argmax(axis=1) != labels
     first = ab.aurc(samples[:, 0].max(axis=1), wrong, estimator="plugin")
-    assert found.values[0] == pytest.approx(first)
-    assert np.isnan(found.mean_predictor_value)
-    assert found.reason.endswith("mean predictor: the score needs more than mean probabilities")
+    assert expectation.values[0] == pytest.approx(first)
+    assert np.isnan(expectation.mean_predictor_value)
+    assert expectation.reason.endswith(
+        "mean predictor: the score needs more than mean probabilities"
+    )
 
 
 def test_draws_where_the_metric_is_undefined_are_told(logits):
     labels, samples = logits
     right = samples.copy()
     right[:, :4] = 50 * np.eye(CLASSES)[labels][:, None]
-    found = posterior_expectation(
+    expectation = posterior_expectation(
         ab.Predictions(logit_samples=right, labels=labels), metric="failure_auroc"
     )
-    assert np.isnan(found.values[:4]).all()
-    assert found.mean == pytest.approx(found.values[4:].mean())
-    assert found.standard_error == pytest.approx(found.values[4:].std(ddof=1) / np.sqrt(8))
-    assert found.reason.startswith("undefined in 4 of 12 draws: ")
-    assert np.isfinite(found.mean_predictor_value)
+    assert np.isnan(expectation.values[:4]).all()
+    assert expectation.mean == pytest.approx(expectation.values[4:].mean())
+    assert expectation.standard_error == pytest.approx(
+        expectation.values[4:].std(ddof=1) / np.sqrt(8)
+    )
+    assert expectation.reason.startswith("undefined in 4 of 12 draws: ")
+    assert np.isfinite(expectation.mean_predictor_value)
     always = ab.Predictions(logit_samples=right[:, :4], labels=labels)
     nowhere = posterior_expectation(always, metric="failure_auroc")
     assert np.isnan([nowhere.mean, nowhere.standard_error, nowhere.mean_predictor_value]).all()
@@ -186,20 +190,20 @@ def test_draws_where_the_metric_is_undefined_are_told(logits):
 
 
 def test_what_it_returns_is_a_row_and_a_table(drawn):
-    found = posterior_expectation(drawn)
-    row = found.row()
+    expectation = posterior_expectation(drawn)
+    row = expectation.row()
     assert list(row) == [
         f.name for f in dataclasses.fields(PosteriorExpectation) if f.name != "values"
     ]
-    table = found.frame()
+    table = expectation.frame()
     assert table.columns == ["score", "metric", "loss", "draw", "value"]
     assert table.height == DRAWS
-    assert table["value"].to_list() == found.values.tolist()
-    assert "values" not in repr(found)
+    assert table["value"].to_list() == expectation.values.tolist()
+    assert "values" not in repr(expectation)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        found.mean = 0.0
+        expectation.mean = 0.0
     with pytest.raises(ValueError, match="read-only"):
-        found.values[0] = 0.0
+        expectation.values[0] = 0.0
 
 
 def test_what_cannot_be_asked(logits, drawn):

@@ -23,17 +23,17 @@ def both(seed, hard):
     )
 
 
-def test_a_rule_for_unlabeled_predictions_keeps_its_promise_there():
+def test_a_rule_for_unlabeled_predictions_keeps_its_guarantee_there():
     known, _ = both(0, 0.2)
     truth, there = both(1, 0.8)
     asked = {"score": "msr", "method": "learn_then_test", "max_risk": 0.1, "delta": 0.1}
     plain = set_threshold(known, **asked)
-    found = estimate_ratios(known, there, score="msr")
-    rule = set_threshold(known, ratio=found.ratios, **asked)
+    result = estimate_ratios(known, there, score="msr")
+    rule = set_threshold(known, ratio=result.ratios, **asked)
     assert check_rule(plain, truth).checks[0].verdict == "broken"
     assert check_rule(rule, truth).checks[0].verdict == "holds"
     assert "a classifier estimated" in rule.population
-    assert found.notes()[0].message.startswith("Of the calibration data 3000 samples")
+    assert result.notes()[0].message.startswith("Of the calibration data 3000 samples")
 
 
 def test_class_scores_show_a_shift_that_the_confidence_hides():
@@ -51,10 +51,10 @@ def test_class_scores_show_a_shift_that_the_confidence_hides():
 def test_a_label_shift_compares_class_names_as_text():
     known = ab.Predictions(prediction=[0, 1] * 200, labels=[0, 1] * 200)
     there = ab.Predictions(prediction=["0"] * 30 + ["1"] * 90, unlabeled=True)
-    found = estimate_ratios(known, there, shift="label")
-    assert found.classes.ratio == pytest.approx([0.5, 1.5])
-    assert found.ratios.values[:2] == pytest.approx([0.5, 1.5])
-    assert "1 1.5 (standard error" in found.notes()[1].message
+    result = estimate_ratios(known, there, shift="label")
+    assert result.classes.ratio == pytest.approx([0.5, 1.5])
+    assert result.ratios.values[:2] == pytest.approx([0.5, 1.5])
+    assert "1 1.5 (standard error" in result.notes()[1].message
 
 
 def test_what_does_not_overlap_is_a_warning():
@@ -74,7 +74,7 @@ def test_what_does_not_overlap_is_a_warning():
         ({"shift": "label", "clip": 3.0}, InputError, "`clip` is for a covariate shift"),
     ],
 )
-def test_bad_questions_are_refused(options, error, says):
+def test_bad_questions_raise_an_error(options, error, says):
     known = ab.Predictions(confidence=np.ones(20), loss=np.zeros(20))
     with pytest.raises(error, match=says):
         estimate_ratios(known, ab.Predictions(confidence=np.ones(20), unlabeled=True), **options)
@@ -104,8 +104,8 @@ def test_groups_and_limits_take_ratios():
     for rule in (by_group, limited):
         assert rule.attainable
         assert "reweighted by the density ratios given" in rule.population
-        found = check_rule(rule, {"same": known}, calibration=known)
-        said = [f.message for f in found.notes if f.kind == "guarantee"]
+        check = check_rule(rule, {"same": known}, calibration=known)
+        said = [f.message for f in check.notes if f.kind == "guarantee"]
         assert "It is only valid if the density ratios are correct" in said[0]
     assert np.isnan(check_rule(by_group, {}, calibration=known).calibration_values()["coverage"])
     assert limited.coverage == pytest.approx(limited.part("overall").coverage)
@@ -115,17 +115,17 @@ def test_data_without_labels_have_estimates_beside_their_coverage():
     known, _ = both(4, 0.2)
     truth, there = both(5, 0.5)
     rule = set_threshold(known, score="msr", max_risk=0.15, delta=0.1)
-    found = check_rule(rule, {"new": there, "same": truth}, calibration=known)
-    first, second = found.estimates
+    check = check_rule(rule, {"new": there, "same": truth}, calibration=known)
+    first, second = check.estimates
     assert second is None
-    risk = found.checks[1].selective_risk
+    risk = check.checks[1].selective_risk
     assert first.mean_confidence == pytest.approx(risk, abs=0.03)
-    assert found.checks[0].coverage == found.checks[1].coverage == first.coverage
-    rows = found.frame().select("name", "estimated_risk_mean_confidence").rows()
+    assert check.checks[0].coverage == check.checks[1].coverage == first.coverage
+    rows = check.frame().select("name", "estimated_risk_mean_confidence").rows()
     assert rows[1] == ("new", first.mean_confidence)
     assert np.isnan(rows[0][1])
     assert np.isnan(rows[2][1])
-    said = next(f.message for f in found.notes if f.kind == "estimated_risk")
+    said = next(f.message for f in check.notes if f.kind == "estimated_risk")
     assert said.startswith("new: the data have no labels, so the risk is only estimated")
     # Without calibration data there is nothing to estimate from.
     alone = check_rule(rule, {"new": there})

@@ -57,22 +57,22 @@ class Halved:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_rule_and_its_checks_are_those_of_the_arrays(method):
+def test_a_rule_and_its_checks_equal_those_of_the_arrays(method):
     rule = set_threshold(CALIBRATION, method=method, **METHODS[method])
     confidence, wrong = CALIBRATION.confidence["own"], ~CALIBRATION.correct
     bare = fit(method, confidence, wrong, **METHODS[method])
     assert rule == bare.for_score("own", scale="probability")
     later = made(1, hard=0.1)
-    found = check_rule(rule, {"later": later}, calibration=CALIBRATION, level=0.9)
+    result = check_rule(rule, {"later": later}, calibration=CALIBRATION, level=0.9)
     expected = check(rule, later.confidence["own"], ~later.correct, name="later", level=0.9)
-    assert found.checks == (expected,)
-    row = found.rows()[1]
+    assert result.checks == (expected,)
+    row = result.rows()[1]
     for name, value in expected.row().items():
         wanted = math.nan if value is None else value
         np.testing.assert_equal(row[name], wanted, name)
     # What the rule says of its calibration data is what a check on them says.
     there = check(rule, confidence, wrong)
-    first = found.rows()[0]
+    first = result.rows()[0]
     for name in ("n", "accepted", "coverage", "selective_risk", "generalized_risk", "excess"):
         assert first[name] == pytest.approx(getattr(there, name), abs=1e-12), name
     assert (first["verdict"], first["role"]) == ("chosen here", "calibration")
@@ -92,9 +92,9 @@ def test_the_curve_passes_through_the_chosen_point():
 def test_parts_keep_their_order_and_names():
     parts = {(("study", s), ("site", "x")): made(i) for i, s in enumerate(["b", "a", "c"])}
     rule = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05)
-    found = check_rule(rule, parts)
-    assert [c.name for c in found.checks] == ["b, x", "a, x", "c, x"]
-    frame = found.frame()
+    check = check_rule(rule, parts)
+    assert [c.name for c in check.checks] == ["b, x", "a, x", "c, x"]
+    frame = check.frame()
     assert frame["study"].to_list() == ["", "b", "a", "c"]
     assert frame["name"][0] == "calibration"
     assert [c.name for c in check_rule(rule, made(1)).checks] == ["data"]
@@ -107,15 +107,15 @@ def test_parts_keep_their_order_and_names():
 def test_without_labels_the_coverage_is_checked():
     rule = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05)
     later = made(1)
-    found = check_rule(rule, {"known": later, "unknown": later.confidence["own"]})
-    known, unknown = found.checks
+    check = check_rule(rule, {"known": later, "unknown": later.confidence["own"]})
+    known, unknown = check.checks
     assert unknown.coverage == known.coverage
     assert unknown.coverage_interval == known.coverage_interval
     assert math.isnan(unknown.selective_risk)
     assert math.isnan(unknown.excess)
     assert unknown.verdict == "cannot tell"
-    assert "labels" in found.rows()[2]["note"]
-    assert any(f.kind == "no_labels" and f.message.startswith("unknown:") for f in found.notes)
+    assert "labels" in check.rows()[2]["note"]
+    assert any(f.kind == "no_labels" and f.message.startswith("unknown:") for f in check.notes)
     # A promise on the coverage needs no labels.
     rule = set_threshold(CALIBRATION, method="coverage_guarantee", coverage=0.6, delta=0.05)
     known, unknown = check_rule(rule, {"known": later, "unknown": later.confidence["own"]}).checks
@@ -132,24 +132,24 @@ def test_the_calibration_data_are_noticed_among_the_checks():
     order = np.random.default_rng(0).permutation(CALIBRATION.n)
     again, other = CALIBRATION.subset(order), made(9, 1500)
     for calibration in (None, CALIBRATION):
-        found = check_rule(rule, {"again": again, "other": other}, calibration=calibration)
-        said = [f.message for f in found.notes if f.kind == "same_data"]
+        check = check_rule(rule, {"again": again, "other": other}, calibration=calibration)
+        said = [f.message for f in check.notes if f.kind == "same_data"]
         assert len(said) == 1
         assert said[0].startswith("again:")
     unlabeled = check_rule(rule, CALIBRATION.confidence["own"], calibration=CALIBRATION)
     assert "same_data" in kinds(unlabeled)
 
 
-def test_what_is_promised_is_said_with_its_limits():
+def test_what_is_guaranteed_is_said_with_its_limits():
     promised = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05)
     mean = set_threshold(CALIBRATION, method="conformal_risk_control", max_risk=0.05)
     hoped = set_threshold(CALIBRATION, method="risk", max_risk=0.1)
     other = made(3)
     assert kinds(check_rule(promised, other)) == {"guarantee"}
     assert kinds(check_rule(mean, other)) == {"guarantee", "in_expectation"}
-    found = check_rule(hoped, other, notes=["from a file"])
-    assert kinds(found) == {"no_guarantee", "source"}
-    assert found.notes[0].level == "warning"
+    check = check_rule(hoped, other, notes=["from a file"])
+    assert kinds(check) == {"no_guarantee", "source"}
+    assert check.notes[0].level == "warning"
 
 
 def test_another_scale_is_pointed_out():
@@ -173,10 +173,10 @@ def test_another_scale_is_pointed_out():
 def test_unattainable():
     rule = set_threshold(made(0, 40), max_risk=0.001, delta=0.05)
     assert not rule.attainable
-    found = check_rule(rule, {"later": made(1)}, calibration=made(0, 40))
-    assert [row["verdict"] for row in found.rows()] == ["unattainable", "unattainable"]
-    assert found.rows()[0]["coverage"] == 0
-    assert math.isnan(found.rows()[1]["threshold"])
+    check = check_rule(rule, {"later": made(1)}, calibration=made(0, 40))
+    assert [row["verdict"] for row in check.rows()] == ["unattainable", "unattainable"]
+    assert check.rows()[0]["coverage"] == 0
+    assert math.isnan(check.rows()[1]["threshold"])
 
 
 def test_scores():
@@ -186,9 +186,9 @@ def test_scores():
     assert set_threshold(logits(0), score="pe", method="coverage", coverage=0.5).score == "pe"
     fitted = set_threshold(CALIBRATION, score=Halved(), method="coverage", coverage=0.5)
     assert fitted.score == "halved"
-    found = check_rule(fitted, made(1), score=Halved())
+    check = check_rule(fitted, made(1), score=Halved())
     plain = set_threshold(CALIBRATION, method="coverage", coverage=0.5)
-    assert found.checks[0].accepted == check_rule(plain, made(1)).checks[0].accepted
+    assert check.checks[0].accepted == check_rule(plain, made(1)).checks[0].accepted
 
 
 def test_a_score_that_was_fitted():
@@ -201,8 +201,8 @@ def test_a_score_that_was_fitted():
     rule = set_threshold(p.subset(slice(100, 200)), score=state, method="coverage", coverage=0.5)
     assert rule.score == state.name
     later = p.subset(slice(200, 300))
-    found = check_rule(rule, later, score=state)
-    assert found.checks[0].accepted == rule.apply(state.score(later).values).sum()
+    check = check_rule(rule, later, score=state)
+    assert check.checks[0].accepted == rule.apply(state.score(later).values).sum()
 
 
 def test_chow_is_brought_to_the_scale_of_the_score():
@@ -211,9 +211,9 @@ def test_chow_is_brought_to_the_scale_of_the_score():
     accepted = rule.apply(score("msr", p).values)
     assert 0 < accepted.sum() < p.n
     np.testing.assert_array_equal(accepted, score("msr", p).probability >= 0.9)
-    found = check_rule(rule, {}, calibration=p)
-    assert found.rows()[0]["accepted"] == accepted.sum()
-    assert found.threshold_probability == pytest.approx(0.9)
+    check = check_rule(rule, {}, calibration=p)
+    assert check.rows()[0]["accepted"] == accepted.sum()
+    assert check.threshold_probability == pytest.approx(0.9)
     assert (
         check_rule(
             set_threshold(CALIBRATION, max_risk=0.1, delta=0.1), made(1)
@@ -233,8 +233,8 @@ def test_losses_and_weights():
     weighted = made(0, 300, weight=np.arange(300) % 3)
     rule = set_threshold(weighted, method="coverage", coverage=0.5)
     assert rule.n == 200
-    found = check_rule(rule, weighted, calibration=weighted)
-    assert found.checks[0].coverage == pytest.approx(rule.coverage)
+    check = check_rule(rule, weighted, calibration=weighted)
+    assert check.checks[0].coverage == pytest.approx(rule.coverage)
     with pytest.raises(InputError, match="weight"):
         set_threshold(weighted, max_risk=0.2, delta=0.05)
 

@@ -49,7 +49,7 @@ def test_per_group_and_prediction_are_the_rules_of_arrays():
 
 
 @pytest.mark.parametrize("per", ["label", "labels", CAL.labels, "site"])
-def test_what_is_not_known_at_use_is_refused(per):
+def test_what_is_not_known_at_use_raises_an_error(per):
     with pytest.raises(InputError, match="`per`") as raised:
         set_threshold(CAL, per=per, **OPTIONS)
     assert (isinstance(per, str) and per == "site") or "'prediction'" in str(raised.value)
@@ -62,8 +62,8 @@ def test_groups_that_name_the_predicted_class_are_fine():
         set_threshold(ab.Predictions(confidence=[1.0], loss=[0]), per="group", **OPTIONS)
 
 
-def test_limits_are_those_of_arrays():
-    found = set_threshold(
+def test_limits_equal_those_of_arrays():
+    rule = set_threshold(
         CAL, max_risk=0.08, limits={"label": 0.3, "label:cat": 0.2, "group:north": 0.1}, delta=0.05
     )
     limits = [
@@ -74,17 +74,17 @@ def test_limits_are_those_of_arrays():
         Limit("group:north", 0.1, CAL.group == "north"),
     ]
     arrays = several_risks(MSR, WRONG, limits, delta=0.05)
-    assert found == arrays.for_score("msr", scale="log-odds")
-    checked = check_rule(found, {"later": TEST}, calibration=CAL)
+    assert rule == arrays.for_score("msr", scale="log-odds")
+    checked = check_rule(rule, {"later": TEST}, calibration=CAL)
     own = {c.group: c for c in checked.all_checks()}
-    answered = np.asarray(found.apply(TEST))
+    answered = np.asarray(rule.apply(TEST))
     for name, inside in (
         ("label:dog", TEST.labels == "dog"),
         ("group:north", TEST.group == "north"),
     ):
         assert own[name].n == inside.sum()
         assert own[name].selective_risk == (~TEST.correct)[inside & answered].mean()
-        assert own[name].rule.target == found.part(name).target
+        assert own[name].rule.target == rule.part(name).target
     assert checked.rows()[2]["target"] == 0.2
 
 
@@ -122,7 +122,7 @@ def test_small_and_unseen_groups_are_named_and_counted():
         check_rule(rule, {"later": without})
 
 
-def test_classes_are_checked_unless_groups_are_asked_for():
+def test_classes_are_checked_unless_groups_are_requested():
     rule = set_threshold(CAL, per="prediction", **OPTIONS)
     by_site = check_rule(rule, {"later": TEST})
     assert [c.group for c in by_site.groups[0]] == ["north", "south", "tiny"]
@@ -148,8 +148,8 @@ def test_rows_say_how_far_apart_groups_are():
 def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     rule = set_threshold(CAL, per="group", **OPTIONS)
     bare = ab.Predictions(logits=TEST.logits, classes=CLASSES, group=TEST.group, unlabeled=True)
-    checked, known = check_rule(rule, {"later": bare}), check_rule(rule, {"later": TEST})
-    assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in known.all_checks()]
+    checked, check = check_rule(rule, {"later": bare}), check_rule(rule, {"later": TEST})
+    assert [c.coverage for c in checked.all_checks()] == [c.coverage for c in check.all_checks()]
     for c in checked.all_checks():
         assert c.verdict in {"cannot tell", "unattainable"}
         assert c.excess_verdict in {"", "cannot tell"}
@@ -158,7 +158,7 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
         ).all()
     rejection, risk = checked.disparities()
     # As text: what is undefined is not equal to itself.
-    assert repr(rejection) == repr(known.disparities()[0])
+    assert repr(rejection) == repr(check.disparities()[0])
     assert np.isnan(risk.difference)
     one = check_rule(set_threshold(CAL, **OPTIONS), {"later": bare})
     assert [c.verdict for c in one.all_checks()] == ["cannot tell"] * 4
@@ -173,7 +173,7 @@ def test_what_was_read_is_taken_under_a_name_of_its_own():
         check_rule(rule, {"later": {(("site", "a"),): one, (("site", "b"),): one}})
 
 
-def test_a_chance_that_is_not_named_is_that_of_the_command_line():
+def test_a_probability_that_is_not_named_equals_that_of_the_command_line():
     rng = np.random.default_rng(0)
     confidence = rng.random(2000)
     p = ab.Predictions(confidence=confidence, loss=rng.random(2000) > 0.5 + confidence / 2)

@@ -27,34 +27,34 @@ def band(predictions, **options):
 @pytest.mark.parametrize("interval", ["analytic", "bootstrap"])
 def test_a_case_has_the_band_of_its_samples(interval):
     p = made_up(400)
-    found = band(p, interval=interval, level=0.9, bootstrap=50)
+    result = band(p, interval=interval, level=0.9, bootstrap=50)
     s = validate_samples(p.confidence["confidence"], p.loss)
-    known = compute_band(s, "selective", level=0.9, coverage=found.coverage, rng=0)
-    assert found.level == 0.9
+    known = compute_band(s, "selective", level=0.9, coverage=result.coverage, rng=0)
+    assert result.level == 0.9
     for name in ("risk", "low", "high", "low_all", "high_all"):
-        assert np.array_equal(getattr(found, name), getattr(known, name))
-    assert (found.low <= found.risk).all()
-    assert (found.risk <= found.high).all()
+        assert np.array_equal(getattr(result, name), getattr(known, name))
+    assert (result.low <= result.risk).all()
+    assert (result.risk <= result.high).all()
 
 
 def test_no_intervals_no_band():
     assert band(made_up(50), interval="none") is None
 
 
-def test_the_seed_is_that_of_the_evaluation():
+def test_the_seed_equals_that_of_the_evaluation():
     p = made_up(200)
     assert np.array_equal(band(p, rng=7).high_all, band(p, rng=7).high_all)
     assert not np.array_equal(band(p, rng=7).high_all, band(p, rng=8).high_all)
 
 
-def test_clusters_are_those_of_the_evaluation():
+def test_clusters_equal_those_of_the_evaluation():
     p = made_up(300, groups=30)
     s = validate_samples(p.confidence["confidence"], p.loss)
-    found = band(p, clustered=True)
+    result = band(p, clustered=True)
     codes = np.unique(p.group, return_inverse=True)[1]
-    known = compute_band(s, "selective", coverage=found.coverage, cluster=codes)
-    assert np.allclose(found.high, known.high)
-    assert not np.allclose(found.high, band(p).high)
+    known = compute_band(s, "selective", coverage=result.coverage, cluster=codes)
+    assert np.allclose(result.high, known.high)
+    assert not np.allclose(result.high, band(p).high)
 
 
 def test_many_clustered_samples_take_fewer_coverages(monkeypatch):
@@ -69,13 +69,13 @@ def test_many_clustered_samples_take_fewer_coverages(monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 60])
 def test_few_samples(n):
-    found = band(made_up(n))
-    assert found.coverage[0] >= 1 / n
-    assert found.coverage[-1] == 1
-    assert bool(found.note) == (n == 1)
+    result = band(made_up(n))
+    assert result.coverage[0] >= 1 / n
+    assert result.coverage[-1] == 1
+    assert bool(result.note) == (n == 1)
 
 
-def test_the_bins_that_are_drawn_are_those_of_the_ece_beside_them():
+def test_the_bins_that_are_drawn_equal_those_of_the_ece_beside_them():
     # Right and wrong take turns along the confidence, so that other bins have another ECE.
     rng = np.random.default_rng(4)
     logits = rng.normal(size=(3000, 4))
@@ -84,10 +84,10 @@ def test_the_bins_that_are_drawn_are_those_of_the_ece_beside_them():
         np.argsort(np.argsort(softmax(logits, axis=1).max(axis=1))),
     )
     p = ab.Predictions(logits=logits, labels=(guess + order // 170 % 2) % 4)
-    found = ab.evaluate(p, scores=["msr"], metrics=["ece"], interval="none")
-    curve = found.curves[0].reliability
+    evaluation = ab.evaluate(p, scores=["msr"], metrics=["ece"], interval="none")
+    curve = evaluation.curves[0].reliability
     gap = np.abs(curve.accuracy - curve.confidence)
-    assert np.nansum(curve.weight * gap) / curve.total == pytest.approx(found.value("ece"))
+    assert np.nansum(curve.weight * gap) / curve.total == pytest.approx(evaluation.value("ece"))
 
 
 def test_a_long_curve_keeps_what_is_drawn_of_it():
@@ -110,7 +110,7 @@ def test_a_long_curve_keeps_what_is_drawn_of_it():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
-def test_the_samples_shown_are_those_of_a_whole_sort(share):
+def test_the_samples_shown_equal_those_of_a_whole_sort(share):
     rng = np.random.default_rng(5)
     for dtype in (np.float16, np.float32, np.float64):
         confidence = rng.integers(0, 40, 300).astype(dtype) / dtype(64)
@@ -128,7 +128,7 @@ def test_the_samples_shown_are_those_of_a_whole_sort(share):
         ]
 
 
-def test_the_spread_of_ranks_is_that_of_every_sample():
+def test_the_spread_of_ranks_equals_that_of_every_sample():
     rng = np.random.default_rng(6)
     for seed in range(60):
         n, kinds = int(rng.integers(1, 50)), int(rng.integers(1, 70))

@@ -37,10 +37,10 @@ def test_a_search_by_name_is_the_search_by_function():
 def test_the_best_temperature_by_any_metric(metric):
     grid = [0.5, 1.0, 2.0, 3.0]
     state = fit_score("temperature", VALIDATION, metric=metric, temperatures=grid)
-    found = ab.evaluate(
+    evaluation = ab.evaluate(
         VALIDATION, scores=[f"msr@T={t!r}" for t in grid], metrics=[metric], interval="none"
     )
-    values = [r.value for r in found]
+    values = [r.value for r in evaluation]
     best = min(values) if metric_named(metric).lower_is_better else max(values)
     assert values[grid.index(state.temperature)] == best
 
@@ -67,7 +67,7 @@ def test_another_loss_is_searched_by():
     assert at[state.temperature] <= at[1]
 
 
-def test_maximum_likelihood_is_that_of_the_calibration():
+def test_maximum_likelihood_equals_that_of_the_calibration():
     expected = fit_temperature(VALIDATION.logits, VALIDATION.labels).temperature
     state = fit_score("temperature", VALIDATION, objective="nll")
     assert state.temperature == expected
@@ -80,20 +80,20 @@ def test_maximum_likelihood_is_that_of_the_calibration():
         ab.Predictions(logits=np.asarray(bold.logits) / t, labels=bold.labels)
         for t in (state.temperature, state.temperature * 1.05, state.temperature / 1.05)
     ]
-    found = [per_sample_loss(p, "cross_entropy").mean() for p in cooled]
-    assert found[0] < min(found[1:])
+    results = [per_sample_loss(p, "cross_entropy").mean() for p in cooled]
+    assert results[0] < min(results[1:])
     np.testing.assert_allclose(
         score(state, bold).probability, score("msr", cooled[0]).probability, rtol=1e-12
     )
 
 
-def test_metrics_that_do_not_look_at_the_confidence_are_refused_as_criteria():
+def test_metrics_that_do_not_look_at_the_confidence_raise_an_error_as_criteria():
     losses, rng = (~VALIDATION.correct).astype(float), np.random.default_rng(0)
     kinds = [ab.confidence.ConfidenceScore("", c, c) for c in rng.random((4, 240))]
     for name, metric in METRICS.items():
         criterion = MetricCriterion(metric, VALIDATION, losses)
         try:
-            blind = len({criterion.value(own) for own in kinds}) == 1
+            blind = len({criterion.value(kind) for kind in kinds}) == 1
         except InputError:
             continue
         if blind and not name.startswith("coverage@"):
@@ -105,7 +105,7 @@ def test_metrics_that_do_not_look_at_the_confidence_are_refused_as_criteria():
             assert fit_score("temperature", VALIDATION, metric=name, temperatures=[1]).temperature
 
 
-def test_what_has_no_use_is_refused():
+def test_what_has_no_use_raises_an_error():
     with pytest.raises(InputError, match="'knn' has no parameters to search; drop `metric`"):
         fit_score("knn", TRAIN, metric="augrc")
     with pytest.raises(InputError, match="has no parameters to search"):
@@ -135,7 +135,7 @@ def test_what_has_no_use_is_refused():
 @pytest.mark.parametrize("metric", ["augrc", "failure_auroc", "selective_risk@80cov"])
 def test_the_selection_is_the_best_on_the_validation_samples(metric):
     grid = {"k": [1, 10, 50], "normalize": [True, False]}
-    found = select_score("knn", TRAIN, VALIDATION, grid=grid, metric=metric)
+    selection = select_score("knn", TRAIN, VALIDATION, grid=grid, metric=metric)
     rows = []
     for k in grid["k"]:
         for normalize in grid["normalize"]:
@@ -144,15 +144,15 @@ def test_the_selection_is_the_best_on_the_validation_samples(metric):
                 VALIDATION, scores=[state], metrics=[metric], interval="none"
             ).value(metric)
             rows.append(({"k": k, "normalize": normalize}, value))
-    assert [(t.options, t.value) for t in found.candidates] == rows
+    assert [(t.options, t.value) for t in selection.candidates] == rows
     best = min if metric_named(metric).lower_is_better else max
-    assert found.value == best(value for _, value in rows)
-    assert found.options == next(options for options, value in rows if value == found.value)
-    assert [t.is_selected for t in found.candidates].index(True) == rows.index(
-        (found.options, found.value)
+    assert selection.value == best(value for _, value in rows)
+    assert selection.options == next(options for options, value in rows if value == selection.value)
+    assert [t.is_selected for t in selection.candidates].index(True) == rows.index(
+        (selection.options, selection.value)
     )
-    assert (found.state.k, found.state.normalize) == tuple(found.options.values())
-    assert np.array_equal(score(found, TEST).values, score(found.state, TEST).values)
+    assert (selection.state.k, selection.state.normalize) == tuple(selection.options.values())
+    assert np.array_equal(score(selection, TEST).values, score(selection.state, TEST).values)
 
 
 def test_of_equal_candidates_the_first_is_chosen():
@@ -161,21 +161,23 @@ def test_of_equal_candidates_the_first_is_chosen():
     )
     other = sure.subset([0, 1, 2, 3])
     assert other.correct.all()
-    found = select_score("knn", sure, other, grid={"k": [3, 1, 2]})
-    assert found.options == {"k": 3}
-    assert [t.value for t in found.candidates] == [0.0, 0.0, 0.0]
+    selection = select_score("knn", sure, other, grid={"k": [3, 1, 2]})
+    assert selection.options == {"k": 3}
+    assert [t.value for t in selection.candidates] == [0.0, 0.0, 0.0]
 
 
 def test_what_cannot_be_fitted_or_measured_is_listed_with_its_reason():
     grid = {"shrinkage": ["none", "ledoit_wolf", 0.5, 7]}
     wide = np.random.default_rng(3).normal(size=(24, 30))
     p = ab.Predictions(features=wide, logits=wide[:, :3], labels=np.arange(24) % 3)
-    found = select_score("mahalanobis", p.subset(slice(0, 12)), p.subset(slice(12, 24)), grid=grid)
-    reasons = [t.reason for t in found.candidates]
+    selection = select_score(
+        "mahalanobis", p.subset(slice(0, 12)), p.subset(slice(12, 24)), grid=grid
+    )
+    reasons = [t.reason for t in selection.candidates]
     assert "singular" in reasons[0]
     assert reasons[1:3] == ["", ""]
     assert "`shrinkage` must lie in [0, 1]" in reasons[3]
-    frame = found.frame()
+    frame = selection.frame()
     assert frame.columns == ["shrinkage", "value", "selected", "reason"]
     assert frame["shrinkage"].to_list() == ["none", "ledoit_wolf", "0.5", "7"]
     assert frame["selected"].sum() == 1
@@ -191,18 +193,18 @@ def test_what_cannot_be_fitted_or_measured_is_listed_with_its_reason():
 
 def test_a_selection_over_a_search_and_over_a_temperature():
     grid = {"score": ["msr", "gini", "energy"]}
-    found = select_score("temperature", TRAIN, VALIDATION, grid=grid, metric="aurc")
-    assert found.state.base in grid["score"]
-    again = fit_score("temperature", TRAIN, metric="aurc", score=found.state.base)
-    assert again.temperature == found.state.temperature
+    selection = select_score("temperature", TRAIN, VALIDATION, grid=grid, metric="aurc")
+    assert selection.state.base in grid["score"]
+    again = fit_score("temperature", TRAIN, metric="aurc", score=selection.state.base)
+    assert again.temperature == selection.state.temperature
     given = select_score("temperature", TRAIN, VALIDATION, grid={"temperature": [1, 2]}, score="pe")
     assert given.name in {"pe@T=1", "pe@T=2"}
     with pytest.raises(InputError, match="also searches on `train`"):
         select_score("pnorm", TRAIN, VALIDATION, loss=np.zeros(240))
     own = np.random.default_rng(0).random(240)
-    found = select_score("knn", TRAIN, VALIDATION, grid={"k": [1, 9]}, loss=own)
+    selection = select_score("knn", TRAIN, VALIDATION, grid={"k": [1, 9]}, loss=own)
     expected = ab.augrc(score(fit("knn", TRAIN, k=9), VALIDATION).values, own)
-    assert found.candidates[1].value == expected
+    assert selection.candidates[1].value == expected
 
 
 def test_selections_refuse_nonsense():
@@ -228,11 +230,11 @@ def test_selections_refuse_nonsense():
 def test_evaluate_and_compare_take_fitted_scores_beside_names():
     knn = fit("knn", TRAIN, k=5, normalize=False)
     selected = select_score("mahalanobis", TRAIN, VALIDATION, grid={"shrinkage": ["none", 0.1]})
-    found = ab.evaluate(TEST, scores=["msr", knn, selected], metrics=["augrc"])
-    assert [r.score for r in found] == ["msr", "knn@k=5,normalize=False", selected.name]
+    evaluation = ab.evaluate(TEST, scores=["msr", knn, selected], metrics=["augrc"])
+    assert [r.score for r in evaluation] == ["msr", "knn@k=5,normalize=False", selected.name]
     loss = (~TEST.correct).astype(float)
-    assert found.value("augrc", score=knn.name) == ab.augrc(score(knn, TEST).values, loss)
-    assert not any(case.is_column for case in found.curves)
+    assert evaluation.value("augrc", score=knn.name) == ab.augrc(score(knn, TEST).values, loss)
+    assert not any(case.is_column for case in evaluation.curves)
     alone = ab.evaluate(TEST, scores=knn, metrics=["augrc"])
     assert [r.score for r in alone] == [knn.name]
     compared = ab.compare(TEST, scores=["msr", knn])
@@ -249,14 +251,14 @@ def test_evaluate_and_compare_take_fitted_scores_beside_names():
     assert len(ab.compare(splits, scores=[knn, "msr"]).data) == 2
 
 
-def test_two_scores_of_one_name_are_refused():
-    one, two = fit("knn", TRAIN), fit("knn", VALIDATION)
+def test_two_scores_of_one_name_raise_an_error():
+    first, second = fit("knn", TRAIN), fit("knn", VALIDATION)
     with pytest.raises(InputError, match=r"two scores are named 'knn'; rename .*renamed"):
-        ab.evaluate(TEST, scores=[one, two])
-    found = ab.evaluate(
-        TEST, scores=[one, one, two.renamed("other")], metrics=["augrc"], interval="none"
+        ab.evaluate(TEST, scores=[first, second])
+    evaluation = ab.evaluate(
+        TEST, scores=[first, first, second.renamed("other")], metrics=["augrc"], interval="none"
     )
-    assert [r.score for r in found] == ["knn", "other"]
+    assert [r.score for r in evaluation] == ["knn", "other"]
     own = ab.Predictions(
         features=TEST.features,
         logits=TEST.logits,
@@ -264,7 +266,7 @@ def test_two_scores_of_one_name_are_refused():
         confidence={"knn": np.ones(240)},
     )
     with pytest.raises(InputError, match="'knn' has the name of a confidence column"):
-        ab.evaluate(own, scores=[one])
+        ab.evaluate(own, scores=[first])
     assert ab.evaluate(own, scores=["knn"], metrics=["augrc"]).curves[0].is_column
     with pytest.raises(InputError, match="a name or a fitted score; got 3"):
         ab.evaluate(TEST, scores=[3])
@@ -321,8 +323,8 @@ def test_digits_of_scikit_learn_with_their_last_layer():
         fit("she", train),
     ]
     assert {getattr(s, "state", s).kind for s in states} == set(FITTED)
-    found = ab.evaluate(test, scores=["msr", *states], metrics=["failure_auroc"])
-    auroc = {r.score: r.value for r in found}
+    evaluation = ab.evaluate(test, scores=["msr", *states], metrics=["failure_auroc"])
+    auroc = {r.score: r.value for r in evaluation}
     assert min(auroc.values()) > 0.6, auroc
     # On samples like those it was trained on, the plain softmax is hard to beat.
     assert auroc["msr"] > 0.85
@@ -353,10 +355,10 @@ def test_real_probabilities_of_mnist(real):
     state = fit_score("temperature", first, score="pe", metric="augrc", temperatures=[0.5, 1, 2])
     learned = fit("combine", first, scores=("msr", "pe", state), how="learned")
     mean = fit("combine", first, scores=("msr", "gini"))
-    found = ab.evaluate(
+    evaluation = ab.evaluate(
         second, scores=["msr", state.renamed("tuned"), learned, mean], metrics=["failure_auroc"]
     )
-    assert all(r.value > 0.9 for r in found)
+    assert all(r.value > 0.9 for r in evaluation)
 
 
 def test_real_logits_of_rotated_and_blurred_digits(real):
@@ -382,9 +384,9 @@ def test_real_logits_of_rotated_and_blurred_digits(real):
     likely = ab.compare(test, scores=["msr", states[3]]).pairs[0]
     assert (states[3].temperature > 2, likely.better) == (True, "msr")
     # The numbers that the pages on scores and on calibration tell.
-    told = [round(x, 3) for x in (pair.difference, pair.low, pair.high)]
-    found = ab.evaluate(test, scores=["msr", states[0], states[3]], metrics=["augrc"])
-    assert ([round(r.value, 3) for r in found], told) == (
+    messages = [round(x, 3) for x in (pair.difference, pair.low, pair.high)]
+    evaluation = ab.evaluate(test, scores=["msr", states[0], states[3]], metrics=["augrc"])
+    assert ([round(r.value, 3) for r in evaluation], messages) == (
         [0.052, 0.038, 0.060],
         [0.014, 0.008, 0.020],
     )

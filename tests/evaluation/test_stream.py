@@ -74,19 +74,19 @@ def test_one_folder_counts_the_same_files_once_at_a_time(files, tmp_path):
 
 @pytest.mark.parametrize("after", [1, 4, 11])
 def test_an_interrupted_run_goes_on_to_the_same_result(files, tmp_path, after):
-    seen = []
+    calls = []
 
     def stop(progress):
-        seen.append(progress)
-        if len(seen) == after:
+        calls.append(progress)
+        if len(calls) == after:
             raise _StoppedError
 
     whole = evaluate_stream(_scan(files), _plan(None))
     with pytest.raises(_StoppedError):
         evaluate_stream(_scan(files), _plan(tmp_path / "state", stop))
     resumed = []
-    found = evaluate_stream(_scan(files), _plan(tmp_path / "state", resumed.append))
-    assert _said(found) == _said(whole)
+    evaluation = evaluate_stream(_scan(files), _plan(tmp_path / "state", resumed.append))
+    assert _said(evaluation) == _said(whole)
     # What was kept before it stopped is not read again.
     assert len(resumed) == 12 - after
     assert resumed[-1].share == 1.0
@@ -106,9 +106,9 @@ def test_what_is_kept_is_of_these_files_and_options_alone(files, tmp_path):
     changed = evaluate_stream(_scan(files), _plan(folder, again.append))
     assert len(again) == 24
     # Whoever waits for the rest is told why it was all.
-    anew = [finding for finding in changed.notes if "counted anew" in finding.message]
+    anew = [finding for finding in changed.notes if "counted again" in finding.message]
     assert [finding.level for finding in anew] == ["note"]
-    assert not [finding for finding in first.notes if "counted anew" in finding.message]
+    assert not [finding for finding in first.notes if "counted again" in finding.message]
 
 
 def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_path):
@@ -133,7 +133,7 @@ def test_notes_of_a_state_are_records_or_the_texts_of_an_earlier_version(tmp_pat
     assert dropped_notes() == [text]
 
 
-def test_a_damaged_state_is_refused(files, tmp_path):
+def test_a_damaged_state_raises_an_error(files, tmp_path):
     folder = tmp_path / "state"
     evaluate_stream(_scan(files), _plan(folder))
     (kept,) = folder.glob("*.npz")
@@ -144,9 +144,9 @@ def test_a_damaged_state_is_refused(files, tmp_path):
 
 
 def test_samples_that_wait_are_counted_before_they_are_too_many(files, monkeypatch):
-    whole = ab.evaluate(_scan(files))
-    monkeypatch.setattr(engine, "_WAITING", 150)
-    assert _said(ab.evaluate(_scan(files))) == _said(whole)
+    evaluation = ab.evaluate(_scan(files))
+    monkeypatch.setattr(engine, "_MAX_PENDING_COUNTS", 150)
+    assert _said(ab.evaluate(_scan(files))) == _said(evaluation)
 
 
 def test_bad_rows_and_files_are_counted_in_the_findings(files):
@@ -158,10 +158,10 @@ def test_bad_rows_and_files_are_counted_in_the_findings(files):
         folder / "part-1.parquet", row_group_size=100
     )
     (folder / "part-2.parquet").write_bytes(b"PAR1")
-    found = ab.evaluate(_scan(files, skip_bad=True))
-    (told,) = [f.message for f in found.notes if f.kind == "skipped"]
+    evaluation = ab.evaluate(_scan(files, skip_bad=True))
+    (told,) = [f.message for f in evaluation.notes if f.kind == "skipped"]
     assert told.startswith("Left out as bad: 2 of 800 rows and 1 file or block that")
-    assert sum(case.n for case in found.curves) == 798
+    assert sum(case.n for case in evaluation.curves) == 798
     with pytest.raises(FileFormatError, match=r"part-2\.parquet"):
         ab.evaluate(_scan(files))
 
@@ -173,12 +173,12 @@ def test_notes_on_rows_are_added_up(files):
         confidence = frame["confidence"].to_numpy().copy()
         confidence[: part + 1] = np.nan
         frame.with_columns(confidence=confidence).write_parquet(folder / f"part-{part}.parquet")
-    found = ab.evaluate(_scan(files, missing="drop"))
-    said = [f.message for f in found.notes if "dropped" in f.message]
+    evaluation = ab.evaluate(_scan(files, missing="drop"))
+    said = [f.message for f in evaluation.notes if "dropped" in f.message]
     assert said == ["6 of 1,200 rows (0.50%) dropped: no confidence in 'confidence'"]
 
 
-def test_what_takes_every_sample_is_refused(files):
+def test_what_takes_every_sample_raises_an_error(files):
     with pytest.raises(InputError, match="draws from all samples"):
         ab.evaluate(_scan(files), interval="bootstrap")
     with pytest.raises(InputError, match="samples of each cluster"):
@@ -192,7 +192,7 @@ def graded(tmp_path, monkeypatch) -> str:
     """Files of which the first has losses of 0 and 1 alone."""
     monkeypatch.setattr(chunks, "_MAX_ROWS", 100)
     monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
-    monkeypatch.setattr(engine, "_WRITTEN", 1)
+    monkeypatch.setattr(engine, "_MAX_PENDING_ROWS", 1)
     rng = np.random.default_rng(4)
     for part in range(3):
         loss = rng.random(300)
@@ -210,11 +210,11 @@ def graded(tmp_path, monkeypatch) -> str:
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("after", [2, 5, 8])
 def test_rows_on_disk_are_resumed_to_the_same_result(graded, tmp_path, weight, after):
-    seen = []
+    calls = []
 
     def stop(progress):
-        seen.append(progress)
-        if len(seen) == after:
+        calls.append(progress)
+        if len(calls) == after:
             raise _StoppedError
 
     folder, scan = tmp_path / "state", ab.scan_predictions(graded, weight=weight)
@@ -227,8 +227,8 @@ def test_rows_on_disk_are_resumed_to_the_same_result(graded, tmp_path, weight, a
     for path in left:
         path.write_bytes(b"half")
     resumed = []
-    found = evaluate_stream(scan, _plan(folder, resumed.append))
-    assert _said(found) == _said(whole)
+    evaluation = evaluate_stream(scan, _plan(folder, resumed.append))
+    assert _said(evaluation) == _said(whole)
     assert len(resumed) == 9 - after
     if rows != folder:
         assert not any(path.exists() for path in left)
@@ -251,16 +251,16 @@ def test_rows_without_a_folder_leave_nothing(graded, tmp_path, monkeypatch):
 def test_of_more_rows_than_fit_the_areas_are_computed(graded):
     whole = ab.evaluate(ab.scan_predictions(graded))
     options = StreamOptions(memory=1 << 16)
-    found = ab.evaluate(ab.scan_predictions(graded), stream=options)
-    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric.name for r in found}
-    for result in found:
+    evaluation = ab.evaluate(ab.scan_predictions(graded), stream=options)
+    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric.name for r in evaluation}
+    for result in evaluation:
         assert result.value == pytest.approx(whole.value(result.metric.name), rel=1e-9)
         (same,) = [r for r in whole if r.metric == result.metric]
         assert (result.n, result.failures) == (same.n, same.failures)
         assert result.tied_share == same.tied_share
         assert result.interval.note == "an interval needs all rows in memory"
-    assert found.skipped["e_aurc"].startswith("needs all 900 rows in memory")
-    assert not found.curves
+    assert evaluation.skipped["e_aurc"].startswith("needs all 900 rows in memory")
+    assert not evaluation.curves
 
 
 def test_a_cluster_refuses_what_is_sorted_on_one_disk(graded):
@@ -271,7 +271,7 @@ def test_a_cluster_refuses_what_is_sorted_on_one_disk(graded):
             CountingOptions(None, None).losses(batches[-1].splits[()])
 
 
-def test_lost_rows_are_refused(graded, tmp_path):
+def test_lost_rows_raise_an_error(graded, tmp_path):
     folder, scan = tmp_path / "state", ab.scan_predictions(graded)
     evaluate_stream(scan, _plan(folder))
     next(folder.glob("*-rows/run-*.npy")).unlink()
@@ -286,6 +286,6 @@ def test_a_confidence_outside_of_0_and_1_in_one_batch_is_no_probability(tmp_path
     confidence[250] = 1.5
     frame = pl.DataFrame({"correct": np.arange(300) % 3 > 0, "confidence": confidence})
     frame.write_parquet(tmp_path / "all.parquet", row_group_size=100)
-    found = ab.evaluate(ab.scan_predictions(tmp_path / "all.parquet"))
-    assert found.skipped["ece"] == "needs a confidence in [0, 1]"
-    assert any(f.kind == "scale" for f in found.notes)
+    evaluation = ab.evaluate(ab.scan_predictions(tmp_path / "all.parquet"))
+    assert evaluation.skipped["ece"] == "needs a confidence in [0, 1]"
+    assert any(f.kind == "scale" for f in evaluation.notes)

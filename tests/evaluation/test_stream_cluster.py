@@ -49,7 +49,7 @@ def test_without_dask_one_line_says_what_to_install(tmp_path, monkeypatch):
         ab.evaluate(ab.scan_predictions(_files(tmp_path)), stream=DASK)
 
 
-def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatch):
+def test_counts_merged_in_pairs_equal_those_of_one_process(tmp_path, monkeypatch):
     """What the workers do, without a cluster."""
     from abstain.evaluation.intervals import IntervalOptions
     from abstain.evaluation.stream import cluster
@@ -100,17 +100,17 @@ def test_where_no_scheduler_answers_it_is_said(tmp_path):
 def test_a_cluster_gives_the_bits_of_one_process_also_when_a_worker_dies(tmp_path):
     distributed = pytest.importorskip("distributed")
     scan = ab.scan_predictions(_files(tmp_path, parts=12, rows=20_000), by="model")
-    whole = ab.evaluate(scan)
+    evaluation = ab.evaluate(scan)
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
     )
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         options = ab.StreamOptions(engine="dask", scheduler=cluster.scheduler_address)
-        assert _same(ab.evaluate(scan, stream=options), whole)
+        assert _same(ab.evaluate(scan, stream=options), evaluation)
         pids = list(client.run(os.getpid).values())
         victim = Thread(target=_kill, args=(pids[0], random.Random(7).uniform(0.05, 0.5)))
         victim.start()
-        assert _same(ab.evaluate(scan, stream=options), whole)
+        assert _same(ab.evaluate(scan, stream=options), evaluation)
         victim.join()
         # Dataframes, of which the partitions stay with the workers.
         dataframe = pytest.importorskip("dask.dataframe")

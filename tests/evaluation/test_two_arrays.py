@@ -32,8 +32,10 @@ def test_labels_and_probabilities():
 
 
 def test_names_as_labels_are_no_paths():
-    found = ab.evaluate(ab.Predictions(labels=["0", "1"], probabilities=BOTH[:2], classes="01"))
-    assert found.value("accuracy", score="msr") == 1
+    evaluation = ab.evaluate(
+        ab.Predictions(labels=["0", "1"], probabilities=BOTH[:2], classes="01")
+    )
+    assert evaluation.value("accuracy", score="msr") == 1
     with pytest.raises(InputError, match=r"classes=model\.classes_"):
         ab.evaluate(["a", "b"], BOTH[:2])
 
@@ -51,9 +53,9 @@ def test_tables(tmp_path):
     pl.DataFrame(COLUMNS).write_csv(tmp_path / "p.csv")
     path = tmp_path / "p.csv"
     for source in (COLUMNS, pl.DataFrame(COLUMNS), pd.DataFrame(COLUMNS), path, str(path)):
-        found = ab.evaluate(source, interval="none", notes=["mine"])
-        same(found, named)
-        said = [finding.message for finding in found.notes]
+        evaluation = ab.evaluate(source, interval="none", notes=["mine"])
+        same(evaluation, named)
+        said = [finding.message for finding in evaluation.notes]
         assert "mine" in said
         assert any("read label from 'label'" in message for message in said)
 
@@ -72,15 +74,15 @@ def test_tables(tmp_path):
         (LABELS[:2], BOTH, "one entry for each"),
     ],
 )
-def test_what_is_not_sure_is_refused(first, second, said):
+def test_what_is_not_sure_raises_an_error(first, second, said):
     with pytest.raises((InputError, ShapeError), match=said):
         ab.evaluate(first, second)
 
 
 def test_several_numbers_say_what_to_add():
-    found = ab.evaluate(LABELS, BOTH, interval="none")
+    evaluation = ab.evaluate(LABELS, BOTH, interval="none")
     with pytest.raises(UnknownNameError, match=r"\.value\('augrc', score='msr'\)") as refused:
-        found.value("augrc")
+        evaluation.value("augrc")
     assert "split=" not in str(refused.value)
     rows = {**COLUMNS, "part": ["a", "a", "a", "b", "b"]}
     apart = ab.evaluate(ab.read_predictions(rows, by="part"), interval="none")
@@ -139,9 +141,9 @@ def test_comparisons_open_what_evaluate_opens(tmp_path):
     frame = DATA.with_columns(confidence_b=pl.Series(MANY[::-1]))
     frame.write_parquet(tmp_path / "data.parquet")
     for source in (frame, tmp_path / "data.parquet", frame.to_dict()):
-        found = ab.compare(source)
-        assert found.methods == ("confidence", "confidence_b")
-        assert any(": read " in finding.message for finding in found.notes)
+        comparison = ab.compare(source)
+        assert comparison.methods == ("confidence", "confidence_b")
+        assert any(": read " in finding.message for finding in comparison.notes)
 
 
 # ------------------------------------------------------------------------ tables of other libraries
@@ -187,9 +189,9 @@ def _record_batch(frame):
 @pytest.mark.filterwarnings("error")
 def test_tables_of_other_libraries(convert):
     frame = pl.DataFrame(COLUMNS)
-    whole = ab.evaluate(frame, interval="none")
+    evaluation = ab.evaluate(frame, interval="none")
     assert ab.read_predictions(convert(frame)).only().n == 5
-    same(ab.evaluate(convert(frame), interval="none"), whole)
+    same(ab.evaluate(convert(frame), interval="none"), evaluation)
 
 
 def test_series_are_two_arrays():
@@ -198,7 +200,7 @@ def test_series_are_two_arrays():
 
 
 @pytest.mark.parametrize("source", [ArrowStream(pl.Series([1, 2])), [{"a": 1}, {}], [{}]])
-def test_tables_that_are_none_are_refused_in_words(source):
+def test_tables_that_are_none_raise_a_readable_error(source):
     for read in (ab.read_predictions, ab.evaluate):
         with pytest.raises(AbstainError) as caught:
             read(source)

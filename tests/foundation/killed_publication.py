@@ -36,32 +36,32 @@ def killed_at(step: int, folder: Path) -> bool:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
+    result = (path for path in folder.rglob("*") if path.is_file())
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in found
+        for path in result
         if not path.relative_to(folder).parts[0].startswith(".")
     }
 
 
 def state(folder: Path) -> str:
     """Return which set stands there, or how a reader sees that it is none."""
-    found = content(folder)
-    receipt = found.pop(MANIFEST, None)
-    if not found:
+    result = content(folder)
+    receipt = result.pop(MANIFEST, None)
+    if not result:
         return "nothing"
     if receipt is None:
         assert (folder / ".abstain-publishing").is_dir(), "nothing says that it is no whole set"
-        assert "report.html" in found, "tables without a page"
+        assert "report.html" in result, "tables without a page"
         return "between"
-    hashes = {name: hashlib.sha256(held).hexdigest() for name, held in found.items()}
+    hashes = {name: hashlib.sha256(held).hexdigest() for name, held in result.items()}
     assert hashes.items() >= json.loads(receipt)["files"].items()
-    assert found in (OLD, NEW) or (folder / ".abstain-publishing").is_dir()
-    return "new" if found["report.html"] == b"new" else "old"
+    assert result in (OLD, NEW) or (folder / ".abstain-publishing").is_dir()
+    return "new" if result["report.html"] == b"new" else "old"
 
 
 def main(place: Path, *, again: bool) -> list[str]:
-    seen, step, going = [], 0, True
+    calls, step, going = [], 0, True
     # It matters when the machine dies, not when the program does, and is slow.
     os.fsync = lambda _: None
     while going:
@@ -71,13 +71,13 @@ def main(place: Path, *, again: bool) -> list[str]:
         if again:
             publish(folder, OLD, {"command": "old"}, extra_hashes={})
         going = killed_at(step, folder)
-        seen.append(state(folder))
+        calls.append(state(folder))
         publish(folder, NEW, {"command": "new"}, extra_hashes={})
         assert state(folder) == "new"
         assert content(folder).keys() == {*NEW, MANIFEST}, "the next run repairs it"
         assert not (folder / ".abstain-publishing").exists()
         step += 1
-    return seen
+    return calls
 
 
 if __name__ == "__main__":

@@ -21,13 +21,13 @@ TWO_ARGUMENTS = [
 
 @pytest.mark.parametrize("function", TWO_ARGUMENTS)
 @pytest.mark.parametrize("kind", [bool, int, float])
-def test_swapped_arguments_are_refused(function, kind):
+def test_swapped_arguments_raise_an_error(function, kind):
     function(CONFIDENCE, WRONG.astype(kind))
     with pytest.raises(InputError, match="look swapped"):
         function(WRONG.astype(kind), CONFIDENCE)
 
 
-def test_swapped_arguments_of_predictions_are_refused():
+def test_swapped_arguments_of_predictions_raise_an_error():
     with pytest.raises(InputError, match="look swapped"):
         ab.Predictions(confidence=WRONG, loss=CONFIDENCE)
 

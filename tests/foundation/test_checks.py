@@ -180,7 +180,7 @@ def test_every_numeric_dtype_of_the_confidence(kind: type) -> None:
     assert ab.augrc(np.array([9, 8, 7, 6], dtype=kind), [0, 1, 0, 1]) == 0.1875
 
 
-def test_object_labels_that_do_not_hold_numbers_are_refused() -> None:
+def test_object_labels_that_do_not_hold_numbers_raise_an_error() -> None:
     with pytest.raises(DomainError, match="`confidence` must hold numbers; got object"):
         ab.augrc(np.array([0.5, "x"], dtype=object), [0, 1])
 
@@ -212,7 +212,7 @@ EXACT = 2**53
 
 @pytest.mark.parametrize("function", [ab.augrc, ab.aurc, ab.failure_auroc, ab.risk_coverage_curve])
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, np.longdouble, object])
-def test_integers_that_float64_would_tie_are_refused(
+def test_integers_that_float64_would_tie_raise_an_error(
     function: Callable[..., Any], kind: type
 ) -> None:
     confidence = np.array([EXACT + 3, EXACT + 1, EXACT, 5], dtype=kind)
@@ -222,7 +222,7 @@ def test_integers_that_float64_would_tie_are_refused(
         function(confidence, [0, 1, 0, 1])
 
 
-def test_large_integers_that_float64_tells_apart_keep_their_order() -> None:
+def test_large_integers_that_float64_distinguishes_keep_their_order() -> None:
     start = 1_700_000_000_000_000_000
     loss = [0, 1, 0, 1]
     microseconds = np.array([start + 1000 * i for i in range(4)])
@@ -233,7 +233,7 @@ def test_large_integers_that_float64_tells_apart_keep_their_order() -> None:
         ab.augrc(np.array([start + i for i in range(4)]), loss)
 
 
-def test_an_integer_beyond_float64_is_refused() -> None:
+def test_an_integer_beyond_float64_raises_an_error() -> None:
     with pytest.raises(DomainError, match="beyond the range of float64"):
         ab.augrc(np.array([10**400, 1, 2], dtype=object), [0, 1, 0])
     with pytest.raises(DomainError, match=r"predictions|confidence.*distinguishes"):

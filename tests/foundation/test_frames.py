@@ -55,7 +55,7 @@ def has_the_same_table(frame, backend):
         assert values(column) == values(own[name].to_list())
 
 
-def test_another_library_is_refused_by_name():
+def test_another_library_raises_an_error_by_name():
     with pytest.raises(InputError, match=r"`backend` must be .*'pandas'.*got 'cudf'"):
         ab.evaluate(PREDICTIONS).frame(backend="cudf")
 

@@ -17,7 +17,7 @@ def by_scipy(mass, weight):
 
 @settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(1, 300), st.sampled_from([0, 1, 300]))
-def test_blocks_are_those_of_isotonic_regression(seed, n, few):
+def test_blocks_equal_those_of_isotonic_regression(seed, n, few):
     rng = np.random.default_rng(seed)
     # Whole numbers over powers of two: equal means are equal to the last digit, for SciPy too.
     weight = 2.0 ** rng.integers(0, 3, n)

@@ -167,7 +167,7 @@ def test_what_was_staged_long_ago_is_swept(tmp_path):
     assert [p.name for p in tmp_path.glob(".abstain-*")] == [".abstain-new.tmp"]
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+def test_a_place_that_cannot_be_written_raises_an_error_before_the_work(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "deeper"):
         with pytest.raises(InputError, match="is a file, not a folder"):

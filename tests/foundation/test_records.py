@@ -108,7 +108,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "value", "error", "says"), CASES)
-def test_a_value_that_cannot_be_is_refused_in_a_sentence(name, value, error, says):
+def test_a_value_that_cannot_be_raises_an_error_in_a_sentence(name, value, error, says):
     with pytest.raises(error, match=f"^{says}") as caught:
         Everything(**{name: value})
     assert type(caught.value) is error
@@ -197,12 +197,12 @@ def test_one_value_has_the_same_sentences(kind, value, says):
 
 
 @pytest.mark.parametrize("version", [3, "1", True, None, 1.0])
-def test_a_version_that_is_not_known_is_refused(version):
+def test_an_unknown_version_raises_an_error(version):
     with pytest.raises(InputError, match="the field `version` must be 1 or 2; got"):
         json_records.pop_version({"version": version}, "version", (1, 2))
 
 
-def test_a_kind_that_is_not_known_names_the_nearest():
+def test_an_unknown_kind_names_the_nearest():
     with pytest.raises(InputError, match=r"one of .platt., .isotonic.; got .plat.\. Did you mean"):
         json_records.pop_kind({"kind": "plat"}, ("platt", "isotonic"))
     with pytest.raises(InputError, match="the field `kind` must be 'rule'; got None"):

@@ -39,15 +39,15 @@ def test_rows_come_from_the_highest_to_the_lowest_and_equal_ones_as_they_are(kin
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_within_runs_are_those_of_each_value(kind, weighted, monkeypatch):
+def test_sums_within_runs_equal_those_of_each_value(kind, weighted, monkeypatch):
     monkeypatch.setattr(sorting, "_BLOCK", 256)
     rng = np.random.default_rng(3)
     x, loss = KINDS[kind](rng, 3000), rng.random(3000)
     weight = rng.random(3000) if weighted else None
-    kept = rng.random(3000) < 0.7
-    runs = sort_descending(x, kept)
+    mask = rng.random(3000) < 0.7
+    runs = sort_descending(x, mask)
     each = np.ones(3000) if weight is None else weight
-    members = [kept & (x == value) for value in np.unique(x[kept])[::-1]]
+    members = [mask & (x == value) for value in np.unique(x[mask])[::-1]]
     own, mass = runs.sum_by_group(loss, weight)
     np.testing.assert_allclose(own, [each[here].sum() for here in members], rtol=1e-13)
     np.testing.assert_allclose(mass, [(each * loss)[here].sum() for here in members], rtol=1e-13)
@@ -59,10 +59,10 @@ def test_sums_within_runs_are_those_of_each_value(kind, weighted, monkeypatch):
 def test_equal_ones_are_put_in_order_by_another_number(kind):
     rng = np.random.default_rng(5)
     x, by = KINDS[kind](rng, 2000), rng.integers(0, 9, 2000) - 4.0
-    kept = rng.random(2000) < 0.8
+    mask = rng.random(2000) < 0.8
     expected = np.lexsort((by, -x))
     np.testing.assert_array_equal(
-        sort_descending(x, kept).order_with_ties_broken_by(by), expected[kept[expected]]
+        sort_descending(x, mask).order_with_ties_broken_by(by), expected[mask[expected]]
     )
 
 

@@ -20,14 +20,14 @@ def runs(seed, sets=4, size=10, shift=0.0):
 def test_improvement_is_the_mean_of_mann_whitney():
     a, b = runs(0), runs(1, size=7, shift=0.5)
     u = [mannwhitneyu(y, x).statistic / 70 for x, y in zip(a, b, strict=True)]
-    found = probability_of_improvement(a, b, lower_is_better=True)
-    assert found.value == pytest.approx(np.mean(u))
-    assert found.low < found.value < found.high
+    probability = probability_of_improvement(a, b, lower_is_better=True)
+    assert probability.value == pytest.approx(np.mean(u))
+    assert probability.low < probability.value < probability.high
     back = probability_of_improvement(a, b, lower_is_better=False)
-    assert back.value == pytest.approx(1 - found.value)
+    assert back.value == pytest.approx(1 - probability.value)
 
 
-def test_improvement_interval_is_that_of_resampled_runs():
+def test_improvement_interval_equals_that_of_resampled_runs():
     a, b = runs(2), runs(3, shift=0.5)
     rng = np.random.default_rng(5)
     drawn = []
@@ -36,8 +36,10 @@ def test_improvement_interval_is_that_of_resampled_runs():
         y = np.array([row[rng.integers(10, size=10)] for row in b])
         lead = y[:, None, :] - x[:, :, None]
         drawn.append((lead > 0).mean() + (lead == 0).mean() / 2)
-    found = probability_of_improvement(a, b, lower_is_better=True, resamples=4000)
-    assert [found.low, found.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.015)
+    probability = probability_of_improvement(a, b, lower_is_better=True, resamples=4000)
+    assert [probability.low, probability.high] == pytest.approx(
+        np.quantile(drawn, [0.025, 0.975]), abs=0.015
+    )
 
 
 def test_improvement_interval_covers():
@@ -47,10 +49,10 @@ def test_improvement_interval_covers():
     truth, hits = norm.cdf(0.5 / np.sqrt(2)), 0
     for seed in range(200):
         a, b = rng.normal(size=(2, 5, 10))
-        found = probability_of_improvement(
+        probability = probability_of_improvement(
             a, b + 0.5, lower_is_better=True, resamples=300, rng=seed
         )
-        hits += found.low <= truth <= found.high
+        hits += probability.low <= truth <= probability.high
     assert 0.88 <= hits / 200 <= 0.99
 
 
@@ -60,22 +62,22 @@ def test_interquartile_mean_equals_scipy(shape):
     assert interquartile_mean(table).value == pytest.approx(trim_mean(table.ravel(), 0.25))
 
 
-def test_interquartile_mean_interval_is_that_of_resampled_runs():
+def test_interquartile_mean_interval_equals_that_of_resampled_runs():
     table = runs(5, shift=np.arange(4)[:, None])
     rng = np.random.default_rng(6)
-    drawn = [
+    draws = [
         trim_mean([row[i] for row in table for i in rng.integers(10, size=10)], 0.25)
         for _ in range(3000)
     ]
-    found = interquartile_mean(table, resamples=3000)
-    assert [found.low, found.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
+    mean = interquartile_mean(table, resamples=3000)
+    assert [mean.low, mean.high] == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.05)
 
 
 def test_profile_is_the_share_that_reaches_each_threshold():
     table = runs(6)
-    found = performance_profile(table, grid=[-1, 0, 1], lower_is_better=True)
-    assert found.share.tolist() == pytest.approx([(table <= t).mean() for t in (-1, 0, 1)])
-    assert np.all((found.low <= found.share) & (found.share <= found.high))
+    result = performance_profile(table, grid=[-1, 0, 1], lower_is_better=True)
+    assert result.share.tolist() == pytest.approx([(table <= t).mean() for t in (-1, 0, 1)])
+    assert np.all((result.low <= result.share) & (result.share <= result.high))
     higher = performance_profile(table, lower_is_better=False)
     assert higher.threshold.size == 101
     assert (higher.share[0], np.all(np.diff(higher.share) <= 0)) == (1.0, True)
@@ -83,9 +85,9 @@ def test_profile_is_the_share_that_reaches_each_threshold():
 
 def test_blocks_of_draws_change_nothing_but_memory(monkeypatch):
     table = runs(7)
-    whole = interquartile_mean(table, resamples=100)
+    mean = interquartile_mean(table, resamples=100)
     monkeypatch.setattr(aggregates, "_MAX_NUMBERS", 200)
-    assert interquartile_mean(table, resamples=100) == whole
+    assert interquartile_mean(table, resamples=100) == mean
 
 
 def test_one_run_has_no_interval():
@@ -119,17 +121,17 @@ def test_refusals():
 def test_methods_together_are_each_by_itself():
     runs = np.random.default_rng(5).random((4, 3, 5)).round(1)
     means = aggregates.interquartile_means(runs, level=0.9, resamples=200, rng=7)
-    for own, found in zip(runs, means, strict=True):
-        alone = aggregates.interquartile_mean(own, level=0.9, resamples=200, rng=7)
+    for run, found in zip(runs, means, strict=True):
+        alone = aggregates.interquartile_mean(run, level=0.9, resamples=200, rng=7)
         assert (found.value, found.low, found.high) == pytest.approx(
             (alone.value, alone.low, alone.high), rel=1e-14
         )
     grid = np.linspace(0, 1, 21)
     options = {"lower_is_better": False, "level": 0.9, "resamples": 200, "rng": 7}
-    for own, found in zip(
+    for run, found in zip(
         runs, aggregates.performance_profiles(runs, grid, **options), strict=True
     ):
-        alone = aggregates.performance_profile(own, grid=grid, **options)
+        alone = aggregates.performance_profile(run, grid=grid, **options)
         assert np.array_equal(found.share, alone.share)
         assert np.array_equal(found.low, alone.low)
         assert np.array_equal(found.high, alone.high)

@@ -31,9 +31,9 @@ def replicates(seed, k=5, size=40):
 def test_agreement_equals_a_loop():
     a, b = replicates(0), replicates(1)
     taus = [kendalltau(a[:, i], b[:, i]).statistic for i in range(40)]
-    found = agreement(a, b, level=0.9)
-    assert found.mean == pytest.approx(np.mean(taus))
-    assert [found.low, found.high] == pytest.approx(np.quantile(taus, [0.05, 0.95]))
+    result = agreement(a, b, level=0.9)
+    assert result.mean == pytest.approx(np.mean(taus))
+    assert [result.low, result.high] == pytest.approx(np.quantile(taus, [0.05, 0.95]))
     assert agreement(a, -b, same_direction=False).mean == pytest.approx(np.mean(taus))
 
 
@@ -41,10 +41,10 @@ def test_agreement_leaves_out_what_ranks_nothing():
     a, b = replicates(0), replicates(1)
     b[:, 3] = 1.0
     a[0, 5] = np.nan
-    found = agreement(a, b)
+    result = agreement(a, b)
     kept = np.delete(np.arange(40), [3, 5])
-    assert found.mean == pytest.approx(agreement(a[:, kept], b[:, kept]).mean)
-    assert found.note.startswith("2 of 40 resamples left out")
+    assert result.mean == pytest.approx(agreement(a[:, kept], b[:, kept]).mean)
+    assert result.note.startswith("2 of 40 resamples left out")
     none = agreement(np.ones((2, 3)), np.ones((2, 3)))
     assert np.isnan([none.mean, none.low]).all()
     assert none.note
@@ -60,20 +60,20 @@ def test_stability_equals_all_pairs(memory, monkeypatch):
     table[:, 4] = 0.0
     kept = np.delete(np.arange(40), 4)
     taus = [kendalltau(table[:, i], table[:, j]).statistic for i in kept for j in kept if i < j]
-    found = stability(table)
-    assert found.mean == pytest.approx(np.mean(taus))
-    assert found.note.startswith("1 of 40")
+    result = stability(table)
+    assert result.mean == pytest.approx(np.mean(taus))
+    assert result.note.startswith("1 of 40")
     if memory > 70:
-        assert [found.low, found.high] == pytest.approx(np.quantile(taus, [0.025, 0.975]))
+        assert [result.low, result.high] == pytest.approx(np.quantile(taus, [0.025, 0.975]))
 
 
 def test_stability_at_its_edges():
     same = stability(np.tile(np.arange(4.0)[:, None], 7))
     assert [same.mean, same.low, same.high] == pytest.approx([1, 1, 1])
     for table in (np.ones((1, 5)), np.arange(3.0)[:, None], np.ones((3, 4))):
-        found = stability(table)
-        assert np.isnan(found.mean)
-        assert found.note
+        result = stability(table)
+        assert np.isnan(result.mean)
+        assert result.note
 
 
 def test_refusals():

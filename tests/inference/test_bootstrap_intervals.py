@@ -32,12 +32,12 @@ def test_mean_as_scipy(level: float) -> None:
         theirs = stats.bootstrap(
             (x,), np.mean, method=method, confidence_level=level, n_resamples=999, rng=1
         )
-        found = ours(theirs.bootstrap_distribution)
+        result = ours(theirs.bootstrap_distribution)
         expected = theirs.confidence_interval
-        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
-        assert found.standard_error == pytest.approx(theirs.standard_error, abs=1e-12)
-        assert found.method == f"bootstrap, {method}, 999 resamples"
-        assert found.level == level
+        assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+        assert result.standard_error == pytest.approx(theirs.standard_error, abs=1e-12)
+        assert result.method == f"bootstrap, {method}, 999 resamples"
+        assert result.level == level
 
 
 def test_auroc_as_scipy() -> None:
@@ -53,9 +53,9 @@ def test_auroc_as_scipy() -> None:
         np.array([auroc(success, np.delete(failure, i)) for i in range(15)]),
     ]
     influence = np.concatenate([(j.mean() - j) * (j.size - 1) / j.size for j in jack])
-    found = bca(drawn, float(auroc(success, failure)), influence)
+    result = bca(drawn, float(auroc(success, failure)), influence)
     expected = theirs.confidence_interval
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_the_acceleration_does_not_depend_on_the_scale() -> None:
@@ -71,15 +71,15 @@ def test_studentized_is_the_formula(scale: str) -> None:
     means = bootstrap(lambda k: x @ k / 60, draws)
     errors = np.sqrt(bootstrap(lambda k: (x**2 @ k / 60 - (x @ k / 60) ** 2) / 59, draws))
     own = x.std(ddof=1) / np.sqrt(60)
-    found = studentized(means, errors, x.mean(), own, scale=scale)
+    result = studentized(means, errors, x.mean(), own, scale=scale)
     if scale == "identity":
         t = (means - x.mean()) / errors
         ends = x.mean() - own * np.quantile(t, [0.975, 0.025])
     else:
         t = np.log(means / x.mean()) / (errors / means)
         ends = x.mean() * np.exp(-own / x.mean() * np.quantile(t, [0.975, 0.025]))
-    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=1e-12)
-    assert found.low < x.mean() < found.high
+    assert (result.low, result.high) == pytest.approx(tuple(ends), abs=1e-12)
+    assert result.low < x.mean() < result.high
 
 
 def test_coverage_of_the_mean_of_a_normal_sample() -> None:
@@ -102,11 +102,11 @@ def test_coverage_of_the_mean_of_a_normal_sample() -> None:
     assert (held / 300 < 0.985).all()
 
 
-def test_undefined_replicates_are_left_out_and_told() -> None:
+def test_undefined_replicates_are_omitted_and_told() -> None:
     x = np.append(np.linspace(0, 1, 999), np.nan)
-    found = percentile(x)
-    assert found.low == pytest.approx(0.025)
-    assert found.note == "undefined in 1 of 1000 resamples, which are left out"
+    result = percentile(x)
+    assert result.low == pytest.approx(0.025)
+    assert result.note == "undefined in 1 of 1000 resamples, which are left out"
     assert "undefined in 5 of 5 resamples" in percentile(np.full(5, np.nan)).note
     assert np.isnan(percentile(np.full(5, np.nan)).low)
 
@@ -118,9 +118,9 @@ def test_few_replicates_are_told() -> None:
 
 
 def test_degenerate_replicates() -> None:
-    found = bca(np.linspace(1, 2, 500), 0.5, np.array([-1.0, 0.0, 1.0]))
-    assert "one side" in found.note
-    assert found.low <= found.high
+    result = bca(np.linspace(1, 2, 500), 0.5, np.array([-1.0, 0.0, 1.0]))
+    assert "one side" in result.note
+    assert result.low <= result.high
     same = bca(np.zeros(500), 0.0, np.zeros(3))
     assert (same.low, same.high, same.standard_error) == (0, 0, 0)
     wild = bca(np.linspace(0, 1, 500), 0.5, np.array([1.0, 0, 0, 0]))
@@ -147,30 +147,30 @@ def test_a_sum_of_absolute_gaps_is_held_without_its_bias(n: int, gap: float) -> 
         right = rng.binomial(size, sure - gap)
         cells = rng.multinomial(n, np.append(right, size - right) / n, size=400)
         drawn, value = ece(cells[:, :10], cells[:, :10] + cells[:, 10:]), float(ece(right, size))
-        found, naive = debiased_percentile(drawn, value), percentile(drawn)
-        held += found.low - 1e-12 <= gap <= found.high
+        result, naive = debiased_percentile(drawn, value), percentile(drawn)
+        held += result.low - 1e-12 <= gap <= result.high
         plain += naive.low <= gap <= naive.high
-        assert 0 <= found.low < found.high
+        assert 0 <= result.low < result.high
     assert held / draws > 0.91
     if gap < 0.05:
         assert plain / draws < 0.5
 
 
 def test_a_bias_that_is_not_small_is_said() -> None:
-    drawn = np.random.default_rng(2).normal(size=1000)
-    assert "biased by 0.5" in bias_note(drawn - drawn.mean() + 1.5, 1.0)
-    assert not bias_note(drawn - drawn.mean() + 1.1, 1.0)
+    draws = np.random.default_rng(2).normal(size=1000)
+    assert "biased by 0.5" in bias_note(draws - draws.mean() + 1.5, 1.0)
+    assert not bias_note(draws - draws.mean() + 1.1, 1.0)
     assert not bias_note([np.nan, np.nan], 1.0)
     assert np.isnan(debiased_percentile([np.nan, 1.0], 1.0).low)
     # Less than chance alone makes: the squares are all spent, but the interval is no point.
-    spent = debiased_percentile(0.02 + np.abs(drawn) / 1000, 0.001)
+    spent = debiased_percentile(0.02 + np.abs(draws) / 1000, 0.001)
     assert spent.low == 0
     assert spent.high > 0
 
 
 @pytest.mark.parametrize("shape", [(7,), (500,), (3, 40), (1,), (4, 1)])
 @pytest.mark.parametrize("bad", [None, np.nan, np.inf])
-def test_quantiles_are_those_of_numpy(shape, bad):
+def test_quantiles_equal_those_of_numpy(shape, bad):
     x = np.random.default_rng(3).normal(size=shape).round(1)
     if bad is not None:
         x[..., -1] = bad

@@ -20,11 +20,11 @@ def mixture_against(m, k, n):
 
 @pytest.mark.parametrize(("k", "n"), [(3, 20), (0, 7), (7, 7), (2.5, 9)])
 def test_the_ends_are_where_the_mixture_of_coins_wins(k, n):
-    found = anytime_interval(k, n, level=0.9, prior=(1.0, 2.0))
-    for end, extreme in ((found.low, 0.0), (found.high, 1.0)):
+    result = anytime_interval(k, n, level=0.9, prior=(1.0, 2.0))
+    for end, extreme in ((result.low, 0.0), (result.high, 1.0)):
         if end != extreme:
             assert mixture_against(end, k, n) == pytest.approx(10, rel=1e-6)
-    assert found.low <= k / n <= found.high
+    assert result.low <= k / n <= result.high
 
 
 def test_nothing_is_known_without_data_and_the_ends_close_in():

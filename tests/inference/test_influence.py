@@ -10,7 +10,7 @@ from abstain.inference.influence import (
 )
 
 
-def test_the_standard_error_is_that_of_a_mean() -> None:
+def test_the_standard_error_equals_that_of_a_mean() -> None:
     x = np.random.default_rng(0).normal(size=50)
     assert np.isclose(standard_error(x - x.mean()), x.std(ddof=1) / np.sqrt(50))
 
@@ -18,9 +18,9 @@ def test_the_standard_error_is_that_of_a_mean() -> None:
 def test_the_covariance_has_the_standard_errors_on_its_diagonal() -> None:
     x = np.random.default_rng(1).normal(size=(80, 4))
     x -= x.mean(axis=0)
-    found = covariance(x)
-    assert np.allclose(found, np.cov(x.T) / 80)
-    assert np.allclose(np.sqrt(np.diag(found)), [standard_error(x[:, k]) for k in range(4)])
+    result = covariance(x)
+    assert np.allclose(result, np.cov(x.T) / 80)
+    assert np.allclose(np.sqrt(np.diag(result)), [standard_error(x[:, k]) for k in range(4)])
 
 
 def test_weights_are_on_any_scale_and_a_weight_of_zero_is_no_observation() -> None:
@@ -60,11 +60,11 @@ def test_each_number_may_have_its_own_weights() -> None:
         same = np.repeat(w[:, :1], 2, axis=1)
         assert np.allclose(covariance(x, weight=same, cluster=home),
                            covariance(x, weight=w[:, 0], cluster=home), rtol=1e-12)  # fmt: skip
-        found, counted = unit_contributions(x, w, home), unit_has_weight(w, home)
-        assert counted.shape == found.shape
+        result, counted = unit_contributions(x, w, home), unit_has_weight(w, home)
+        assert counted.shape == result.shape
         assert counted.any(axis=1).all()
         for k in range(2):
             rows = w[:, k] > 0
             alone = unit_contributions(x[rows, k], None, None if home is None else home[rows])
-            assert np.allclose(found[counted[:, k], k], alone[:, 0], rtol=1e-12)
-            assert not found[~counted[:, k], k].any()
+            assert np.allclose(result[counted[:, k], k], alone[:, 0], rtol=1e-12)
+            assert not result[~counted[:, k], k].any()

@@ -32,10 +32,10 @@ def influences(n: int = 400, k: int = 2, seed: int = 0) -> np.ndarray:
 )
 def test_symmetric_on_the_scale_of_the_range(value, bounds, scale, to) -> None:
     x = influences(k=1)[:, 0] * 0.1
-    found = interval_from_influence(value, x, bounds=bounds)
-    assert scale in found.method
-    assert bounds[0] < found.low < value < found.high < bounds[1]
-    assert np.isclose(to(value) - to(found.low), to(found.high) - to(value))
+    result = interval_from_influence(value, x, bounds=bounds)
+    assert scale in result.method
+    assert bounds[0] < result.low < value < result.high < bounds[1]
+    assert np.isclose(to(value) - to(result.low), to(result.high) - to(value))
     near = interval_from_influence(value, x / 1e4, bounds=bounds)
     reach = stats.t.ppf(0.975, degrees_of_freedom(x)) * near.standard_error
     assert np.isclose(near.high - value, reach, rtol=1e-3)
@@ -81,10 +81,10 @@ def test_few_failures_and_few_clusters_are_said(heavy: bool, few: int) -> None:
     ],
 )
 def test_where_there_is_no_interval_the_note_says_why(value, x, why) -> None:
-    found = interval_from_influence(value, x, bounds=(0.0, 1.0))
-    assert np.isnan(found.low)
-    assert np.isnan(found.high)
-    assert why in found.note
+    result = interval_from_influence(value, x, bounds=(0.0, 1.0))
+    assert np.isnan(result.low)
+    assert np.isnan(result.high)
+    assert why in result.note
 
 
 def test_the_transformation_of_skewness_is_undone_and_is_a_half() -> None:
@@ -102,21 +102,23 @@ def test_a_difference_excludes_zero_exactly_when_its_p_value_says_so() -> None:
         x = rng.exponential(size=(30, 2)) ** 2
         x -= x.mean(axis=0)
         value = rng.normal(scale=0.8)
-        found = difference_from_influences((1 + value, 1.0), x, lower_is_better=True, level=0.9)
-        assert (found.p_value < 0.1) == (not found.low <= 0 <= found.high)
-        assert (found.superiority > 0.95) == (found.high < 0)
+        difference = difference_from_influences(
+            (1 + value, 1.0), x, lower_is_better=True, level=0.9
+        )
+        assert (difference.p_value < 0.1) == (not difference.low <= 0 <= difference.high)
+        assert (difference.superiority > 0.95) == (difference.high < 0)
 
 
 def test_a_difference_turns_around_with_its_order_and_its_direction() -> None:
     x = influences()
-    one = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
+    difference = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
     other = difference_from_influences((0.2, 0.3), x[:, ::-1], lower_is_better=True)
-    assert np.isclose(one.low, -other.high)
-    assert np.isclose(one.ratio_low, 1 / other.ratio_high)
-    assert np.isclose(one.superiority, 1 - other.superiority)
+    assert np.isclose(difference.low, -other.high)
+    assert np.isclose(difference.ratio_low, 1 / other.ratio_high)
+    assert np.isclose(difference.superiority, 1 - other.superiority)
     up = difference_from_influences((0.3, 0.2), x, lower_is_better=False)
-    assert np.isclose(up.superiority, 1 - one.superiority)
-    assert np.isclose(up.p_value, one.p_value)
+    assert np.isclose(up.superiority, 1 - difference.superiority)
+    assert np.isclose(up.p_value, difference.p_value)
 
 
 def test_what_both_share_cancels() -> None:
@@ -129,9 +131,14 @@ def test_what_both_share_cancels() -> None:
 
 def test_equal_scores_differ_by_nothing() -> None:
     x = influences(k=1)
-    found = difference_from_influences((0.3, 0.3), np.hstack([x, x]), lower_is_better=True)
-    assert (found.low, found.high, found.p_value, found.superiority) == (0.0, 0.0, 1.0, 0.5)
-    assert found.note
+    difference = difference_from_influences((0.3, 0.3), np.hstack([x, x]), lower_is_better=True)
+    assert (difference.low, difference.high, difference.p_value, difference.superiority) == (
+        0.0,
+        0.0,
+        1.0,
+        0.5,
+    )
+    assert difference.note
     silent = difference_from_influences((0.0, 0.0), np.zeros((9, 2)), lower_is_better=True)
     assert np.isnan(silent.low)
     assert silent.p_value == 1.0
@@ -139,21 +146,21 @@ def test_equal_scores_differ_by_nothing() -> None:
 
 
 def test_no_ratio_of_numbers_that_are_not_positive() -> None:
-    found = difference_from_influences((-0.1, 0.2), influences(), lower_is_better=True)
-    assert np.isnan(found.ratio)
-    assert np.isnan(found.ratio_low)
-    assert np.isfinite(found.low)
+    difference = difference_from_influences((-0.1, 0.2), influences(), lower_is_better=True)
+    assert np.isnan(difference.ratio)
+    assert np.isnan(difference.ratio_low)
+    assert np.isfinite(difference.low)
 
 
 def test_rounding_is_no_difference() -> None:
     rng = np.random.default_rng(6)
     noise = rng.normal(size=(300, 2)) * 1e-16
-    found = difference_from_influences(
+    difference = difference_from_influences(
         (0.5, 0.5 + 6e-17), noise, lower_is_better=True, bounds=(0.0, 0.5)
     )
-    assert (found.value, found.standard_error, found.p_value) == (0.0, 0.0, 1.0)
-    assert found.superiority == 0.5
-    assert "no sample changes either" in found.note
+    assert (difference.value, difference.standard_error, difference.p_value) == (0.0, 0.0, 1.0)
+    assert difference.superiority == 0.5
+    assert "no sample changes either" in difference.note
     # Near the best value only the range says what is small.
     near = difference_from_influences((2e-16, 0.0), noise, lower_is_better=True, bounds=(0.0, 1.0))
     assert (near.value, near.p_value) == (0.0, 1.0)
@@ -171,22 +178,22 @@ def test_the_least_true_difference_is_no_rounding() -> None:
     x = np.zeros((n, 2))
     x[:, :] = np.where(np.arange(n) < n // 20, 0.9, -0.9 / 19)[:, None]
     x[0, 0] += 1 / n
-    found = difference_from_influences(
+    difference = difference_from_influences(
         (0.02 + 1 / n**2, 0.02), x, lower_is_better=True, bounds=(0.0, 0.5)
     )
-    assert found.value > 0
-    assert found.standard_error > 0
+    assert difference.value > 0
+    assert difference.standard_error > 0
 
 
 def test_a_difference_stays_among_those_that_are_possible() -> None:
     x = influences(n=12) * 3
     free = difference_from_influences((0.3, 0.2), x, lower_is_better=True, failures=2)
-    held = difference_from_influences(
+    difference = difference_from_influences(
         (0.3, 0.2), x, lower_is_better=True, failures=2, bounds=(0.0, 0.5)
     )
     assert free.high > 0.5
-    assert (held.low, held.high) == (-0.5, 0.5)
-    assert held.p_value == free.p_value
+    assert (difference.low, difference.high) == (-0.5, 0.5)
+    assert difference.p_value == free.p_value
 
 
 def test_the_ratio_holds_one_exactly_when_the_difference_holds_zero() -> None:
@@ -196,18 +203,22 @@ def test_the_ratio_holds_one_exactly_when_the_difference_holds_zero() -> None:
         x = rng.exponential(size=(40, 2)) ** 2 / 8
         x -= x.mean(axis=0)
         value = rng.uniform(-0.3, 0.6)
-        found = difference_from_influences((0.4 + value, 0.4), x, lower_is_better=True, failures=9)
-        assert found.ratio_low <= found.ratio <= found.ratio_high
-        assert (found.p_value < 0.05) == (not found.ratio_low <= 1 <= found.ratio_high)
-        outside += found.p_value < 0.05
+        difference = difference_from_influences(
+            (0.4 + value, 0.4), x, lower_is_better=True, failures=9
+        )
+        assert difference.ratio_low <= difference.ratio <= difference.ratio_high
+        assert (difference.p_value < 0.05) == (
+            not difference.ratio_low <= 1 <= difference.ratio_high
+        )
+        outside += difference.p_value < 0.05
     assert 10 < outside < 290
 
 
 def test_a_ratio_has_no_end_where_the_second_may_be_zero() -> None:
     x = influences(n=30) * np.array([0.1, 1.0])
-    found = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
-    assert found.ratio_high == np.inf
-    assert 0 < found.ratio_low < found.ratio
+    difference = difference_from_influences((0.3, 0.2), x, lower_is_better=True)
+    assert difference.ratio_high == np.inf
+    assert 0 < difference.ratio_low < difference.ratio
     share = influences(k=1) * np.array([0.2, 0.1])
     exact = difference_from_influences((0.2, 0.1), share, lower_is_better=True)
     assert np.allclose([exact.ratio_low, exact.ratio_high], 2.0)

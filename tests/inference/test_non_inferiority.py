@@ -37,7 +37,7 @@ def share_passed(name: str, n: int, rate: float, aparts, *, alike=0.6, margin=No
         noise = noise + np.sqrt(1 - alike) * rng.standard_normal((2, n))
         pair = [Scored(x + np.where(loss, 0, a), loss) for x, a in zip(noise, aparts, strict=True)]
         values = [metric.compute(s).value for s in pair]
-        found = non_inferiority_from_influences(
+        result = non_inferiority_from_influences(
             (values[0], values[1]),
             influence_matrix(metric, pair),
             margin=within,
@@ -49,8 +49,8 @@ def share_passed(name: str, n: int, rate: float, aparts, *, alike=0.6, margin=No
             ),
             bounds=difference_range(metric, pair),
         )
-        passed += found.non_inferior
-        assert found.non_inferior == (sign * found.bound < within)
+        passed += result.non_inferior
+        assert result.non_inferior == (sign * result.bound < within)
     return passed / draws
 
 
@@ -73,28 +73,30 @@ def test_the_ellipse_of_steady_numbers_is_the_normal_bound() -> None:
     values, margin = (0.5, 0.5), 0.02
     for bounds in ((-np.inf, np.inf), (0.0, np.inf), (0.0, 1.0)):
         scaled = parts / 50
-        found = JointEllipse.from_contributions(
+        result = JointEllipse.from_contributions(
             values, scaled, bounds, np.inf, heavy_tailed=False, model_variances=(None, None)
         )
         apart = scaled[:, 0] - scaled[:, 1]
         error = np.sqrt(apart @ apart)
         plain = 1.6449 * error
-        assert found.max_difference(0.05, first_minus_second=True) == pytest.approx(plain, rel=2e-3)
-        assert found.max_difference(0.05, first_minus_second=False) == pytest.approx(
+        assert result.max_difference(0.05, first_minus_second=True) == pytest.approx(
             plain, rel=2e-3
         )
-        at = found.max_difference(0.03, first_minus_second=True)
-        assert found.p_value(at, first_minus_second=True) == pytest.approx(0.03, abs=1e-6)
-    assert found.p_value(-margin, first_minus_second=True) == 0.5
+        assert result.max_difference(0.05, first_minus_second=False) == pytest.approx(
+            plain, rel=2e-3
+        )
+        at = result.max_difference(0.03, first_minus_second=True)
+        assert result.p_value(at, first_minus_second=True) == pytest.approx(0.03, abs=1e-6)
+    assert result.p_value(-margin, first_minus_second=True) == 0.5
 
 
 def test_a_number_at_the_end_of_its_range_stays_there() -> None:
     parts = np.random.default_rng(1).normal(size=(50, 2)) * [0.0, 0.01]
-    found = JointEllipse.from_contributions(
+    result = JointEllipse.from_contributions(
         (1.0, 0.8), parts, (0.0, 1.0), 9.0, heavy_tailed=False, model_variances=(None, None)
     )
-    assert found.standard_errors[0] == 0
-    assert 0.2 < found.max_difference(0.05, first_minus_second=True) < 1.0
+    assert result.standard_errors[0] == 0
+    assert 0.2 < result.max_difference(0.05, first_minus_second=True) < 1.0
 
 
 def test_degrees_of_freedom_widen_the_plain_bound() -> None:

@@ -21,24 +21,24 @@ def means(rng, n=80, size=400, shift=0.0):
     return pair.mean(axis=1), pair @ counts.T / n
 
 
-def test_the_numbers_are_those_of_the_differences():
+def test_the_numbers_equal_those_of_the_differences():
     values, (a, b) = means(np.random.default_rng(0), shift=0.2)
-    found = bootstrap_difference(a, b, tuple(values), lower_is_better=True, level=0.9)
+    difference = bootstrap_difference(a, b, tuple(values), lower_is_better=True, level=0.9)
     d = a - b
-    assert found.difference == values[0] - values[1]
-    assert [found.low, found.high] == pytest.approx(np.quantile(d, [0.05, 0.95]))
-    assert found.standard_error == pytest.approx(d.std(ddof=1))
-    assert found.superiority == pytest.approx((d < 0).mean())
-    assert found.p_value == pytest.approx(2 * (1 + (d >= 0).sum()) / 401)
+    assert difference.difference == values[0] - values[1]
+    assert [difference.low, difference.high] == pytest.approx(np.quantile(d, [0.05, 0.95]))
+    assert difference.standard_error == pytest.approx(d.std(ddof=1))
+    assert difference.superiority == pytest.approx((d < 0).mean())
+    assert difference.p_value == pytest.approx(2 * (1 + (d >= 0).sum()) / 401)
     basic = bootstrap_difference(
         a, b, tuple(values), lower_is_better=True, level=0.9, method="basic"
     )
     assert [basic.low, basic.high] == pytest.approx(
-        [2 * found.difference - found.high, 2 * found.difference - found.low]
+        [2 * difference.difference - difference.high, 2 * difference.difference - difference.low]
     )
     back = bootstrap_difference(a, b, tuple(values), lower_is_better=False)
-    assert back.superiority == pytest.approx(1 - found.superiority)
-    assert back.p_value == found.p_value
+    assert back.superiority == pytest.approx(1 - difference.superiority)
+    assert back.p_value == difference.p_value
 
 
 def test_p_value_and_interval_agree():
@@ -46,9 +46,11 @@ def test_p_value_and_interval_agree():
     for method in ("percentile", "basic"):
         for _ in range(50):
             values, (a, b) = means(rng, size=999, shift=rng.normal(scale=0.2))
-            found = bootstrap_difference(a, b, tuple(values), lower_is_better=True, method=method)
-            excluded = found.low > 0 or found.high < 0
-            assert excluded == (found.p_value < 0.05) or abs(found.p_value - 0.05) < 0.005
+            difference = bootstrap_difference(
+                a, b, tuple(values), lower_is_better=True, method=method
+            )
+            excluded = difference.low > 0 or difference.high < 0
+            assert excluded == (difference.p_value < 0.05) or abs(difference.p_value - 0.05) < 0.005
 
 
 def test_false_positive_rate_of_the_valid_test_and_of_the_one_on_replicates():
@@ -77,9 +79,9 @@ def test_false_positive_rate_of_the_valid_test_and_of_the_one_on_replicates():
 
 def test_equal_methods():
     a = np.random.default_rng(3).normal(size=50)
-    found = bootstrap_difference(a, a, (1.0, 1.0), lower_is_better=True)
-    assert (found.difference, found.p_value, found.superiority) == (0.0, 1.0, 0.5)
-    assert (found.low, found.high) == (0.0, 0.0)
+    difference = bootstrap_difference(a, a, (1.0, 1.0), lower_is_better=True)
+    assert (difference.difference, difference.p_value, difference.superiority) == (0.0, 1.0, 0.5)
+    assert (difference.low, difference.high) == (0.0, 0.0)
     p = wilcoxon_on_replicates(np.stack([a, a]), lower_is_better=True)
     assert p[0, 1] == p[1, 0] == 1.0
 
@@ -88,8 +90,11 @@ def test_resamples_without_a_value():
     values, (a, b) = means(np.random.default_rng(4))
     gap = a.copy()
     gap[7] = np.nan
-    found = bootstrap_difference(gap, b, tuple(values), lower_is_better=True)
-    assert (found.n_resamples, found.note) == (399, "1 of 400 resamples left out: no value")
+    difference = bootstrap_difference(gap, b, tuple(values), lower_is_better=True)
+    assert (difference.n_resamples, difference.note) == (
+        399,
+        "1 of 400 resamples left out: no value",
+    )
     none = bootstrap_difference(np.full(3, np.nan), b[:3], (np.nan, 1.0), lower_is_better=True)
     assert np.isnan([none.difference, none.low, none.p_value, none.superiority]).all()
     assert none.note
@@ -109,23 +114,23 @@ def test_wilcoxon_on_replicates_is_adjusted_over_all_ordered_pairs():
 @pytest.mark.parametrize("lower", [True, False])
 def test_non_inferiority_is_the_shifted_test(lower):
     sign = 1 if lower else -1
-    found = non_inferiority(sign * 0.01, 0.01, margin=0.03, lower_is_better=lower)
-    assert found.p_value == pytest.approx(norm.cdf(-2))
-    assert found.bound == pytest.approx(sign * (0.01 + norm.ppf(0.95) * 0.01))
-    assert found.non_inferior
+    test = non_inferiority(sign * 0.01, 0.01, margin=0.03, lower_is_better=lower)
+    assert test.p_value == pytest.approx(norm.cdf(-2))
+    assert test.bound == pytest.approx(sign * (0.01 + norm.ppf(0.95) * 0.01))
+    assert test.non_inferior
     assert not non_inferiority(sign * 0.02, 0.01, margin=0.03, lower_is_better=lower).non_inferior
 
 
 def test_non_inferiority_agrees_with_its_bound():
     rng = np.random.default_rng(6)
     for d, e in zip(rng.normal(size=200), rng.random(200), strict=True):
-        found = non_inferiority(d, e, margin=0.5, lower_is_better=True, level=0.9)
-        assert found.non_inferior == (found.p_value < 0.1)
+        test = non_inferiority(d, e, margin=0.5, lower_is_better=True, level=0.9)
+        assert test.non_inferior == (test.p_value < 0.1)
 
 
 def test_non_inferiority_relative_margin_and_edges():
-    found = non_inferiority(0.001, 0.001, margin=0.1, relative_to=0.05, lower_is_better=True)
-    assert found.margin == pytest.approx(0.005)
+    test = non_inferiority(0.001, 0.001, margin=0.1, relative_to=0.05, lower_is_better=True)
+    assert test.margin == pytest.approx(0.005)
     silent = non_inferiority(0.001, 0.0, margin=0.01, lower_is_better=True)
     assert np.isnan(silent.p_value)
     assert not silent.non_inferior
@@ -152,16 +157,21 @@ def test_refusals():
 
 def test_resamples_that_differ_by_rounding_tie():
     drawn = 0.5 + np.random.default_rng(0).normal(size=(2, 200)) * 1e-16
-    found = bootstrap_difference(drawn[0], drawn[1], (0.5, 0.5 - 6e-17), lower_is_better=True)
-    assert (found.difference, found.low, found.high, found.superiority) == (0, 0, 0, 0.5)
-    assert found.p_value == 1
+    difference = bootstrap_difference(drawn[0], drawn[1], (0.5, 0.5 - 6e-17), lower_is_better=True)
+    assert (difference.difference, difference.low, difference.high, difference.superiority) == (
+        0,
+        0,
+        0,
+        0.5,
+    )
+    assert difference.p_value == 1
 
 
 def test_resamples_that_miss_the_difference_are_biased():
-    drawn = np.random.default_rng(1).normal(size=(2, 500))
-    far = bootstrap_difference(drawn[0] + 1, drawn[1], (0.0, 0.0), lower_is_better=True)
+    draws = np.random.default_rng(1).normal(size=(2, 500))
+    far = bootstrap_difference(draws[0] + 1, draws[1], (0.0, 0.0), lower_is_better=True)
     assert "biased by" in far.note
-    near = bootstrap_difference(drawn[0], drawn[1], (0.0, 0.0), lower_is_better=True)
+    near = bootstrap_difference(draws[0], draws[1], (0.0, 0.0), lower_is_better=True)
     assert not near.note
 
 
@@ -182,9 +192,9 @@ def test_non_inferiority_holds_its_level_with_few_failures(lower):
         x[worse, 0] = 1 if lower else 0
         mean, centered = x.mean(axis=0), x - x.mean(axis=0)
         options = {"margin": margin, "lower_is_better": lower}
-        found = non_inferiority_from_influences(mean, centered, failures=failures, **options)
-        passed += found.non_inferior
-        assert found.non_inferior == (found.bound < margin if lower else found.bound > -margin)
+        result = non_inferiority_from_influences(mean, centered, failures=failures, **options)
+        passed += result.non_inferior
+        assert result.non_inferior == (result.bound < margin if lower else result.bound > -margin)
         apart = centered[:, 0] - centered[:, 1]
         normal += non_inferiority(
             float(mean[0] - mean[1]), float(apart.std(ddof=1)) / 20, **options

@@ -76,7 +76,7 @@ def test_all_pairs_at_once_are_each_pair_by_itself(bounds, reach):
         values, influences / n, bounds=bounds, failures=failures, level=0.9
     )
     said = warnings_by_pair(failures, heavy_tailed=True, clusters=[n] * every.n_units.size)
-    found = compare_pairs(
+    result = compare_pairs(
         every, lower_is_better=True, bounds=bounds, warnings=said, max_shifts=reaches
     )
     for p, (i, j) in enumerate(combinations(range(k), 2)):
@@ -91,12 +91,12 @@ def test_all_pairs_at_once_are_each_pair_by_itself(bounds, reach):
             failures=min(known, default=None),
             max_shifts=reaches[[i, j]],
         )
-        one = found.record(p)
-        told = [[getattr(own, name) for name in FIELDS] for own in (one, alone)]
-        np.testing.assert_allclose(*told, rtol=1e-11, atol=1e-15)
+        one = result.record(p)
+        messages = [[getattr(own, name) for name in FIELDS] for own in (one, alone)]
+        np.testing.assert_allclose(*messages, rtol=1e-11, atol=1e-15)
         assert (one.method, one.note) == (alone.method, alone.note)
-    assert "same influence" in found.notes[5], "the pair of the copies"
-    assert any("rough guide" in note for note in found.notes)
+    assert "same influence" in result.notes[5], "the pair of the copies"
+    assert any("rough guide" in note for note in result.notes)
 
 
 def test_one_number_has_no_pairs():
@@ -104,9 +104,9 @@ def test_one_number_has_no_pairs():
     alone = PairedNumbers.all_pairs(
         values[:1], influences[:, :1], bounds=(0.0, 1.0), failures=[None], level=0.9
     )
-    found = compare_pairs(alone, lower_is_better=True, bounds=(0.0, 1.0), warnings=[])
-    assert found.value.size == 0
-    assert found.p_value.size == 0
+    result = compare_pairs(alone, lower_is_better=True, bounds=(0.0, 1.0), warnings=[])
+    assert result.value.size == 0
+    assert result.p_value.size == 0
 
 
 def test_the_ends_of_a_ratio_are_where_the_test_rejects():

@@ -84,9 +84,9 @@ def test_size_of_clusters_that_are_swapped_together():
 def test_power():
     rng = np.random.default_rng(4)
     first, second = two_scores(rng, n=2000, gap=8.0)
-    found = permutation_test_by_ranks(identity, first, second, n_permutations=499)
-    assert (found.p_value, found.n_permutations) == (1 / 500, 499)
-    assert found.difference < 0
+    result = permutation_test_by_ranks(identity, first, second, n_permutations=499)
+    assert (result.p_value, result.n_permutations) == (1 / 500, 499)
+    assert result.difference < 0
 
 
 def test_the_scale_of_the_confidences_does_not_matter():
@@ -116,19 +116,19 @@ def test_tied_scores_are_swapped_on_joint_levels(statistic):
     first, second = [2, 2, 2, 2, 1, 0, 1, 0, 2], [2, 2, 1, 2, 2, 0, 1, 1, 0]
     loss, other = [0, 0, 0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 1, 1, 1, 0, 1, 1]
     level, losses = np.array([first, second], float), np.array([loss, other], float)
-    found = []
+    results = []
     for swaps in itertools.product([False, True], repeat=9):
         c, x = (np.where(swaps, both[::-1], both) for both in (level, losses))
-        found.append(statistic(c[0], x[0]) - statistic(c[1], x[1]))
-    exact = np.mean(np.abs(found) >= abs(found[0]) - 1e-9)
+        results.append(statistic(c[0], x[0]) - statistic(c[1], x[1]))
+    exact = np.mean(np.abs(results) >= abs(results[0]) - 1e-9)
     pair = (first, loss), (np.exp(second), other)
-    drawn = permutation_test(statistic, *pair, n_permutations=4000)
-    assert drawn.difference == pytest.approx(found[0])
+    test = permutation_test(statistic, *pair, n_permutations=4000)
+    assert test.difference == pytest.approx(results[0])
     # Monte-Carlo error 0.8 %.
-    assert drawn.p_value == pytest.approx(exact, abs=0.03)
+    assert test.p_value == pytest.approx(exact, abs=0.03)
     if statistic is ab.augrc:
         fast = permutation_test_by_ranks(identity, *pair, n_permutations=4000)
-        assert fast.p_value == drawn.p_value
+        assert fast.p_value == test.p_value
 
 
 def test_joint_levels_keep_the_order_of_each_score():
@@ -137,8 +137,8 @@ def test_joint_levels_keep_the_order_of_each_score():
         n = int(rng.integers(1, 60))
         loss = (rng.random(n) < 0.4).astype(float)
         a, b = (rng.integers(0, rng.integers(1, 20), n).astype(float) for _ in range(2))
-        found = permutation_test(ab.augrc, (a, loss), (b, loss), n_permutations=1)
-        assert found.difference == pytest.approx(ab.augrc(a, loss) - ab.augrc(b, loss), abs=1e-12)
+        test = permutation_test(ab.augrc, (a, loss), (b, loss), n_permutations=1)
+        assert test.difference == pytest.approx(ab.augrc(a, loss) - ab.augrc(b, loss), abs=1e-12)
 
 
 def test_size_where_a_tie_group_ends_at_the_coverage():
@@ -161,8 +161,8 @@ def test_undefined_statistics():
     with pytest.raises(InputError, match="the statistic is NaN on these data"):
         permutation_test(lambda c, x: float("nan"), first, second)
     values = iter([1.0, 0.0, *[float("nan")] * 20])
-    found = permutation_test(lambda c, x: next(values), first, second, n_permutations=10)
-    assert found.p_value == 1.0
+    test = permutation_test(lambda c, x: next(values), first, second, n_permutations=10)
+    assert test.p_value == 1.0
 
 
 def test_refusals():

@@ -8,11 +8,11 @@ from abstain.inference.prediction_powered_mean import prediction_powered_mean
 
 
 def test_the_terms_by_hand():
-    found = prediction_powered_mean([0.1, 0.3], [np.nan, 1.0], [0.5, 0.25])
+    result = prediction_powered_mean([0.1, 0.3], [np.nan, 1.0], [0.5, 0.25])
     # 0.1, and 0.3 + (1 - 0.3) * 4.
-    assert found.value == pytest.approx((0.1 + 3.1) / 2)
-    assert found.labels_only == pytest.approx((0 + 4) / 2)
-    assert (found.n_samples, found.n_labeled) == (2, 1)
+    assert result.value == pytest.approx((0.1 + 3.1) / 2)
+    assert result.labels_only == pytest.approx((0 + 4) / 2)
+    assert (result.n_samples, result.n_labeled) == (2, 1)
 
 
 @pytest.mark.parametrize("worth", ["good", "wrong"])
@@ -24,10 +24,10 @@ def test_both_estimates_are_unbiased_and_held(worth):
     values, errors, held = [], [], 0
     for _ in range(400):
         loss = np.where(rng.random(2000) < chance, rng.random(2000) < p, np.nan)
-        found = prediction_powered_mean(predicted, loss, chance)
-        values.append((found.value, found.labels_only))
-        errors.append((found.interval.standard_error, found.labels_only_interval.standard_error))
-        held += found.interval.low <= p.mean() <= found.interval.high
+        result = prediction_powered_mean(predicted, loss, chance)
+        values.append((result.value, result.labels_only))
+        errors.append((result.interval.standard_error, result.labels_only_interval.standard_error))
+        held += result.interval.low <= p.mean() <= result.interval.high
     spread = np.std(values, axis=0)
     np.testing.assert_array_less(np.abs(np.mean(values, axis=0) - p.mean()), 4 * spread / 20)
     assert held / 400 > 0.9
@@ -37,7 +37,7 @@ def test_both_estimates_are_unbiased_and_held(worth):
         assert spread[0] < spread[1]
 
 
-def test_what_cannot_be():
+def test_invalid_input_raises_an_error():
     with pytest.raises(DomainError, match="`probability` must lie in"):
         prediction_powered_mean([0.1], [0.0], [0.0])
     with pytest.raises(ShapeError):

@@ -17,10 +17,10 @@ CASES = [(0, 1), (1, 1), (0, 50), (3, 50), (25, 50), (50, 50), (7, 1000)]
 )
 def test_equal_to_scipy(ours, method: str, k: int, n: int, level: float) -> None:
     expected = binomtest(k, n).proportion_ci(level, method)
-    found = ours(k, n, level=level)
-    assert np.isclose(found.low, expected.low, atol=1e-12)
-    assert np.isclose(found.high, expected.high, atol=1e-12)
-    assert found.low <= k / n <= found.high
+    result = ours(k, n, level=level)
+    assert np.isclose(result.low, expected.low, atol=1e-12)
+    assert np.isclose(result.high, expected.high, atol=1e-12)
+    assert result.low <= k / n <= result.high
 
 
 def test_equal_to_statsmodels_for_effective_counts() -> None:
@@ -28,8 +28,8 @@ def test_equal_to_statsmodels_for_effective_counts() -> None:
     for k, n in ((2.5, 31.7), (0.3, 12.0)):
         exact = stats.proportion_confint(k, n, 0.05, "beta")
         score = stats.proportion_confint(k, n, 0.05, "wilson")
-        found = clopper_pearson(k, n), wilson(k, n)
-        assert np.allclose([(f.low, f.high) for f in found], [exact, score])
+        result = clopper_pearson(k, n), wilson(k, n)
+        assert np.allclose([(f.low, f.high) for f in result], [exact, score])
 
 
 def test_clopper_pearson_holds_its_level_everywhere() -> None:

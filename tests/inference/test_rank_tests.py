@@ -29,9 +29,9 @@ def test_wilcoxon_equals_scipy(alternative, n, method):
 
 def test_wilcoxon_leaves_out_pairs_without_difference():
     x, y = np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.array([1.0, 2.5, 4.0, 6.0, 1.0])
-    found = wilcoxon(x, y, alternative="less")
-    assert (found.n_pairs, found.method) == (3, "exact")
-    assert found.p_value == pytest.approx(1 / 8)
+    test = wilcoxon(x, y, alternative="less")
+    assert (test.n_pairs, test.method) == (3, "exact")
+    assert test.p_value == pytest.approx(1 / 8)
 
 
 def by_all_signs(x, alternative):
@@ -39,8 +39,8 @@ def by_all_signs(x, alternative):
     x = x[x != 0]
     placed = stats.rankdata(np.abs(x))
     signs = np.array(list(product((False, True), repeat=x.size)))
-    sums, found = signs @ placed, placed[x > 0].sum()
-    low, high = np.mean(sums <= found), np.mean(sums >= found)
+    sums, result = signs @ placed, placed[x > 0].sum()
+    low, high = np.mean(sums <= result), np.mean(sums >= result)
     return {"less": low, "greater": high}.get(alternative, min(1.0, 2 * min(low, high)))
 
 
@@ -50,10 +50,10 @@ def test_wilcoxon_with_ties_counts_all_signs(alternative, n):
     rng = np.random.default_rng(n)
     for _ in range(20):
         x = rng.integers(-3, 5, n).astype(float)
-        found = wilcoxon(x, np.zeros(n), alternative=alternative)
-        if found.n_pairs:
-            assert found.method == "exact"
-            assert found.p_value == pytest.approx(by_all_signs(x, alternative), rel=1e-12)
+        test = wilcoxon(x, np.zeros(n), alternative=alternative)
+        if test.n_pairs:
+            assert test.method == "exact"
+            assert test.p_value == pytest.approx(by_all_signs(x, alternative), rel=1e-12)
 
 
 def test_five_tied_pairs_of_one_sign_give_one_in_thirty_two():
@@ -62,33 +62,33 @@ def test_five_tied_pairs_of_one_sign_give_one_in_thirty_two():
     assert wilcoxon(np.ones(5), np.zeros(5)).p_value == 1 / 16
     # In decimals, sizes that are equal but for rounding are tied, and equal values are no pair.
     x, y = np.array([0.3, 0.2, 0.4, 0.1 + 0.2]), np.array([0.2, 0.1, 0.3, 0.3])
-    found = wilcoxon(x, y)
-    assert (found.n_pairs, found.statistic, found.p_value) == (3, 6.0, 0.25)
+    test = wilcoxon(x, y)
+    assert (test.n_pairs, test.statistic, test.p_value) == (3, 6.0, 0.25)
     assert np.unique(x - y).size == 4
 
 
 def test_wilcoxon_holds_its_level_with_ties():
     rng = np.random.default_rng(4)
     x = rng.choice([-2.0, -1, 0, 1, 2], size=(3000, 7), p=[0.1, 0.3, 0.2, 0.3, 0.1])
-    found = [wilcoxon(row, np.zeros(7), alternative="greater").p_value for row in x]
+    results = [wilcoxon(row, np.zeros(7), alternative="greater").p_value for row in x]
     for level in (0.01, 0.05, 0.1):
-        assert np.mean(np.array(found) <= level) < level + 3 * np.sqrt(level * (1 - level) / 3000)
+        assert np.mean(np.array(results) <= level) < level + 3 * np.sqrt(level * (1 - level) / 3000)
 
 
 def test_many_tied_pairs_take_the_normal_form():
     x = np.random.default_rng(1).integers(-3, 5, 90).astype(float)
     theirs = stats.wilcoxon(x, method="approx", correction=False)
-    found = wilcoxon(x, np.zeros(90))
-    assert found.method == "normal"
-    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-12)
+    test = wilcoxon(x, np.zeros(90))
+    assert test.method == "normal"
+    assert test.p_value == pytest.approx(theirs.pvalue, rel=1e-12)
     endless = wilcoxon([np.inf, np.inf, 1.0], [0.0, 0.0, 0.0])
     assert (endless.n_pairs, endless.statistic) == (3, 6.0)
 
 
 def test_wilcoxon_without_any_difference():
     for alternative in ("two-sided", "less", "greater"):
-        found = wilcoxon([1.0, 2.0], [1.0, 2.0], alternative=alternative)
-        assert (found.p_value, found.method) == (1.0, "no difference")
+        test = wilcoxon([1.0, 2.0], [1.0, 2.0], alternative=alternative)
+        assert (test.p_value, test.method) == (1.0, "no difference")
 
 
 def test_pairwise_wilcoxon_has_the_right_side_and_direction():
@@ -144,10 +144,10 @@ def test_friedman_counts_all_orders(blocks, k, rounded):
         for each in orders[1:]:
             sums = (sums[:, None] + each).reshape(-1, k)
         apart = np.square(2 * sums - blocks * (k + 1)).sum(axis=1)
-        found = np.square(2 * placed.sum(axis=0) - blocks * (k + 1)).sum()
+        result = np.square(2 * placed.sum(axis=0) - blocks * (k + 1)).sum()
         ours = friedman(placed, lower_is_better=True)
         assert ours.method == "exact"
-        assert ours.p_value == pytest.approx(np.mean(apart >= found), rel=1e-12)
+        assert ours.p_value == pytest.approx(np.mean(apart >= result), rel=1e-12)
 
 
 def test_friedman_of_published_tables():
@@ -161,8 +161,8 @@ def test_friedman_of_published_tables():
 @pytest.mark.parametrize(("k", "blocks"), [(2, 4), (3, 4), (3, 3), (2, 8)])
 def test_friedman_holds_its_level_in_few_blocks(k, blocks):
     rng = np.random.default_rng(k)
-    found = [friedman(rng.normal(size=(blocks, k)), lower_is_better=True) for _ in range(2000)]
-    assert np.mean([f.p_value <= 0.05 for f in found]) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
+    results = [friedman(rng.normal(size=(blocks, k)), lower_is_better=True) for _ in range(2000)]
+    assert np.mean([f.p_value <= 0.05 for f in results]) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
 
 
 def test_friedman_does_not_depend_on_the_direction():
@@ -184,16 +184,16 @@ def test_critical_differences_of_demsar():
 
 def test_friedman_for_two_methods_is_the_sign_test():
     values = np.array([[1, 2], [1, 2], [1, 2], [2, 1.0], [1, 3]])
-    found = friedman(values, lower_is_better=True)
-    assert found.statistic == pytest.approx((4 - 1) ** 2 / 5)
-    assert found.p_value == pytest.approx(stats.binomtest(4, 5).pvalue)
+    test = friedman(values, lower_is_better=True)
+    assert test.statistic == pytest.approx((4 - 1) ** 2 / 5)
+    assert test.p_value == pytest.approx(stats.binomtest(4, 5).pvalue)
 
 
 def test_friedman_where_it_cannot_be_made():
-    one = friedman([[1, 2, 3.0]], lower_is_better=True)
-    assert np.isnan([one.statistic, one.p_value, one.f_p_value]).all()
-    assert "2 complete blocks" in one.note
-    assert one.mean_ranks.tolist() == [1, 2, 3]
+    test = friedman([[1, 2, 3.0]], lower_is_better=True)
+    assert np.isnan([test.statistic, test.p_value, test.f_p_value]).all()
+    assert "2 complete blocks" in test.note
+    assert test.mean_ranks.tolist() == [1, 2, 3]
     none = friedman([[1, np.nan], [np.nan, 2]], lower_is_better=True)
     assert none.n_blocks == 0
     assert np.isnan(none.mean_ranks).all()
@@ -210,18 +210,18 @@ def test_friedman_without_any_difference_and_with_a_perfect_one():
 def test_friedman_leaves_out_incomplete_blocks_and_says_so():
     values = np.random.default_rng(0).normal(size=(6, 3))
     values[2, 1] = np.nan
-    found = friedman(values, lower_is_better=True)
+    test = friedman(values, lower_is_better=True)
     whole = friedman(np.delete(values, 2, axis=0), lower_is_better=True)
-    assert found.statistic == whole.statistic
-    assert (found.n_blocks, found.note[:6]) == (5, "1 of 6")
+    assert test.statistic == whole.statistic
+    assert (test.n_blocks, test.note[:6]) == (5, "1 of 6")
 
 
 @pytest.mark.parametrize(("k", "blocks"), [(2, 8), (3, 6), (5, 14), (13, 30)])
 def test_nemenyi_equals_scikit_posthocs(k, blocks):
     posthocs = pytest.importorskip("scikit_posthocs")
     values = np.random.default_rng(k).normal(size=(blocks, k)) + np.linspace(0, 2, k)
-    found = friedman(values, lower_is_better=True)
-    ours = nemenyi(found.mean_ranks, found.n_blocks)
+    test = friedman(values, lower_is_better=True)
+    ours = nemenyi(test.mean_ranks, test.n_blocks)
     theirs = posthocs.posthoc_nemenyi_friedman(values).to_numpy()
     np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
@@ -258,23 +258,23 @@ def test_refusals():
 def test_false_positive_rates_under_the_null():
     rng = np.random.default_rng(8)
     reach = critical_difference(5, 8)
-    found = [friedman(rng.normal(size=(8, 5)), lower_is_better=True) for _ in range(1500)]
+    results = [friedman(rng.normal(size=(8, 5)), lower_is_better=True) for _ in range(1500)]
     error = np.sqrt(0.05 * 0.95 / 1500)
     # With 8 blocks Nemenyi's distance stays below its level; Iman and Davenport's form is close.
-    assert 0.03 < np.mean([f.p_value <= 0.05 for f in found]) < 0.05 + 3.5 * error
-    assert abs(np.mean([f.f_p_value <= 0.05 for f in found]) - 0.05) < 0.01 + 3.5 * error
-    assert 0.02 < np.mean([np.ptp(f.mean_ranks) >= reach for f in found]) < 0.05 + 3.5 * error
+    assert 0.03 < np.mean([f.p_value <= 0.05 for f in results]) < 0.05 + 3.5 * error
+    assert abs(np.mean([f.f_p_value <= 0.05 for f in results]) - 0.05) < 0.01 + 3.5 * error
+    assert 0.02 < np.mean([np.ptp(f.mean_ranks) >= reach for f in results]) < 0.05 + 3.5 * error
     one_sided = [
         pairwise_wilcoxon(rng.normal(size=(10, 2)), lower_is_better=True)[0, 1] for _ in range(1500)
     ]
     assert abs(np.mean(np.array(one_sided) <= 0.05) - 0.042) < 3.5 * error  # the exact level
 
 
-def test_the_chances_of_the_same_ranks_are_counted_once():
+def test_the_probabilities_of_the_same_ranks_are_counted_once():
     _signed_rank_probabilities.cache_clear()
     runs = np.random.default_rng(0).random((5, 13))
     for i in range(13):
         for j in range(i + 1, 13):
-            found = wilcoxon(runs[:, i], runs[:, j])
-            assert found.p_value == pytest.approx(stats.wilcoxon(runs[:, i], runs[:, j]).pvalue)
+            test = wilcoxon(runs[:, i], runs[:, j])
+            assert test.p_value == pytest.approx(stats.wilcoxon(runs[:, i], runs[:, j]).pvalue)
     assert _signed_rank_probabilities.cache_info().misses == 1

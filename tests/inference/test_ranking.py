@@ -36,7 +36,7 @@ def test_ranks():
 
 
 @pytest.mark.parametrize("k", [2, 5, 13])
-def test_chances_match_parametric_resamples(k):
+def test_probabilities_match_parametric_resamples(k):
     values, covariance = problem(k, seed=k)
     drawn = np.random.default_rng(99).multivariate_normal(values, covariance, size=20_000).T
     resampled = rank_probabilities_of_replicates(drawn, lower_is_better=True)
@@ -151,7 +151,7 @@ TABLES = arrays(
 
 
 @given(TABLES)
-def test_chances_of_replicates_split_ties(table):
+def test_probabilities_of_replicates_split_ties(table):
     k, size = table.shape
     chances = rank_probabilities_of_replicates(table, lower_is_better=True)
     expected = np.zeros((k, k))
@@ -166,7 +166,7 @@ def test_chances_of_replicates_split_ties(table):
     )
 
 
-def test_chances_of_replicates_with_gaps():
+def test_probabilities_of_replicates_with_gaps():
     table = np.array([[1, 2, np.nan, 1], [2, 1, 5, 3], [np.nan] * 4])
     chances = rank_probabilities_of_replicates(table, lower_is_better=True)
     np.testing.assert_allclose(chances[:2], [[2 / 3, 1 / 3, 0], [1 / 3, 2 / 3, 0]])
@@ -176,38 +176,40 @@ def test_chances_of_replicates_with_gaps():
     ).all()
 
 
-def test_summary_of_chances():
-    found = rank_summary([[0.02, 0.02, 0.96], [0.025, 0.95, 0.025], [0.95, 0.03, 0.02]], level=0.95)
-    assert found.low.tolist() == [2, 1, 1]
-    assert found.high.tolist() == [3, 2, 2]
+def test_summary_of_probabilities():
+    result = rank_summary(
+        [[0.02, 0.02, 0.96], [0.025, 0.95, 0.025], [0.95, 0.03, 0.02]], level=0.95
+    )
+    assert result.low.tolist() == [2, 1, 1]
+    assert result.high.tolist() == [3, 2, 2]
 
 
 def test_rank_then_aggregate_against_a_loop():
     table = np.round(
         np.random.default_rng(0).normal(size=(4, 3, 50)) + np.arange(3)[:, None] / 2, 1
     )
-    found = rank_then_aggregate(table, lower_is_better=True)
+    result = rank_then_aggregate(table, lower_is_better=True)
     per_block = ranks(table, lower_is_better=True, axis=1)
-    np.testing.assert_allclose(found.mean_ranks, per_block.mean(axis=(0, 2)))
-    np.testing.assert_array_equal(found.ranks, ranks(found.mean_ranks, lower_is_better=True))
+    np.testing.assert_allclose(result.mean_ranks, per_block.mean(axis=(0, 2)))
+    np.testing.assert_array_equal(result.ranks, ranks(result.mean_ranks, lower_is_better=True))
     expected = rank_probabilities_of_replicates(per_block.sum(axis=0), lower_is_better=True)
-    np.testing.assert_allclose(found.rank_probabilities, expected)
+    np.testing.assert_allclose(result.rank_probabilities, expected)
     pooled = np.mean(
         [rank_probabilities_of_replicates(block, lower_is_better=True) for block in table], axis=0
     )
-    np.testing.assert_allclose(found.frequencies, pooled)
-    assert (found.n_blocks, found.n_resamples, found.note) == (4, 50, "")
+    np.testing.assert_allclose(result.frequencies, pooled)
+    assert (result.n_blocks, result.n_resamples, result.note) == (4, 50, "")
 
 
 def test_aggregate_then_rank_against_a_loop():
     table = np.random.default_rng(1).normal(size=(4, 3, 50)) + np.arange(3)[:, None] / 2
-    found = aggregate_then_rank(table, lower_is_better=False)
+    result = aggregate_then_rank(table, lower_is_better=False)
     mean = table.mean(axis=0)
     np.testing.assert_allclose(
-        found.rank_probabilities, rank_probabilities_of_replicates(mean, lower_is_better=False)
+        result.rank_probabilities, rank_probabilities_of_replicates(mean, lower_is_better=False)
     )
-    np.testing.assert_array_equal(found.ranks, ranks(mean.mean(axis=1), lower_is_better=False))
-    np.testing.assert_allclose(found.mean_ranks, ranks(mean, lower_is_better=False).mean(axis=1))
+    np.testing.assert_array_equal(result.ranks, ranks(mean.mean(axis=1), lower_is_better=False))
+    np.testing.assert_allclose(result.mean_ranks, ranks(mean, lower_is_better=False).mean(axis=1))
 
 
 def test_the_two_orders_differ_where_one_data_set_dominates():
@@ -217,17 +219,17 @@ def test_the_two_orders_differ_where_one_data_set_dominates():
     assert aggregate_then_rank(table, lower_is_better=True).ranks.tolist() == [2, 1]
 
 
-def test_blocks_and_resamples_without_a_value_are_left_out():
+def test_blocks_and_resamples_without_a_value_are_omitted():
     table = np.random.default_rng(2).normal(size=(3, 2, 5))
     table[1, 0] = np.nan
     table[0, 1, 3] = np.nan
     for method in (rank_then_aggregate, aggregate_then_rank):
-        found = method(table, lower_is_better=True)
+        result = method(table, lower_is_better=True)
         whole = method(np.delete(table[[0, 2]], 3, axis=2), lower_is_better=True)
-        np.testing.assert_array_equal(found.rank_probabilities, whole.rank_probabilities)
-        assert (found.n_blocks, found.n_resamples) == (2, 4)
-        assert "1 of 3 data sets or runs left out" in found.note
-        assert "1 of 5 resamples left out" in found.note
+        np.testing.assert_array_equal(result.rank_probabilities, whole.rank_probabilities)
+        assert (result.n_blocks, result.n_resamples) == (2, 4)
+        assert "1 of 3 data sets or runs left out" in result.note
+        assert "1 of 5 resamples left out" in result.note
     with pytest.raises(DomainError, match="every method has a value"):
         rank_then_aggregate(np.full((1, 2, 3), np.nan), lower_is_better=True)
 
@@ -248,13 +250,13 @@ def test_refusals():
 
 
 @given(TABLES)
-def test_lowest_ranks_are_those_of_scipy(table):
+def test_lowest_ranks_equal_those_of_scipy(table):
     for lower, values in ((True, table), (False, -table)):
-        found = ranks(values, lower_is_better=lower, ties="min")
-        np.testing.assert_array_equal(found, stats.rankdata(table, method="min", axis=0))
+        result = ranks(values, lower_is_better=lower, ties="min")
+        np.testing.assert_array_equal(result, stats.rankdata(table, method="min", axis=0))
 
 
-def test_rankings_over_resamples_take_the_rank_that_is_asked_for():
+def test_rankings_over_resamples_take_the_rank_that_is_requested():
     drawn = [[[1.0, 1.0], [1.0, 2.0], [3.0, 3.0]]]
     shared = rank_then_aggregate(drawn, lower_is_better=True)
     lowest = rank_then_aggregate(drawn, lower_is_better=True, ties="min")

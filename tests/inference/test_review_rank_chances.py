@@ -18,7 +18,7 @@ def naive_augrc(confidence, loss):
     return float(middle[place] @ loss) / confidence.size**2
 
 
-def test_chances_of_ranks_are_those_of_resampled_rows():
+def test_probabilities_of_ranks_equal_those_of_resampled_rows():
     rng = np.random.default_rng(0)
     n, k = 4000, 5
     loss = (rng.random(n) < 0.15).astype(float)

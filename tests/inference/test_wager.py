@@ -35,7 +35,7 @@ def test_a_bet_is_the_likelihood_ratio_of_a_coin_whose_odds_are_a_factor_away():
     np.testing.assert_allclose(1 + bet.stakes * (0 - bet.claims), (4 / 7) / 0.8)
 
 
-def test_the_money_is_that_of_all_beginnings():
+def test_the_money_equals_that_of_all_beginnings():
     rng = np.random.default_rng(3)
     x, bet = rng.random(12), wager(0.4, 0.6)
     factors = 1 + bet.stakes * (x[:, None] - bet.claims)
@@ -48,7 +48,7 @@ def test_the_money_is_that_of_all_beginnings():
     np.testing.assert_array_equal(halves.money, bet.update(x).money)
 
 
-def test_streams_side_by_side_are_streams_alone():
+def test_streams_in_parallel_are_streams_alone():
     x = np.random.default_rng(4).random((9, 3))
     side = wager(0.5, 0.5, streams=(3,)).update(x).capital
     np.testing.assert_allclose(side, [wager(0.5, 0.5).update(x[:, i]).capital for i in range(3)])

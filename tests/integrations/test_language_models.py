@@ -77,16 +77,16 @@ def test_an_aggregation_is_the_metric():
     rng = np.random.default_rng(0)
     confidence, right = rng.random(50), rng.integers(2, size=50)
     for name, function in (("augrc", ab.augrc), ("failure_auroc", ab.failure_auroc)):
-        found = harness_aggregation(name)(zip(confidence, right, strict=True))
-        assert found == function(confidence, 1 - right)
+        result = harness_aggregation(name)(zip(confidence, right, strict=True))
+        assert result == function(confidence, 1 - right)
     with pytest.raises(UnknownNameError):
         harness_aggregation("augcr")
     assert np.isnan(harness_aggregation("augrc")([]))
 
 
 def test_refusals_are_tied_with_the_least_confident():
-    found = harness_aggregation("aurc")([(0.9, 1), (None, 0), (0.3, 1), (None, 0)])
-    assert found == ab.aurc([0.9, 0.3, 0.3, 0.3], [0, 1, 0, 1])
+    result = harness_aggregation("aurc")([(0.9, 1), (None, 0), (0.3, 1), (None, 0)])
+    assert result == ab.aurc([0.9, 0.3, 0.3, 0.3], [0, 1, 0, 1])
 
 
 def test_a_choice():

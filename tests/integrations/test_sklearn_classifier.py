@@ -119,15 +119,15 @@ def test_the_guarantee_holds_where_it_is_exact():
     wrong = special.expit(np.where(fitted.predict(x) == 1, -1, 1) * x[:, 0])
     assert wrong.mean() > 0.19
     rule = {"rule": "sgr", "rule_params": {"max_risk": 0.15, "delta": 0.1}}
-    own = SelectiveClassifier(fitted, **rule, cv="prefit")
-    broken, found = 0, 0
+    classifier = SelectiveClassifier(fitted, **rule, cv="prefit")
+    broken, result = 0, 0
     for _ in range(200):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnattainableRuleWarning)
-            accepted = own.fit(*world(400)).accepts(x)
-        found += accepted.any()
+            accepted = classifier.fit(*world(400)).accepts(x)
+        result += accepted.any()
         broken += accepted.any() and wrong[accepted].mean() > 0.15
-    assert found > 150
+    assert result > 150
     # 20 are allowed; 3 standard errors of chance are 13.
     assert broken <= 20 + 13
 
@@ -178,11 +178,13 @@ def test_a_fitted_score_of_features_gets_the_rows(kind):
     train = Predictions(probabilities=plain.predict_proba(X), labels=y, features=X)
     for name in ("mahalanobis", "knn"):
         state = confidence.fit(name, train)
-        own = SelectiveClassifier(LogisticRegression(), score=state, **coverage(0.5))
-        own.fit(kind(X), y)
-        np.testing.assert_allclose(own.confidence(kind(X)), state.score(train).values, rtol=1e-9)
-        assert own.decision_rule_.score == name
-        assert clone(own).get_params()["score"].name == name
+        classifier = SelectiveClassifier(LogisticRegression(), score=state, **coverage(0.5))
+        classifier.fit(kind(X), y)
+        np.testing.assert_allclose(
+            classifier.confidence(kind(X)), state.score(train).values, rtol=1e-9
+        )
+        assert classifier.decision_rule_.score == name
+        assert clone(classifier).get_params()["score"].name == name
 
 
 def test_a_fitted_score_of_logits_reads_the_decision_function():
@@ -209,7 +211,7 @@ def test_a_calibrated_score_lets_chow_read_any_score():
     np.testing.assert_array_equal(own.accepts(X[800:]), expected >= 0.7)
 
 
-def test_predictions_are_those_of_predict_not_the_argmax():
+def test_predictions_equal_those_of_predict_not_the_argmax():
     X, y = blobs()
     inner = FixedThresholdClassifier(LogisticRegression(), threshold=0.9)
     own = SelectiveClassifier(inner, **coverage(0.8), cv=0.5, random_state=0).fit(X, y)
@@ -252,21 +254,21 @@ def test_every_method_of_the_catalogue(method):
         "coverage": 0.5, "max_risk": 0.2, "delta": 0.1, "abstention_cost": 0.2,
     }  # fmt: skip
     options = {name: known[name] for name in thresholds.RULES[method].required}
-    own = SelectiveClassifier(LogisticRegression(), rule=method, rule_params=options, cv=3)
-    assert own.fit(X, y).decision_rule_.method == method
-    assert own.accepts(X).any()
+    classifier = SelectiveClassifier(LogisticRegression(), rule=method, rule_params=options, cv=3)
+    assert classifier.fit(X, y).decision_rule_.method == method
+    assert classifier.accepts(X).any()
 
 
 def test_an_unattainable_rule_warns_once_and_rejects_all():
     X, y = blobs(flip_y=0.5)
     rule = {"rule": "sgr", "rule_params": {"max_risk": 0.001, "delta": 0.01}}
-    own = SelectiveClassifier(LogisticRegression(), **rule)
+    classifier = SelectiveClassifier(LogisticRegression(), **rule)
     with pytest.warns(UnattainableRuleWarning, match="every sample is rejected") as caught:
-        own.fit(X, y)
+        classifier.fit(X, y)
     said = [warning for warning in caught if "rejected" in str(warning.message)]
     assert [warning.filename for warning in said] == [__file__]
-    assert set(own.predict(X)) == {-1}
-    assert own.score(X, y) == 0
+    assert set(classifier.predict(X)) == {-1}
+    assert classifier.score(X, y) == 0
 
 
 def test_the_score_counts_abstentions_as_mistakes():
@@ -280,17 +282,17 @@ def test_the_score_counts_abstentions_as_mistakes():
 
 
 def test_score_is_a_parameter_and_a_method():
-    own = SelectiveClassifier(LogisticRegression(C=3), score="pe")
-    assert own.get_params()["score"] == "pe"
-    assert own.get_params()["estimator__C"] == 3
-    assert clone(own).get_params()["score"] == "pe"
-    own.set_params(score="gini", estimator__C=2)
-    assert own.get_params(deep=False)["score"] == "gini"
-    own.score = "margin"
-    assert own.get_params()["score"] == "margin"
-    assert "score='margin'" in repr(own)
+    classifier = SelectiveClassifier(LogisticRegression(C=3), score="pe")
+    assert classifier.get_params()["score"] == "pe"
+    assert classifier.get_params()["estimator__C"] == 3
+    assert clone(classifier).get_params()["score"] == "pe"
+    classifier.set_params(score="gini", estimator__C=2)
+    assert classifier.get_params(deep=False)["score"] == "gini"
+    classifier.score = "margin"
+    assert classifier.get_params()["score"] == "margin"
+    assert "score='margin'" in repr(classifier)
     X, y = blobs()
-    assert 0.5 < own.fit(X, y).score(X, y) <= 1
+    assert 0.5 < classifier.fit(X, y).score(X, y) <= 1
 
 
 def test_a_subclass_may_have_a_score_of_its_own():

@@ -26,20 +26,20 @@ def trained():
 
 def test_predicted_classes_have_thresholds_of_their_own():
     inside = trained()
-    own = SelectiveClassifier(inside, **GROUPED, per="prediction", joint=True)
-    own.fit(X[1000:2000], Y[1000:2000])
-    rule, said = own.decision_rule_, inside.predict(X[1000:2000])
+    classifier = SelectiveClassifier(inside, **GROUPED, per="prediction", joint=True)
+    classifier.fit(X[1000:2000], Y[1000:2000])
+    rule, said = classifier.decision_rule_, inside.predict(X[1000:2000])
     assert isinstance(rule, DecisionRule)
     assert rule.parts
-    values = own.confidence(X[1000:2000])
+    values = classifier.confidence(X[1000:2000])
     wrong = said != Y[1000:2000]
     arrays = fit_groups("sgr", values, wrong, said, per="prediction", joint=True, **OPTIONS)
     assert rule == arrays.for_score("msr", scale="log-odds")
-    prediction, accepted, confidence = own.predict_or_abstain(X[NEW])
+    prediction, accepted, confidence = classifier.predict_or_abstain(X[NEW])
     expected = [c >= rule.part(p).threshold for c, p in zip(confidence, prediction, strict=True)]
     assert accepted.tolist() == expected
-    assert (own.accepts(X[NEW]) == accepted).all()
-    assert ((own.predict(X[NEW]) == "abstain") == ~accepted).all()
+    assert (classifier.accepts(X[NEW]) == accepted).all()
+    assert ((classifier.predict(X[NEW]) == "abstain") == ~accepted).all()
 
 
 def test_columns_of_frames_and_functions():
@@ -109,6 +109,6 @@ def test_it_is_searched_and_cloned():
     ],
 )
 def test_refusals(options, error, said):
-    own = SelectiveClassifier(LogisticRegression(), **{**GROUPED, "cv": 2, **options})
+    classifier = SelectiveClassifier(LogisticRegression(), **{**GROUPED, "cv": 2, **options})
     with pytest.raises(error, match=said):
-        own.fit(X[FIT], Y[FIT])
+        classifier.fit(X[FIT], Y[FIT])

@@ -75,7 +75,7 @@ def test_a_label_of_the_users_own(y, label):
         (CODES * 10.0, np.nan, "must be a finite number"),
     ],
 )
-def test_labels_that_would_mislead_are_refused(y, label, match):
+def test_labels_that_would_mislead_raise_an_error(y, label, match):
     with pytest.raises(InputError, match=match):
         fitted(y, abstain_label=label)
 
@@ -97,15 +97,15 @@ def test_frames_keep_their_names(library):
     table = made.DataFrame(dict(zip(names, X.T, strict=True)))
     kind = {"pandas": "category", "polars": pl.Categorical}[library]
     for cv in (2, 0.5):
-        own = SelectiveClassifier(LogisticRegression(), **HALF, cv=cv, random_state=0)
+        classifier = SelectiveClassifier(LogisticRegression(), **HALF, cv=cv, random_state=0)
         plain = SelectiveClassifier(LogisticRegression(), **HALF, cv=cv, random_state=0)
-        own.fit(table, made.Series(words(y), dtype=kind))
+        classifier.fit(table, made.Series(words(y), dtype=kind))
         plain.fit(X, words(y))
         # Which libraries' names are kept is the classifier's own doing.
         alone = LogisticRegression().fit(table, y)
-        assert hasattr(own, "feature_names_in_") == hasattr(alone, "feature_names_in_")
-        assert list(getattr(own, "feature_names_in_", names)) == names
-        np.testing.assert_array_equal(own.predict(table), plain.predict(X))
+        assert hasattr(classifier, "feature_names_in_") == hasattr(alone, "feature_names_in_")
+        assert list(getattr(classifier, "feature_names_in_", names)) == names
+        np.testing.assert_array_equal(classifier.predict(table), plain.predict(X))
 
 
 def test_a_polars_series_of_labels():

@@ -32,15 +32,15 @@ def _routing():
 @pytest.mark.parametrize("cv", [3, 0.5])
 def test_weights_train_the_classifier_and_leave_the_rule_alone(cv):
     rule = SGR if cv == 3 else coverage(0.5)
-    own = SelectiveClassifier(LogisticRegression(), **rule, cv=cv, random_state=0)
-    own.fit(X, Y, sample_weight=WEIGHT)
-    assert own.decision_rule_.n == (len(Y) if cv == 3 else len(Y) / 2)
+    classifier = SelectiveClassifier(LogisticRegression(), **rule, cv=cv, random_state=0)
+    classifier.fit(X, Y, sample_weight=WEIGHT)
+    assert classifier.decision_rule_.n == (len(Y) if cv == 3 else len(Y) / 2)
     if cv == 3:
         plain = LogisticRegression().fit(X, Y, sample_weight=WEIGHT)
-        np.testing.assert_array_equal(own.estimator_.coef_, plain.coef_)
+        np.testing.assert_array_equal(classifier.estimator_.coef_, plain.coef_)
     # The classifiers of the folds are weighted too, or the rule would be the same.
     ones = SelectiveClassifier(LogisticRegression(), **rule, cv=cv, random_state=0).fit(X, Y)
-    assert own.decision_rule_ != ones.decision_rule_
+    assert classifier.decision_rule_ != ones.decision_rule_
 
 
 def test_prefit_takes_weights_to_nobody():
@@ -50,9 +50,9 @@ def test_prefit_takes_weights_to_nobody():
 
 
 def test_without_routing_only_weights_are_known():
-    own = SelectiveClassifier(LogisticRegression(), **SGR)
+    classifier = SelectiveClassifier(LogisticRegression(), **SGR)
     with pytest.raises(InputError, match=r"metadata routing.*or pass cv=list"):
-        own.fit(X, Y, groups=WEIGHT)
+        classifier.fit(X, Y, groups=WEIGHT)
     with pytest.raises(InputError, match="takes no `sample_weight`"):
         SelectiveClassifier(KNeighborsClassifier()).fit(X, Y, sample_weight=WEIGHT)
     inner = make_pipeline(StandardScaler(), LogisticRegression())
@@ -64,11 +64,11 @@ def test_without_routing_only_weights_are_known():
 def test_weights_are_routed_through_a_pipeline():
     inner = LogisticRegression().set_fit_request(sample_weight=True)
     scale = StandardScaler().set_fit_request(sample_weight=False)
-    own = SelectiveClassifier(make_pipeline(scale, inner), **coverage(0.5))
-    own.fit(X, Y, sample_weight=WEIGHT)
+    classifier = SelectiveClassifier(make_pipeline(scale, inner), **coverage(0.5))
+    classifier.fit(X, Y, sample_weight=WEIGHT)
     scaled = StandardScaler().fit_transform(X)
     plain = LogisticRegression().fit(scaled, Y, sample_weight=WEIGHT)
-    np.testing.assert_allclose(own.estimator_[-1].coef_, plain.coef_, rtol=1e-12)
+    np.testing.assert_allclose(classifier.estimator_[-1].coef_, plain.coef_, rtol=1e-12)
     with pytest.raises(ValueError, match="not explicitly set as requested"):
         SelectiveClassifier(LogisticRegression()).fit(X, Y, sample_weight=WEIGHT)
 
@@ -76,8 +76,8 @@ def test_weights_are_routed_through_a_pipeline():
 @pytest.mark.usefixtures("_routing")
 def test_groups_are_routed_to_the_splitter():
     groups = np.arange(len(Y)) // 40
-    own = SelectiveClassifier(LogisticRegression(), **coverage(0.5), cv=GroupKFold(5))
-    grouped = own.fit(X, Y, groups=groups).decision_rule_
+    classifier = SelectiveClassifier(LogisticRegression(), **coverage(0.5), cv=GroupKFold(5))
+    grouped = classifier.fit(X, Y, groups=groups).decision_rule_
     splits = list(GroupKFold(5).split(X, Y, groups))
     by_hand = SelectiveClassifier(LogisticRegression(), **coverage(0.5), cv=splits)
     assert by_hand.fit(X, Y).decision_rule_ == grouped
@@ -88,13 +88,13 @@ def test_scorers_ask_for_weights():
     scorer = make_selective_scorer("augrc").set_score_request(sample_weight=True)
     inner = LogisticRegression().set_fit_request(sample_weight=False)
     splits = [(np.arange(200), np.arange(200, 400))]
-    found = cross_validate(
+    result = cross_validate(
         inner, X, Y, scoring=scorer, cv=splits, params={"sample_weight": WEIGHT}
     )["test_score"]
     fitted = LogisticRegression().fit(X[:200], Y[:200])
     confidence = ab.confidence.max_softmax_response(probabilities=fitted.predict_proba(X[200:]))
     loss = fitted.predict(X[200:]) != Y[200:]
-    assert found[0] == pytest.approx(-ab.augrc(confidence, loss, weight=WEIGHT[200:]), abs=1e-15)
+    assert result[0] == pytest.approx(-ab.augrc(confidence, loss, weight=WEIGHT[200:]), abs=1e-15)
     with pytest.raises(ValueError, match="not explicitly set as requested"):
         cross_validate(
             inner, X, Y, scoring=make_selective_scorer("aurc"), params={"sample_weight": WEIGHT}
@@ -102,7 +102,7 @@ def test_scorers_ask_for_weights():
 
 
 @pytest.mark.usefixtures("_routing")
-def test_its_own_score_gets_the_weights_it_asked_for():
+def test_its_own_score_gets_the_weights_it_requested():
     splits = [(np.arange(200), np.arange(200, 400))]
 
     def searched(asked):
@@ -121,15 +121,17 @@ def test_its_own_score_gets_the_weights_it_asked_for():
 @pytest.mark.usefixtures("_routing")
 def test_a_search_routes_to_all_of_them():
     inner = LogisticRegression().set_fit_request(sample_weight=True)
-    own = SelectiveClassifier(inner, **coverage(0.5), cv=2)
+    classifier = SelectiveClassifier(inner, **coverage(0.5), cv=2)
     scoring = {
         "augrc": make_selective_scorer("augrc").set_score_request(sample_weight=True),
         "coverage": coverage_scorer,
     }
-    own.set_score_request(sample_weight=True)
+    classifier.set_score_request(sample_weight=True)
     coverage_scorer.set_score_request(sample_weight=False)
     try:
-        search = GridSearchCV(own, {"score": ["msr", "pe"]}, scoring=scoring, refit="augrc", cv=2)
+        search = GridSearchCV(
+            classifier, {"score": ["msr", "pe"]}, scoring=scoring, refit="augrc", cv=2
+        )
         search.fit(X, Y, sample_weight=WEIGHT)
     finally:
         coverage_scorer.set_score_request(sample_weight=None)

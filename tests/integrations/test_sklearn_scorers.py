@@ -47,7 +47,7 @@ def test_cross_validate_gives_the_metrics_by_hand(classes):
         "plain": get_scorer("accuracy"),
         "accuracy": own.make_selective_scorer("accuracy"),
     }
-    found = cross_validate(GaussianNB(), X, y, cv=folds, scoring=scoring, error_score="raise")
+    result = cross_validate(GaussianNB(), X, y, cv=folds, scoring=scoring, error_score="raise")
     for i, (train, test) in enumerate(folds.split(X, y)):
         confidence, loss = by_hand(GaussianNB(), X, y, train, test)
         expected = {
@@ -59,8 +59,8 @@ def test_cross_validate_gives_the_metrics_by_hand(classes):
             "coverage": ab.coverage_at_risk(confidence, loss, max_risk=0.07),
         }
         for name, value in expected.items():
-            assert found[f"test_{name}"][i] == pytest.approx(value, abs=1e-15)
-        assert found["test_plain"][i] == pytest.approx(found["test_accuracy"][i], abs=1e-15)
+            assert result[f"test_{name}"][i] == pytest.approx(value, abs=1e-15)
+        assert result["test_plain"][i] == pytest.approx(result["test_accuracy"][i], abs=1e-15)
 
 
 def test_every_metric_that_needs_no_more_than_a_classifier():
@@ -141,18 +141,18 @@ def test_scorers_at_the_rule():
 
 @pytest.mark.parametrize("scorer", [own.augrc_scorer, own.selective_risk_scorer])
 def test_a_scorer_asks_the_classifier_once(scorer):
-    asked = []
+    calls = []
 
     class Asked(GaussianNB):
         def predict_proba(self, X):
-            asked.append(len(X))
+            calls.append(len(X))
             return GaussianNB.predict_proba(self, X)
 
     X, y = blobs()
     inside = own.SelectiveClassifier(Asked(), **coverage(0.7), cv=0.5, random_state=0).fit(X, y)
-    asked.clear()
+    calls.clear()
     scorer(inside, X[:77], y[:77])
-    assert asked == [77]
+    assert calls == [77]
 
 
 def test_grid_search_over_rules_scores_and_the_classifier():
@@ -180,7 +180,7 @@ def test_missing_classes_are_mistakes():
     X, y = blobs(90, classes=3)
     order = np.argsort(y, kind="stable")
     X, y = X[order], words(y[order])
-    found = cross_validate(
+    result = cross_validate(
         GaussianNB(),
         X,
         y,
@@ -188,8 +188,8 @@ def test_missing_classes_are_mistakes():
         scoring={"accuracy": own.make_selective_scorer("accuracy"), "augrc": own.augrc_scorer},
         error_score="raise",
     )
-    assert found["test_accuracy"].max() < 0.1
-    assert found["test_augrc"].max() < -0.4
+    assert result["test_accuracy"].max() < 0.1
+    assert result["test_augrc"].max() < -0.4
     with pytest.raises(InputError, match=r"`y` must hold classes of GaussianNB .*; got 0 at index"):
         own.augrc_scorer(GaussianNB().fit(X, y), X, np.arange(90))
 
@@ -228,6 +228,6 @@ def test_scorers_are_named_and_travel():
         assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y)
 
 
-def test_a_scorer_of_no_known_quantity_is_refused():
+def test_a_scorer_of_no_known_quantity_raises_an_error():
     with pytest.raises(InputError, match=r"`quantity` must be one of 'coverage'.*'nonsense'"):
         own.RuleScorer("nonsense")

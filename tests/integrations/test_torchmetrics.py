@@ -127,8 +127,8 @@ def test_a_score_that_means_a_probability_has_cwsa_and_ece():
     ece = added(tm.SelectiveMetric("ece", **options), logits, target)
     assert ece.compute().item() == pytest.approx(ab.ece(top.values, wrong), abs=1e-12)
     bounded = added(tm.CWSA(0.5, bins=65536, **options), logits, target)
-    found = bounded.compute_bounds()
-    assert found.low <= cwsa.compute().item() <= found.high
+    result = bounded.compute_bounds()
+    assert result.low <= cwsa.compute().item() <= result.high
     assert bounded.scale == "log-odds"
     with pytest.raises(DomainError, match="needs a confidence in"):
         added(tm.CWSA(0.5, inputs="logits", score="energy"), logits, target).compute()
@@ -177,7 +177,7 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD)
 @pytest.mark.parametrize("bins", [None, 256])
-def test_bad_batches_are_refused_and_change_nothing(arguments, error, message, bins):
+def test_bad_batches_raise_an_error_and_change_nothing(arguments, error, message, bins):
     metric = tm.AUGRC(bins=bins)
     metric.update(torch.tensor([0.9, 0.1]), torch.tensor([0, 1]))
     with pytest.raises(error, match=message):
@@ -185,7 +185,7 @@ def test_bad_batches_are_refused_and_change_nothing(arguments, error, message, b
     assert metric.compute().item() == 0.125
 
 
-def test_confidences_outside_the_scale_are_refused():
+def test_confidences_outside_the_scale_raise_an_error():
     metric = tm.AUGRC(bins=256)
     with pytest.raises(DomainError, match=r"lie in \[0, 1\]; got 3.0 at index 1.*scale='real'"):
         metric.update(torch.tensor([0.5, 3.0]), torch.tensor([0, 1]))
@@ -208,7 +208,7 @@ def test_confidences_outside_the_scale_are_refused():
         ({"bins": 256, "scale": "logit"}, InputError, "`scale` must be one of"),
     ],
 )
-def test_bad_options_are_refused_at_once(options, error, message):
+def test_bad_options_raise_an_error_at_once(options, error, message):
     with pytest.raises(error, match=message):
         tm.SelectiveMetric(**options)
 

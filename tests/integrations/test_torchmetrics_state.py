@@ -125,8 +125,8 @@ def test_selective_metrics():
     metrics = tm.selective_metrics(["augrc", "ece", "cwsa@0.5"], prefix="val/")
     metrics.update(c, x)
     assert len(metrics.compute_groups) == 1
-    found = {name: value.item() for name, value in metrics.compute().items()}
-    assert found == {
+    results = {name: value.item() for name, value in metrics.compute().items()}
+    assert results == {
         "val/augrc": ab.augrc(c, x),
         "val/ece": ab.ece(c, x),
         "val/cwsa@0,5": ab.cwsa(c, x, threshold=0.5),
@@ -228,13 +228,13 @@ def test_a_state_can_be_saved_and_loaded(bins):
 @BOTH
 def test_merging(bins):
     c, x = data()
-    one, two, whole = (tm.AUGRC(bins=bins) for _ in range(3))
+    first, second, whole = (tm.AUGRC(bins=bins) for _ in range(3))
     weights = torch.randint(1, 4, (100,), generator=torch.Generator().manual_seed(0))
-    one.update(c[:100], x[:100])
-    two.update(c[100:], x[100:], weights)
+    first.update(c[:100], x[:100])
+    second.update(c[100:], x[100:], weights)
     whole.update(c, x, torch.cat([torch.ones(100, dtype=torch.int64), weights]))
-    one.merge_state(two)
-    assert one.compute() == whole.compute()
+    first.merge_state(second)
+    assert first.compute() == whole.compute()
 
 
 @BOTH
@@ -247,8 +247,8 @@ def test_inference_mode_may_come_and_go(bins):
     metric.update(c[50:100], x[50:100])
     with torch.inference_mode():
         metric(c[100:], x[100:])
-    found = metric.compute_bounds()
-    assert found.low <= ab.augrc(c, x) <= found.high
+    result = metric.compute_bounds()
+    assert result.low <= ab.augrc(c, x) <= result.high
 
 
 def test_states_may_live_on_the_host():
@@ -261,7 +261,7 @@ def test_states_may_live_on_the_host():
 
 @pytest.mark.parametrize("scale", ["probability", "log-odds", "real"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_the_bounded_state_is_that_of_streaming(scale, dtype):
+def test_the_bounded_state_equals_that_of_streaming(scale, dtype):
     rng = np.random.default_rng(0)
     c = rng.random(3000) ** 3 if scale == "probability" else rng.normal(0, 30, 3000)
     c[:20] = 0

@@ -34,12 +34,12 @@ def module(monkeypatch, name, **content):
     monkeypatch.setitem(sys.modules, name, made)
 
 
-def test_values_are_those_of_the_functions():
-    found = metric_values(GIVEN, ["augrc", "selective_risk@80cov"], prefix="val/")
+def test_values_equal_those_of_the_functions():
+    result = metric_values(GIVEN, ["augrc", "selective_risk@80cov"], prefix="val/")
     confidence = np.exp(LOGITS).max(axis=1) / np.exp(LOGITS).sum(axis=1)
     wrong = LOGITS.argmax(axis=1) != LABELS
-    assert found["val/augrc"] == pytest.approx(ab.augrc(confidence, wrong))
-    assert found["val/selective_risk_at_80cov"] == ab.selective_risk(
+    assert result["val/augrc"] == pytest.approx(ab.augrc(confidence, wrong))
+    assert result["val/selective_risk_at_80cov"] == ab.selective_risk(
         confidence, wrong, coverage=0.8
     )
     assert tuple(metric_values(GIVEN)) == tuple(
@@ -49,10 +49,10 @@ def test_values_are_those_of_the_functions():
         metric_values(GIVEN, ["augcr"])
 
 
-def test_the_score_that_is_asked_for():
+def test_the_score_that_is_requested():
     wrong = LOGITS.argmax(axis=1) != LABELS
-    found = metric_values(GIVEN, ["augrc"], score="mls")
-    assert found["augrc"] == ab.augrc(LOGITS.max(axis=1), wrong)
+    result = metric_values(GIVEN, ["augrc"], score="mls")
+    assert result["augrc"] == ab.augrc(LOGITS.max(axis=1), wrong)
     p = ab.Predictions(confidence={"a": [0.9, 0.8], "b": [0.1, 0.2]}, loss=[0, 1])
     assert metric_values(p, ["augrc"])["augrc"] == ab.augrc([0.9, 0.8], [0, 1])
     assert metric_values(p, ["augrc"], score="b")["augrc"] == ab.augrc([0.1, 0.2], [0, 1])
@@ -81,7 +81,7 @@ def test_a_trainer_passes_tuples_tokens_and_padding():
     assert compute(passed) == expected
 
 
-def test_what_is_no_classifier_is_refused():
+def test_what_is_no_classifier_raises_an_error():
     with pytest.raises(InputError, match="`inputs` must be"):
         trainer_metrics(inputs="scores")
     with pytest.raises(ShapeError, match=r"shape \(n, K\).*got \(3,\)"):
@@ -112,5 +112,5 @@ def test_a_module_of_evaluate(monkeypatch):
     module(monkeypatch, "datasets", **plain)
     made = evaluate_module(["augrc"], inputs="logits")
     assert made._info().features == {"predictions": ["float64"], "references": "int64"}
-    found = made._compute(LOGITS.tolist(), LABELS.tolist())
-    assert found == metric_values(GIVEN, ["augrc"])
+    result = made._compute(LOGITS.tolist(), LABELS.tolist())
+    assert result == metric_values(GIVEN, ["augrc"])

@@ -141,8 +141,8 @@ def test_the_epsilon_of_the_published_optimum_shows_when_hardly_any_is_right() -
     right = 1 / n
     optimum = (1 - right) + right * np.log(right + np.finfo(float).eps)
     published = ab.published_aurc(confidence, wrong, convention="fd-shifts")
-    found = ab.published_e_aurc(confidence, wrong)
-    assert found == pytest.approx(published - 1000 * optimum, abs=1e-9)
+    result = ab.published_e_aurc(confidence, wrong)
+    assert result == pytest.approx(published - 1000 * optimum, abs=1e-9)
 
 
 @pytest.mark.parametrize("wrong", [0, 1])

@@ -19,8 +19,8 @@ def ends(draws: int, n: int, rate: float, apart: float, name: str = "failure_aur
     drawn = (
         interval_of_metric(metric, Scored(*population.sample(n, rng=rng))) for _ in range(draws)
     )
-    found = np.array([(each.low, each.high) for each in drawn])
-    return found[np.isfinite(found[:, 0])]
+    result = np.array([(each.low, each.high) for each in drawn])
+    return result[np.isfinite(result[:, 0])]
 
 
 @pytest.mark.parametrize(("n", "rate"), [(200, 0.05), (2000, 0.005), (200, 0.1)])
@@ -43,13 +43,13 @@ def test_prr_has_the_interval_of_the_auroc() -> None:
 
 def test_many_failures_have_delongs_interval_on_the_logit_scale() -> None:
     c, loss = simulate.two_gaussians(0.3, 1.6).sample(100_000, rng=0)
-    found, value = metric_interval(c, loss, metric="failure_auroc"), ab.failure_auroc(c, loss)
-    half = 1.959964 * found.standard_error / (value * (1 - value))
+    interval, value = metric_interval(c, loss, metric="failure_auroc"), ab.failure_auroc(c, loss)
+    half = 1.959964 * interval.standard_error / (value * (1 - value))
     expected = logit(value) + half * np.array([-1.0, 1.0])
-    np.testing.assert_allclose(logit([found.low, found.high]), expected, 1e-3)
+    np.testing.assert_allclose(logit([interval.low, interval.high]), expected, 1e-3)
 
 
-def test_the_model_variance_is_that_of_exponential_scores() -> None:
+def test_the_model_variance_equals_that_of_exponential_scores() -> None:
     rng, sizes, draws = np.random.default_rng(3), 12, 20_000
     positive = np.sort(rng.exponential(4.0, (draws, sizes)))
     negative = rng.exponential(1.0, (draws, sizes))
@@ -82,9 +82,9 @@ def test_the_standard_error_with_ten_failures_is_the_spread_of_repeated_studies(
     """With n in place of n - 1 of the failures the ratio is 0.958 (standard error 0.011)."""
     rng, metric, n = np.random.default_rng(5), METRICS["failure_auroc"], 200
     loss = (np.arange(n) < 10).astype(float)
-    found = []
+    results = []
     for _ in range(4000):
         s = Scored(rng.normal(size=n) - 1.6 * loss, loss)
-        found.append((metric.compute(s).value, interval_of_metric(metric, s).standard_error))
-    values, errors = np.array(found).T
+        results.append((metric.compute(s).value, interval_of_metric(metric, s).standard_error))
+    values, errors = np.array(results).T
     assert np.sqrt(np.mean(errors**2)) / values.std() == pytest.approx(1, abs=0.03)

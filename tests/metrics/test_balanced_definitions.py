@@ -17,9 +17,9 @@ def test_balanced_aurc_is_the_area_under_the_mean_risk_of_the_classes(seed, clas
     weight = rng.integers(0, 3, n) * rng.random(n) if seed > 4 else None
     labels = rng.integers(0, classes, n) - (1 if classes == 3 else 0)
     w = np.ones(n) if weight is None else weight
-    kept = w > 0
-    vertices = np.unique(confidence[kept])[::-1]
-    present = np.unique(labels[kept])
+    mask = w > 0
+    vertices = np.unique(confidence[mask])[::-1]
+    present = np.unique(labels[mask])
     risk, coverage = [], []
     for vertex in vertices:
         inside = (confidence >= vertex) * w
@@ -28,8 +28,8 @@ def test_balanced_aurc_is_the_area_under_the_mean_risk_of_the_classes(seed, clas
         coverage.append(inside.sum() / w.sum())
     before = [risk[0], *risk[:-1]]
     expected = np.diff(coverage, prepend=0.0) @ (np.add(risk, before) / 2)
-    found = ab.metrics.balanced_aurc(confidence, loss, labels, weight=weight)
-    assert found == pytest.approx(expected, rel=1e-12)
+    result = ab.metrics.balanced_aurc(confidence, loss, labels, weight=weight)
+    assert result == pytest.approx(expected, rel=1e-12)
 
 
 def test_no_class_is_sorted_by_itself(monkeypatch):

@@ -34,8 +34,8 @@ def test_it_is_the_mean_over_a_hundred_coverages(function, ties, weighted):
         there = kept > 0
         if set(y[there]) == {0, 1} or (function is auprc_retention and y[there].any()):
             values.append(PEERS[function](y[there], score[there], sample_weight=kept[there]))
-    found = function(c, y, score, weight=w if weighted else None)
-    assert found == pytest.approx(np.mean(values), abs=1e-12)
+    result = function(c, y, score, weight=w if weighted else None)
+    assert result == pytest.approx(np.mean(values), abs=1e-12)
 
 
 def test_it_is_the_mean_of_the_accepted_auroc():
@@ -74,9 +74,9 @@ def test_each_metric_describes_the_coverages_that_it_averages_over():
     precision = [average_precision_score(y[:k], score[:k]) for k in (1, 2, 3, 4)]
     assert precision == [1, 1, 1, pytest.approx(11 / 12)]
     # At coverages above 75 % a growing share of the last positive is accepted.
-    found = auprc_retention(c, y, score)
+    result = auprc_retention(c, y, score)
     shares = np.arange(1, 26) / 25
     last = (2 + shares * (2 + shares) / (3 + shares)) / (2 + shares)
-    assert found == pytest.approx((75 + last.sum()) / 100, abs=1e-12)
+    assert result == pytest.approx((75 + last.sum()) / 100, abs=1e-12)
     assert METRICS["auprc_retention"].identity.convention.endswith("that accept a positive")
     assert METRICS["auroc_retention"].identity.convention.endswith("that accept both classes")

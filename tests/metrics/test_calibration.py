@@ -16,15 +16,15 @@ METRICS = {e.name: e for e in ENTRIES}
 
 def gaps(c, loss, weight, bins):
     """(share, gap) of each right-closed bin, one by one."""
-    found = []
+    results = []
     for j in range(bins):
         low, high = j / bins, (j + 1) / bins
         inside = (c > low) & (c <= high) | ((j == 0) & (c == 0))
         if weight[inside].sum() > 0:
             accuracy = np.average(1 - loss[inside], weights=weight[inside])
             mean = np.average(c[inside], weights=weight[inside])
-            found.append((weight[inside].sum() / weight.sum(), abs(accuracy - mean)))
-    return found
+            results.append((weight[inside].sum() / weight.sum(), abs(accuracy - mean)))
+    return results
 
 
 def draw(seed, n=120):
@@ -38,10 +38,10 @@ def draw(seed, n=120):
 def test_equals_brute_force(seed, bins):
     c, loss, weight = draw(seed)
     for w in (None, weight):
-        found = gaps(c, loss, np.ones(c.size) if w is None else w, bins)
-        expected = sum(share * gap for share, gap in found)
+        result = gaps(c, loss, np.ones(c.size) if w is None else w, bins)
+        expected = sum(share * gap for share, gap in result)
         assert ece(c, loss, bins=bins, weight=w) == pytest.approx(expected, abs=1e-12)
-        assert mce(c, loss, bins=bins, weight=w) == pytest.approx(max(g for _, g in found))
+        assert mce(c, loss, bins=bins, weight=w) == pytest.approx(max(g for _, g in result))
 
 
 def test_published_value_of_the_right_open_convention(shared):
@@ -82,9 +82,9 @@ def test_equal_mass_without_ties_is_an_equal_split():
     c, loss = rng.random(60), rng.integers(0, 2, 60)
     order = np.argsort(c)
     parts = np.array_split(order, 6)
-    found = [abs((1 - loss[i]).mean() - c[i].mean()) for i in parts]
-    assert ece(c, loss, bins=6, binning="equal_mass") == pytest.approx(np.mean(found))
-    assert mce(c, loss, bins=6, binning="equal_mass") == pytest.approx(max(found))
+    results = [abs((1 - loss[i]).mean() - c[i].mean()) for i in parts]
+    assert ece(c, loss, bins=6, binning="equal_mass") == pytest.approx(np.mean(results))
+    assert mce(c, loss, bins=6, binning="equal_mass") == pytest.approx(max(results))
 
 
 def test_equal_mass_never_splits_ties():
@@ -189,7 +189,7 @@ def test_messages():
         classwise_ece([[0.5, 0.1]], [1])
 
 
-def test_classwise_error_of_many_classes_is_that_of_each():
+def test_classwise_error_of_many_classes_equals_that_of_each():
     rng = np.random.default_rng(3)
     n, classes, bins = 400, 9, 5
     # Probabilities on the edges of bins, and saturated ones.
@@ -202,8 +202,8 @@ def test_classwise_error_of_many_classes_is_that_of_each():
             inside &= p[:, k] <= (b + 1) / bins
             mass = weight * inside
             gaps += abs((mass * (labels == k)).sum() - (mass * p[:, k]).sum())
-    found = classwise_ece(p, labels, bins=bins, weight=weight)
-    assert found == pytest.approx(gaps / weight.sum() / classes, rel=1e-12)
+    result = classwise_ece(p, labels, bins=bins, weight=weight)
+    assert result == pytest.approx(gaps / weight.sum() / classes, rel=1e-12)
 
 
 def test_classwise_error_of_a_hundred_thousand_classes_takes_no_time():

@@ -53,9 +53,9 @@ def test_many_classes_are_one_against_the_rest(review):
     s = Scored(c, p.argmax(axis=1) != y, class_view=view)
     named = metric_named(f"oc_auc@{100 * review:g}review")
     assert named.compute(s).value == pytest.approx(expected, abs=1e-12)
-    found = metric_named(f"oc_ap@{100 * review:g}review").compute(s).value
+    value = metric_named(f"oc_ap@{100 * review:g}review").compute(s).value
     each = [average_precision_score(y == k, answered[:, k]) for k in range(4)]
-    assert found == pytest.approx(np.mean(each), abs=1e-12)
+    assert value == pytest.approx(np.mean(each), abs=1e-12)
 
 
 def test_two_classes_are_the_binary_task():
@@ -64,7 +64,7 @@ def test_two_classes_are_the_binary_task():
     assert multiclass_oc_auc(c, y, p, review=0.2) == pytest.approx(binary, abs=1e-12)
 
 
-def test_classes_that_never_occur_are_left_out():
+def test_classes_that_never_occur_are_omitted():
     c, y, p = drawn(40)
     y = np.where(y == 3, 0, y)
     each = [roc_auc_score(y == k, p[:, k]) for k in range(3)]
@@ -82,7 +82,7 @@ def test_what_cannot_be_said_is_said():
 
 
 def test_the_interval_of_the_accuracy_holds_what_it_says():
-    rng, found = np.random.default_rng(11), []
+    rng, results = np.random.default_rng(11), []
     metric = metric_named("oc_accuracy@20review")
     # Wrong with probability 1 - c, c uniform: of the answered, c from 0.2 on, the mean is 0.32.
     for _ in range(300):
@@ -90,5 +90,5 @@ def test_the_interval_of_the_accuracy_holds_what_it_says():
         interval = ab.metrics.metric_interval(
             c, (rng.random(400) > c).astype(float), metric=metric.name
         )
-        found.append(interval.low <= 1 - 0.32 <= interval.high)
-    assert 0.92 <= np.mean(found) <= 0.98
+        results.append(interval.low <= 1 - 0.32 <= interval.high)
+    assert 0.92 <= np.mean(results) <= 0.98

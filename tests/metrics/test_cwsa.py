@@ -173,16 +173,16 @@ def brute_area(c, loss, w, *, plus):
 def test_areas_equal_brute_force(seed):
     c, loss, w = draw(seed)
     w[np.argmax(c)] = 1
-    kept = w > 0
+    mask = w > 0
     for function, plus in ((cwsa_area, False), (cwsa_plus_area, True)):
-        expected = brute_area(c[kept], loss[kept], w[kept], plus=plus)
+        expected = brute_area(c[mask], loss[mask], w[mask], plus=plus)
         assert function(c, loss, weight=w) == pytest.approx(expected, abs=1e-12)
         top = c * 0.95
-        expected = brute_area(top[kept], loss[kept], w[kept], plus=plus)
+        expected = brute_area(top[mask], loss[mask], w[mask], plus=plus)
         assert function(top, loss, weight=w) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_areas_are_those_of_the_authors_over_all_thresholds():
+def test_the_areas_equal_those_of_the_authors_over_all_thresholds():
     # AUC-MCC takes trapezoids over the thresholds of a sweep; ours goes on to coverage 0.
     c, loss, _ = draw(3)
     c = 0.05 + 0.9 * c

@@ -81,9 +81,9 @@ def test_a_sweep_passes_over_the_samples_once_and_sorts_nothing(monkeypatch):
 
 
 def test_a_ramp_of_the_users_sees_all_that_is_accepted():
-    s, seen = samples(0, "float64", weighted=False), []
-    accepted_sums(s, 0.5, lambda u: seen.append(u.size) or u)
-    assert seen == [int((s.probability >= 0.5).sum())]
+    s, calls = samples(0, "float64", weighted=False), []
+    accepted_sums(s, 0.5, lambda u: calls.append(u.size) or u)
+    assert calls == [int((s.probability >= 0.5).sum())]
 
 
 def area_defined(s, plus):
@@ -108,8 +108,8 @@ def test_areas_block_by_block_are_the_definition(monkeypatch, plus, dtype, weigh
     monkeypatch.setattr(blockwise, "_BLOCK", 16)
     monkeypatch.setattr(scored, "_BLOCK", 16)
     s = samples(seed, dtype, weighted=weighted)
-    found = METRICS["cwsa_plus_area" if plus else "cwsa_area"].compute(s).value
-    assert found == pytest.approx(area_defined(s, plus), rel=1e-12)
+    value = METRICS["cwsa_plus_area" if plus else "cwsa_area"].compute(s).value
+    assert value == pytest.approx(area_defined(s, plus), rel=1e-12)
 
 
 def test_an_area_of_failures_makes_no_groups():

@@ -58,11 +58,11 @@ def test_graded_losses_over_ties(seed):
 def test_the_optimum_is_found_once_for_all_that_is_made_of_it(monkeypatch):
     from abstain.metrics.areas import excess
 
-    found = []
+    results = []
     optimum = excess._trapezoid_optimum
-    monkeypatch.setattr(excess, "_trapezoid_optimum", lambda s: found.append(s) or optimum(s))
+    monkeypatch.setattr(excess, "_trapezoid_optimum", lambda s: results.append(s) or optimum(s))
     rng = np.random.default_rng(0)
     s = validate_samples(rng.random(100), rng.random(100), rng.random(100))
     METRICS["e_aurc"].compute(s), METRICS["normalized_aurc"].compute(s)
     METRICS["e_aurc"].measurement.influence(s), METRICS["normalized_aurc"].measurement.influence(s)
-    assert len(found) == 1
+    assert len(results) == 1

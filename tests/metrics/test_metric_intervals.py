@@ -104,9 +104,9 @@ def test_where_the_threshold_cannot_move_the_risk_is_a_plain_mean() -> None:
     rng = np.random.default_rng(2)
     c, loss = np.repeat([2.0, 1.0], [850, 150]), (rng.random(1000) < 0.1).astype(float)
     loss[850:] = 1
-    found = interval_of_metric(metric_named("selective_risk@80cov"), validate_samples(c, loss))
+    interval = interval_of_metric(metric_named("selective_risk@80cov"), validate_samples(c, loss))
     risk = loss[:850].mean()
-    assert np.isclose(found.standard_error, np.sqrt(risk * (1 - risk) / 850), rtol=2e-3)
+    assert np.isclose(interval.standard_error, np.sqrt(risk * (1 - risk) / 850), rtol=2e-3)
 
 
 def test_the_accuracy_has_wilsons_interval() -> None:
@@ -116,8 +116,8 @@ def test_the_accuracy_has_wilsons_interval() -> None:
         validate_samples(np.linspace(1, 0, 50), prediction != labels),
         class_view=ClassView(labels, prediction, (0, 1)),
     )
-    found, expected = interval_of_metric(METRICS["accuracy"], s), wilson(46, 50)
-    assert np.allclose([found.low, found.high], [expected.low, expected.high])
+    interval, expected = interval_of_metric(METRICS["accuracy"], s), wilson(46, 50)
+    assert np.allclose([interval.low, interval.high], [expected.low, expected.high])
 
 
 TWO = validate_samples([0.9, 0.1], [0, 1])
@@ -142,24 +142,24 @@ RISK_END = clopper_pearson(0, 60).high
 @pytest.mark.parametrize("confidence", [np.linspace(1, 0, 60), np.full(60, 0.5)], ids=["", "tied"])
 def test_an_interval_holds_its_value_or_says_why_there_is_none(metric, loss, confidence) -> None:
     s = validate_samples(confidence, loss)
-    value, found = metric.compute(s).value, interval_of_metric(metric, s)
-    if np.isnan(found.low):
-        assert np.isnan(found.high)
-        assert found.note
+    value, interval = metric.compute(s).value, interval_of_metric(metric, s)
+    if np.isnan(interval.low):
+        assert np.isnan(interval.high)
+        assert interval.note
     else:
-        assert found.low <= value <= found.high
-        assert metric.measurement.low - 1e-12 <= found.low
-        assert found.high <= max(metric.measurement.high, value) + 1e-12
+        assert interval.low <= value <= interval.high
+        assert metric.measurement.low - 1e-12 <= interval.low
+        assert interval.high <= max(metric.measurement.high, value) + 1e-12
         # Where no risk near the one asked for is plausible, the coverage is known for sure.
-        assert found.low < found.high or "with certainty" in found.note
+        assert interval.low < interval.high or "with certainty" in interval.note
 
 
 def test_without_failures_the_end_is_what_the_error_rate_allows() -> None:
-    found = metric_interval(np.linspace(1, 0, 60), np.zeros(60))
-    assert (found.low, found.high) == (0.0, RISK_END - RISK_END**2 / 2)
-    assert "no failures" in found.note
+    interval = metric_interval(np.linspace(1, 0, 60), np.zeros(60))
+    assert (interval.low, interval.high) == (0.0, RISK_END - RISK_END**2 / 2)
+    assert "no failures" in interval.note
     grouped = metric_interval(np.linspace(1, 0, 60), np.zeros(60), group=np.arange(60) // 6)
-    assert grouped.high > found.high
+    assert grouped.high > interval.high
     risk = metric_interval(
         np.linspace(1, 0, 60), np.arange(60) == 59, metric="selective_risk@80cov"
     )
@@ -169,8 +169,8 @@ def test_without_failures_the_end_is_what_the_error_rate_allows() -> None:
 
 def test_a_perfect_score_of_few_failures_is_not_certain() -> None:
     c, loss = np.linspace(1, 0, 60), np.arange(60) >= 57
-    found = metric_interval(c, loss, metric="failure_auroc")
-    assert (found.low, found.high) == (clopper_pearson(3, 3).low, 1.0)
+    interval = metric_interval(c, loss, metric="failure_auroc")
+    assert (interval.low, interval.high) == (clopper_pearson(3, 3).low, 1.0)
     assert metric_interval(c, loss, metric="excess_augrc").high > 0
 
 
@@ -198,33 +198,35 @@ def test_weights_of_any_scale_and_copies_within_a_cluster() -> None:
 def test_losses_of_any_size() -> None:
     rng = np.random.default_rng(4)
     c, loss = rng.normal(size=300), rng.exponential(3, 300)
-    found = metric_interval(c, loss)
-    assert "log scale" in found.method
+    interval = metric_interval(c, loss)
+    assert "log scale" in interval.method
     scaled = metric_interval(c, loss * 1000)
-    assert np.allclose([found.low * 1000, found.high * 1000], [scaled.low, scaled.high])
+    assert np.allclose([interval.low * 1000, interval.high * 1000], [scaled.low, scaled.high])
 
 
-def test_a_difference_is_that_of_its_influences_and_of_two_classifiers() -> None:
+def test_a_difference_equals_that_of_its_influences_and_of_two_classifiers() -> None:
     rng = np.random.default_rng(5)
     c, loss = population(rng, 400)
     other, other_loss = population(rng, 400, apart=1.0)
-    found = metric_difference(c, other, loss, other_loss=other_loss, metric="aurc")
+    difference = metric_difference(c, other, loss, other_loss=other_loss, metric="aurc")
     pair = (validate_samples(c, loss), validate_samples(other, other_loss))
-    assert found == difference_of_metric(METRICS["aurc"], pair)
+    assert difference == difference_of_metric(METRICS["aurc"], pair)
     x = influence_matrix(METRICS["aurc"], pair)
     expected = np.sqrt(np.sum((x[:, 0] - x[:, 1]) ** 2) / (400 * 399))
-    assert np.isclose(found.standard_error, expected)
-    assert np.isclose(found.ratio, found.value / METRICS["aurc"].compute(pair[1]).value + 1)
+    assert np.isclose(difference.standard_error, expected)
+    assert np.isclose(
+        difference.ratio, difference.value / METRICS["aurc"].compute(pair[1]).value + 1
+    )
 
 
 def test_two_scores_of_one_classifier_differ_in_excess_as_in_augrc() -> None:
     rng = np.random.default_rng(6)
     c, loss = population(rng, 300)
     other = c + rng.normal(size=300)
-    one, two = (metric_difference(c, other, loss, metric=m) for m in ("augrc", "excess_augrc"))
-    assert np.isclose(one.value, two.value)
-    assert np.isclose(one.low, two.low)
-    assert np.isclose(one.p_value, two.p_value)
+    first, second = (metric_difference(c, other, loss, metric=m) for m in ("augrc", "excess_augrc"))
+    assert np.isclose(first.value, second.value)
+    assert np.isclose(first.low, second.low)
+    assert np.isclose(first.p_value, second.p_value)
 
 
 def test_influences_are_nan_where_there_are_none() -> None:
@@ -277,8 +279,8 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
             return
         if np.isnan([metric.compute(s).value for s in pair]).any():
             return
-        found = difference_of_metric(metric, tuple(pair))
-        assert (found.value, found.p_value, found.superiority) == (0.0, 1.0, 0.5)
+        difference = difference_of_metric(metric, tuple(pair))
+        assert (difference.value, difference.p_value, difference.superiority) == (0.0, 1.0, 0.5)
         for s in pair:
             interval = interval_of_metric(metric, s)
             assert np.isnan(interval.low) or metric.measurement.low <= interval.low
@@ -302,8 +304,8 @@ def test_differences_stay_within_the_range_of_the_metric() -> None:
     loss = (np.arange(12) < 2).astype(float)
     for _ in range(40):
         for metric, width in (("augrc", 0.5), ("coverage@10risk", 1.0), ("prr", 2.0)):
-            found = metric_difference(rng.random(12), rng.random(12), loss, metric=metric)
-            assert np.isnan(found.low) or -width <= found.low <= found.high <= width
+            difference = metric_difference(rng.random(12), rng.random(12), loss, metric=metric)
+            assert np.isnan(difference.low) or -width <= difference.low <= difference.high <= width
     large = metric_difference(rng.random(12), rng.random(12), loss * 40, metric="augrc")
     assert -20 <= large.low <= large.high <= 20
 
@@ -313,11 +315,11 @@ def test_the_ratio_excludes_one_as_rarely_as_the_difference_excludes_zero() -> N
     for _ in range(400):
         loss = (rng.permutation(200) < 8).astype(float)
         base = 0.7 * rng.normal(size=200) - 1.6 * loss
-        one, two = base + 0.7 * rng.normal(size=(2, 200))
-        found = metric_difference(one, two, loss)
-        out = not found.ratio_low <= 1 <= found.ratio_high
+        first, second = base + 0.7 * rng.normal(size=(2, 200))
+        difference = metric_difference(first, second, loss)
+        out = not difference.ratio_low <= 1 <= difference.ratio_high
         excluded += out
-        agreed += out == (found.p_value < 0.05)
+        agreed += out == (difference.p_value < 0.05)
     assert agreed == 400
     assert excluded / 400 < 0.05
 
@@ -329,8 +331,8 @@ def test_wilson_warns_of_few_clusters() -> None:
         validate_samples(np.linspace(1, 0, 60), prediction != labels),
         class_view=ClassView(labels, prediction, (0, 1)),
     )
-    found = interval_of_metric(METRICS["accuracy"], s, cluster=np.arange(60) % 3)
-    assert "only 3 clusters" in found.note
+    interval = interval_of_metric(METRICS["accuracy"], s, cluster=np.arange(60) % 3)
+    assert "only 3 clusters" in interval.note
     assert not interval_of_metric(METRICS["accuracy"], s).note
 
 
@@ -347,8 +349,8 @@ def test_the_accuracy_holds_where_clusters_that_fail_are_larger(units) -> None:
             validate_samples(rng.random(loss.size), loss),
             class_view=ClassView(np.zeros(loss.size, int), loss.astype(int), (0, 1)),
         )
-        found = interval_of_metric(METRICS["accuracy"], s, cluster=cluster)
-        held += found.low <= truth <= found.high
+        interval = interval_of_metric(METRICS["accuracy"], s, cluster=cluster)
+        held += interval.low <= truth <= interval.high
     # Monte-Carlo error 1.3%.
     assert held / draws >= 0.92
 
@@ -358,8 +360,8 @@ def test_the_scale_of_weights_leaves_the_interval_of_an_excess_as_it_is(name) ->
     rng = np.random.default_rng(0)
     loss, weight = (rng.random(400) < 0.2).astype(float), rng.exponential(size=400)
     c = rng.normal(size=400) - loss
-    found, expected = (
+    interval, expected = (
         interval_of_metric(METRICS[name], replace(validate_samples(c, loss), weight=w))
         for w in (weight / weight.sum(), weight)
     )
-    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-9)
+    assert [interval.low, interval.high] == pytest.approx([expected.low, expected.high], rel=1e-9)

@@ -33,22 +33,22 @@ def of_open_set(c, prediction, labels, weight=None):
 @pytest.mark.parametrize("ties", [False, True])
 def test_oscr_is_the_area_under_its_curve(ties):
     c, prediction, labels = drawn(ties=ties)
-    known, unknown = labels >= 0, labels < 0
-    right = known & (prediction == labels)
+    is_known, unknown = labels >= 0, labels < 0
+    right = is_known & (prediction == labels)
     thresholds = np.unique(c)[::-1]
-    ccr = [0.0, *((right & (c >= t)).sum() / known.sum() for t in thresholds)]
+    ccr = [0.0, *((right & (c >= t)).sum() / is_known.sum() for t in thresholds)]
     fpr = [0.0, *((unknown & (c >= t)).sum() / unknown.sum() for t in thresholds)]
     expected = np.trapezoid(ccr, fpr)
     assert oscr(c, prediction, labels) == pytest.approx(expected, abs=1e-12)
-    found = METRICS["oscr"].compute(of_open_set(c, prediction, labels)).value
-    assert found == pytest.approx(expected, abs=1e-12)
+    value = METRICS["oscr"].compute(of_open_set(c, prediction, labels)).value
+    assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_perfect_order_leaves_the_accuracy_and_a_random_one_half_of_it():
     _, prediction, labels = drawn(2000, seed=2)
-    known = labels >= 0
-    accuracy = (prediction == labels)[known].mean()
-    assert oscr(known * 1.0, prediction, labels) == pytest.approx(accuracy)
+    is_known = labels >= 0
+    accuracy = (prediction == labels)[is_known].mean()
+    assert oscr(is_known * 1.0, prediction, labels) == pytest.approx(accuracy)
     assert oscr(np.ones(2000), prediction, labels) == pytest.approx(accuracy / 2)
 
 
@@ -66,16 +66,16 @@ def test_oscr_without_one_kind_says_so():
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.3, 0.75, 1.0])
-def test_scod_metrics_are_those_of_the_costs(cost):
+def test_scod_metrics_equal_those_of_the_costs(cost):
     c, prediction, labels = drawn(ties=True, seed=3)
     s = of_open_set(c, prediction, labels)
     loss = np.where(labels < 0, cost, (1 - cost) * (prediction != labels))
     np.testing.assert_allclose(scod_loss(s.loss, labels < 0, outlier_cost=cost), loss)
     for name, function in (("scod_aurc", ab.aurc), ("scod_augrc", ab.augrc)):
-        found = metric_named(f"{name}@{cost:g}cost").compute(s).value
-        assert found == pytest.approx(function(c, loss), abs=1e-12)
-    found = metric_named(f"scod_risk@65cov-{cost:g}cost").compute(s).value
-    assert found == pytest.approx(ab.selective_risk(c, loss, coverage=0.65), abs=1e-12)
+        value = metric_named(f"{name}@{cost:g}cost").compute(s).value
+        assert value == pytest.approx(function(c, loss), abs=1e-12)
+    value = metric_named(f"scod_risk@65cov-{cost:g}cost").compute(s).value
+    assert value == pytest.approx(ab.selective_risk(c, loss, coverage=0.65), abs=1e-12)
 
 
 def test_half_the_cost_is_half_the_error_and_the_benchmark_counts_in_wrong_answers():
@@ -97,8 +97,8 @@ def test_influences_are_derivatives(name, ties, weights):
     weight = rng.uniform(0.2, 3, s.n_rows) if weights else np.ones(s.n_rows)
     weight[:3] = weight[:3] * (not weights)
     s = replace(s, weight=weight)
-    found, expected = influence_of(metric, s), derivative(metric, s)
-    assert np.abs(found - expected).max() <= 1e-7 * max(1.0, np.abs(expected).max())
+    result, expected = influence_of(metric, s), derivative(metric, s)
+    assert np.abs(result - expected).max() <= 1e-7 * max(1.0, np.abs(expected).max())
 
 
 def test_intervals_hold_what_is_true():
@@ -146,11 +146,11 @@ def test_few_failures_among_the_accepted_come_with_a_warning_for_the_scod_risk()
     prediction[[20, 90, *range(180, 200)]] = 1
     labels[[50, *range(163, 180)]] = -1
     s = of_open_set(c, prediction, labels)
-    found = metric_named("scod_risk@80cov-0.75cost")
-    assert found.measurement.n_failures(s) == 3
-    assert "only 3 failures among the accepted" in interval_of_metric(found, s).note
+    result = metric_named("scod_risk@80cov-0.75cost")
+    assert result.measurement.n_failures(s) == 3
+    assert "only 3 failures among the accepted" in interval_of_metric(result, s).note
     risk = metric_named("selective_risk@80cov")
-    assert found.measurement.n_failures(s) == risk.measurement.n_failures(s)
+    assert result.measurement.n_failures(s) == risk.measurement.n_failures(s)
 
 
 def test_costs_are_checked():

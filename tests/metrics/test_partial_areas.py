@@ -26,6 +26,6 @@ def test_an_area_between_coverages_has_a_name_and_an_interval(kind):
 @pytest.mark.parametrize(
     "name", ["partial_aurc@80-50cov", "partial_augrc@50-101cov", "partial_ece@1-2cov"]
 )
-def test_coverages_that_cannot_be_are_refused(name):
+def test_coverages_that_cannot_be_raise_an_error(name):
     with pytest.raises(UnknownNameError, match="partial_augrc@50-80cov"):
         ab.metrics.metric_named(name)

@@ -20,8 +20,8 @@ def test_stretches_are_straight_lines_under_the_generalized_risk(seed, between):
     grid = np.unique(np.clip(np.append(x, between), *between))
     expected = np.trapezoid(np.interp(grid, x, y), grid)
     low, high = between
-    found = ab.metrics.partial_augrc(confidence, loss, low=low, high=high)
-    assert found == pytest.approx(expected, rel=1e-11, abs=1e-15)
+    result = ab.metrics.partial_augrc(confidence, loss, low=low, high=high)
+    assert result == pytest.approx(expected, rel=1e-11, abs=1e-15)
 
 
 def test_partial_augrc_needs_the_events_alone():

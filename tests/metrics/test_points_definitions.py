@@ -24,12 +24,12 @@ def test_a_threshold_parts_the_samples_as_its_vertex_does(seed):
         s = validate_samples(confidence, loss, weight)
         index = vertex_at_threshold(s.groups, threshold)
         expected = _working_point_at_vertex(s.groups, index, is_loss_bounded=s.is_loss_bounded)
-        found = ab.working_point(confidence, loss, threshold=threshold, weight=weight)
+        result = ab.working_point(confidence, loss, threshold=threshold, weight=weight)
         for name, value in vars(expected).items():
             if name == "reasons":
-                assert found.reasons == value
+                assert result.reasons == value
             else:
-                assert getattr(found, name) == pytest.approx(value, rel=1e-12, nan_ok=True), name
+                assert getattr(result, name) == pytest.approx(value, rel=1e-12, nan_ok=True), name
 
 
 def test_a_threshold_needs_no_order():

@@ -153,8 +153,8 @@ def predictions(seed=0, n=600, share=0.03):
 
 @pytest.mark.parametrize("interval", ["analytic", "bootstrap"])
 def test_evaluate_gives_the_reason_instead_of_an_interval(interval):
-    found = ab.evaluate(predictions(), metrics=list(NAMES), interval=interval, bootstrap=100)
-    for result in found.results:
+    evaluation = ab.evaluate(predictions(), metrics=list(NAMES), interval=interval, bootstrap=100)
+    for result in evaluation.results:
         assert np.isfinite(result.value)
         assert np.isnan(result.interval.low)
         assert result.interval.note.startswith("a class is too rare")
@@ -165,29 +165,29 @@ def test_evaluate_gives_the_reason_instead_of_an_interval(interval):
     [{}, {"bootstrap": 100}, {"test": "bootstrap"}, {"margin": 0.1, "reference": "first"}],
 )
 def test_compare_gives_the_reason_instead_of_a_p_value(options):
-    found = ab.compare(predictions(), metrics=["aurc_ba", "augrc"], **options)
-    rows = [row for row in found.pairs if row.metric == "aurc_ba"]
+    comparison = ab.compare(predictions(), metrics=["aurc_ba", "augrc"], **options)
+    rows = [row for row in comparison.pairs if row.metric == "aurc_ba"]
     assert rows
     for row in rows:
         assert np.isnan([row.p_value, row.low, row.high]).all()
         assert not row.better
         assert row.note.startswith("a class is too rare")
-    estimates = [row for row in found.estimates if row.metric == "aurc_ba"]
+    estimates = [row for row in comparison.estimates if row.metric == "aurc_ba"]
     assert all(np.isfinite(row.value) and np.isnan(row.low) for row in estimates)
-    assert {row.source for row in found.standings if row.metric == "aurc_ba"} == {"values"}
-    margins = [row for row in found.non_inferiority if row.metric == "aurc_ba"]
+    assert {row.source for row in comparison.standings if row.metric == "aurc_ba"} == {"values"}
+    margins = [row for row in comparison.non_inferiority if row.metric == "aurc_ba"]
     assert all(np.isnan(row.p_value) and not row.non_inferior for row in margins)
-    assert [f.kind for f in found.notes].count("no_interval") == 1
+    assert [f.kind for f in comparison.notes].count("no_interval") == 1
     # Other metrics of the same comparison are as they are alone.
     alone = ab.compare(predictions(), metrics=["augrc"], **options).pairs
-    assert [row for row in found.pairs if row.metric == "augrc"] == list(alone)
+    assert [row for row in comparison.pairs if row.metric == "augrc"] == list(alone)
 
 
 def test_runs_with_a_rare_class_allow_no_interval_of_their_mean():
     runs = {(("seed", str(seed)),): predictions(seed) for seed in range(2)}
-    found = ab.compare(runs, metrics=["aurc_ba"], runs="seed")
-    assert len(found.estimates) == 6
-    assert all(np.isnan(row.low) for row in found.estimates)
+    comparison = ab.compare(runs, metrics=["aurc_ba"], runs="seed")
+    assert len(comparison.estimates) == 6
+    assert all(np.isnan(row.low) for row in comparison.estimates)
 
 
 # ------------------------------------------------------------------------------------ simulation
@@ -199,12 +199,12 @@ def test_runs_with_a_rare_class_allow_no_interval_of_their_mean():
 def test_intervals_of_rare_classes_are_withheld_or_hold_the_truth(share, rates, shift, n):
     rng, metric = np.random.default_rng(0), METRICS["aurc_ba"]
     true = true_aurc(share, rates, shift)
-    found = []
+    results = []
     for _ in range(200):
         s = two_classes(rng, n, share, rates=rates, shift=shift)[0]
         interval = interval_of_metric(metric, s)
-        found.append((interval.low, interval.high))
-    low, high = np.array(found).T
+        results.append((interval.low, interval.high))
+    low, high = np.array(results).T
     missed = (low > true) | (high < true)
     assert missed.mean() < 0.06
 

@@ -119,8 +119,8 @@ def predictions(columns):
 def test_evaluate_gives_the_reason_instead_of_an_interval(interval):
     columns = table(2)
     p = predictions(columns)
-    found = ab.evaluate(p, metrics=["balanced_accuracy"], interval=interval, bootstrap=100)
-    (result,) = found.results
+    evaluation = ab.evaluate(p, metrics=["balanced_accuracy"], interval=interval, bootstrap=100)
+    (result,) = evaluation.results
     assert np.isfinite(result.value)
     assert np.isnan(result.interval.low)
     assert result.interval.note.startswith(REASON)
@@ -150,26 +150,26 @@ def test_compare_gives_the_reason_instead_of_a_p_value(options):
         (("model", name),): predictions(table(failed))
         for name, failed in (("first", 2), ("second", 3))
     }
-    found = ab.compare(classifiers, methods="model", metrics=["balanced_accuracy"], **options)
-    assert found.pairs
-    for row in found.pairs:
+    comparison = ab.compare(classifiers, methods="model", metrics=["balanced_accuracy"], **options)
+    assert comparison.pairs
+    for row in comparison.pairs:
         assert np.isnan([row.p_value, row.low, row.high]).all()
         assert not row.better
         assert row.note.startswith(REASON)
-    assert all(np.isfinite(row.value) and np.isnan(row.low) for row in found.estimates)
-    assert all(np.isnan(row.p_value) for row in found.non_inferiority)
-    assert [f.kind for f in found.notes].count("no_interval") == 1
+    assert all(np.isfinite(row.value) and np.isnan(row.low) for row in comparison.estimates)
+    assert all(np.isnan(row.p_value) for row in comparison.non_inferiority)
+    assert [f.kind for f in comparison.notes].count("no_interval") == 1
 
 
 # ------------------------------------------------------------------------------------ simulation
 def share_of_misses(n, share, rate, draws=400):
     """The share of draws with an interval, and of intervals without the truth among all draws."""
     rng, true = np.random.default_rng(0), 1 - (0.1 + rate) / 2
-    found = []
+    results = []
     for _ in range(draws):
         interval = interval_of_metric(BALANCED, scored_of(*random_classes(rng, n, share, rate)))
-        found.append((interval.low, interval.high))
-    low, high = np.array(found).T
+        results.append((interval.low, interval.high))
+    low, high = np.array(results).T
     return np.isfinite(low).mean(), ((low > true) | (high < true)).mean()
 
 

@@ -87,9 +87,9 @@ def data():
 
 def test_it_has_the_same_intervals(pair, data):
     confidence, loss = data
-    found = [metric_interval(confidence, loss, metric=m.name) for m in pair]
-    assert found[0] == found[1]
-    assert np.isfinite(found[0].low)
+    results = [metric_interval(confidence, loss, metric=m.name) for m in pair]
+    assert results[0] == results[1]
+    assert np.isfinite(results[0].low)
     # Without failures too, where there is no influence function.
     bare = [metric_interval(confidence, 0 * loss, metric=m.name) for m in pair]
     # As text: what is undefined is not equal to itself.
@@ -104,8 +104,8 @@ def test_it_is_resampled_as_fast(pair, data, monkeypatch):
         pytest.fail("every resample was computed by itself")
 
     monkeypatch.setattr(resampling, "_replicates_by_counts", one_at_a_time)
-    found = [metric_bootstrap(*data, metric=m.name, resamples=20, rng=1) for m in pair]
-    assert np.array_equal(found[0].replicates, found[1].replicates)
+    results = [metric_bootstrap(*data, metric=m.name, resamples=20, rng=1) for m in pair]
+    assert np.array_equal(results[0].replicates, results[1].replicates)
 
 
 def test_its_stream_has_the_same_limits(pair, data):
@@ -195,10 +195,10 @@ def test_a_name_alone_makes_it_another(name):
     try:
         rng = np.random.default_rng(0)
         samples = ab.Predictions(confidence=rng.random(60), loss=rng.random(60) < 0.3)
-        found = ab.evaluate(samples, metrics=[name, mine.name])
-        assert [result.metric.name for result in found.results] == [name, mine.name]
-        assert found.value(mine.name) == found.value(name)
-        assert f"<code>{mine.name}</code>" in html_report(found)
+        evaluation = ab.evaluate(samples, metrics=[name, mine.name])
+        assert [result.metric.name for result in evaluation.results] == [name, mine.name]
+        assert evaluation.value(mine.name) == evaluation.value(name)
+        assert f"<code>{mine.name}</code>" in html_report(evaluation)
         two = ab.Predictions(
             confidence={"a": rng.random(60), "b": rng.random(60)}, loss=rng.random(60) < 0.3
         )

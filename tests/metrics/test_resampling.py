@@ -16,41 +16,43 @@ def data(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def test_replicates_are_the_metric_of_rows_drawn_again() -> None:
     c, loss = data()
-    found = ab.metric_bootstrap(c, loss, metric="e_aurc", resamples=8, rng=3)
+    distribution = ab.metric_bootstrap(c, loss, metric="e_aurc", resamples=8, rng=3)
     (counts,) = Draws(c.size, 8, rng=3)
     rows = [np.repeat(np.arange(c.size), k) for k in counts.T]
     naive = [ab.e_aurc(c[r], loss[r]) for r in rows]
-    assert found.replicates == pytest.approx(naive, abs=1e-12)
-    assert found.value == ab.e_aurc(c, loss)
-    assert found.bias == pytest.approx(np.mean(naive) - found.value)
-    assert found.standard_error == pytest.approx(np.std(naive, ddof=1))
+    assert distribution.replicates == pytest.approx(naive, abs=1e-12)
+    assert distribution.value == ab.e_aurc(c, loss)
+    assert distribution.bias == pytest.approx(np.mean(naive) - distribution.value)
+    assert distribution.standard_error == pytest.approx(np.std(naive, ddof=1))
 
 
 @pytest.mark.parametrize("interval", ["percentile", "bca", "studentized"])
 @pytest.mark.parametrize("metric", ["augrc", "aurc", "failure_auroc", "selective_risk@80cov"])
 def test_intervals_are_close_to_the_analytic_one(metric: str, interval: str) -> None:
     c, loss = data(2000)
-    found = ab.metric_bootstrap(c, loss, metric=metric, interval=interval, resamples=1000, rng=0)
+    distribution = ab.metric_bootstrap(
+        c, loss, metric=metric, interval=interval, resamples=1000, rng=0
+    )
     analytic = ab.metric_interval(c, loss, metric=metric)
     width = analytic.high - analytic.low
-    assert found.interval.low == pytest.approx(analytic.low, abs=0.25 * width)
-    assert found.interval.high == pytest.approx(analytic.high, abs=0.25 * width)
-    assert str(1000) in found.interval.method
+    assert distribution.interval.low == pytest.approx(analytic.low, abs=0.25 * width)
+    assert distribution.interval.high == pytest.approx(analytic.high, abs=0.25 * width)
+    assert str(1000) in distribution.interval.method
 
 
 def test_the_mean_of_the_augrc_over_resamples_is_known() -> None:
     c, loss = data(100)
-    found = ab.metric_bootstrap(c, loss, resamples=20_000, rng=0)
+    distribution = ab.metric_bootstrap(c, loss, resamples=20_000, rng=0)
     expected = (1 - 1 / 100) * ab.augrc(c, loss) + loss.mean() / 200
-    error = found.standard_error / np.sqrt(20_000)
-    assert abs(found.replicates.mean() - expected) < 4 * error
+    error = distribution.standard_error / np.sqrt(20_000)
+    assert abs(distribution.replicates.mean() - expected) < 4 * error
 
 
 def test_strata_keep_the_number_of_failures() -> None:
     c, loss = data()
     plan = Draws(c.size, 50, rng=0, strata=loss)
-    found = ab.metric_bootstrap(c, loss, metric="augrc_classifier", resamples=plan)
-    assert np.ptp(found.replicates) < 1e-15
+    distribution = ab.metric_bootstrap(c, loss, metric="augrc_classifier", resamples=plan)
+    assert np.ptp(distribution.replicates) < 1e-15
 
 
 def test_clusters_widen_the_spread() -> None:
@@ -74,10 +76,10 @@ def test_the_seed_decides_and_is_told() -> None:
 def test_what_is_undefined_in_some_resamples_is_said() -> None:
     c, loss = np.linspace(1, 0, 20), np.zeros(20)
     loss[-1] = 1
-    found = ab.metric_bootstrap(c, loss, metric="failure_auroc", resamples=500, rng=0)
-    lost = int(np.isnan(found.replicates).sum())
+    distribution = ab.metric_bootstrap(c, loss, metric="failure_auroc", resamples=500, rng=0)
+    lost = int(np.isnan(distribution.replicates).sum())
     assert 100 < lost < 260, "about 36 % of the resamples lack the only failure"
-    assert f"undefined in {lost} of 500" in found.interval.note
+    assert f"undefined in {lost} of 500" in distribution.interval.note
 
 
 @pytest.mark.parametrize(
@@ -101,11 +103,11 @@ def test_calibration_errors_lose_their_bias_and_say_so() -> None:
     rng = np.random.default_rng(0)
     sure = rng.uniform(0.4, 1, 1500)
     loss = (rng.random(1500) > sure).astype(float)
-    found = ab.metric_bootstrap(sure, loss, metric="ece", resamples=200, rng=0)
-    assert found.interval.low == 0
-    assert "twice the bias" in found.interval.method
-    assert "biased by" in found.interval.note
-    assert found.bias > 0
+    distribution = ab.metric_bootstrap(sure, loss, metric="ece", resamples=200, rng=0)
+    assert distribution.interval.low == 0
+    assert "twice the bias" in distribution.interval.method
+    assert "biased by" in distribution.interval.note
+    assert distribution.bias > 0
 
 
 def test_one_resample_makes_no_interval() -> None:
@@ -117,5 +119,5 @@ def test_one_resample_makes_no_interval() -> None:
 
 def test_few_clusters_are_said() -> None:
     c, loss = data()
-    found = ab.metric_bootstrap(c, loss, resamples=200, group=np.arange(c.size) % 3, rng=0)
-    assert "only 3 clusters" in found.interval.note
+    distribution = ab.metric_bootstrap(c, loss, resamples=200, group=np.arange(c.size) % 3, rng=0)
+    assert "only 3 clusters" in distribution.interval.note

@@ -12,9 +12,9 @@ def brute(c, loss, acceptable=0.0):
     c, good = np.asarray(c), np.asarray(loss) <= acceptable
     x, y = [0.0], [0.0]
     for t in np.unique(c)[::-1]:
-        kept = c >= t
-        precision, recall = good[kept].mean(), (good & kept).sum() / good.sum()
-        x.append(kept.mean())
+        mask = c >= t
+        precision, recall = good[mask].mean(), (good & mask).sum() / good.sum()
+        x.append(mask.mean())
         y.append(2 * precision * recall / (precision + recall) if precision + recall else 0.0)
     return np.trapezoid(y, x)
 

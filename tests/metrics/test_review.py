@@ -45,10 +45,10 @@ def test_a_tie_group_at_the_edge_is_reviewed_in_part(function, review):
 
 
 @pytest.mark.parametrize("coverage", [0.2, 0.5, 0.8, 1.0])
-def test_accepted_auroc_is_that_of_the_most_confident(coverage):
+def test_accepted_auroc_equals_that_of_the_most_confident(coverage):
     c, y, score, _ = draw(5)
-    kept = c >= round((1 - coverage) * c.size)
-    expected = roc_auc_score(y[kept], score[kept])
+    mask = c >= round((1 - coverage) * c.size)
+    expected = roc_auc_score(y[mask], score[mask])
     assert accepted_auroc(c, y, score, coverage=coverage) == pytest.approx(expected, abs=1e-12)
 
 

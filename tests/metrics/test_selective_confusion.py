@@ -24,14 +24,14 @@ def answers(draw):
 @given(data=answers())
 def test_the_accepted_are_counted_as_usual_and_the_others_by_class(data):
     labels, prediction, accepted, weight = data
-    found = selective_confusion_matrix(labels, prediction, accepted, classes=NAMES)
-    assert found.classes == NAMES
+    result = selective_confusion_matrix(labels, prediction, accepted, classes=NAMES)
+    assert result.classes == NAMES
     expected = np.zeros((3, 3))
     if accepted.any():
         expected = confusion_matrix(labels[accepted], prediction[accepted], labels=NAMES)
-    np.testing.assert_array_equal(found.answered, expected)
+    np.testing.assert_array_equal(result.answered, expected)
     np.testing.assert_array_equal(
-        found.abstained, [(labels[~accepted] == name).sum() for name in NAMES]
+        result.abstained, [(labels[~accepted] == name).sum() for name in NAMES]
     )
     # A weight counts a sample that many times.
     repeated = [np.repeat(x, weight) for x in (labels, prediction, accepted)]
@@ -61,11 +61,11 @@ def test_normalized_shares_add_up_to_one(data):
 
 
 def test_what_is_rejected_may_be_anything():
-    found = selective_confusion_matrix([0, 1, 1], [0, -1, 1], [True, False, True])
-    assert found.classes == (0, 1)
-    assert found.counts.tolist() == [[1, 0, 0], [0, 1, 1]]
-    assert found.counts.dtype.kind == "i"
-    assert not found.counts.flags.writeable
+    result = selective_confusion_matrix([0, 1, 1], [0, -1, 1], [True, False, True])
+    assert result.classes == (0, 1)
+    assert result.counts.tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert result.counts.dtype.kind == "i"
+    assert not result.counts.flags.writeable
     nothing = selective_confusion_matrix(["a", "b"], [None, None], [0, 0])
     assert nothing.counts.tolist() == [[0, 0, 1], [0, 0, 1]]
 

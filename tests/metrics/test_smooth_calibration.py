@@ -72,9 +72,9 @@ def test_it_moves_no_faster_than_the_confidences():
 
 def test_calibrated_confidences_approach_zero():
     rng = np.random.default_rng(4)
-    found = []
+    results = []
     for n in (100, 10_000, 1_000_000):
         p = rng.random(n)
-        found.append(smooth_ece(p, rng.random(n) > p))
-    assert found[0] > 2 * found[1] > 4 * found[2]
-    assert found[2] < 0.01
+        results.append(smooth_ece(p, rng.random(n) > p))
+    assert results[0] > 2 * results[1] > 4 * results[2]
+    assert results[2] < 0.01

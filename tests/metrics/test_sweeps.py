@@ -45,17 +45,17 @@ def test_the_published_thresholds():
 def test_every_family_takes_a_range(family):
     first, *rest = family.example_numbers
     low = f"{float(first) / 2:g}"
-    found = family.parse_range(family.pattern.format(f"{low}:{first}:3", *rest))
-    assert [metric.name for metric in found[:: len(found) - 1]] == [
+    result = family.parse_range(family.pattern.format(f"{low}:{first}:3", *rest))
+    assert [metric.name for metric in result[:: len(result) - 1]] == [
         family.pattern.format(low, *rest),
         family.example_name,
     ]
     # The middle of two halves is whole where numbers must be.
-    assert len(found) == 3
+    assert len(result) == 3
 
 
 @pytest.mark.parametrize("name", ["cwsa@0.9:0.5:3", "cwsa@0.5:0.9:1", "cwsa@0.5:0.9:2.5"])
-def test_a_range_without_steps_is_refused(name):
+def test_a_range_without_steps_raises_an_error(name):
     with pytest.raises(InputError, match="low:high:count"):
         metrics_named(name)
 
@@ -65,7 +65,7 @@ def test_numbers_without_meaning_are_named():
         metrics_named("cwsa@0.5:1:3")
 
 
-def test_where_one_is_asked_for_many_are_refused():
+def test_where_one_is_requested_many_raise_an_error():
     with pytest.raises(UnknownNameError, match="represents 3 metrics, but one metric is required"):
         metric_named("cwsa@0.5:0.9:3")
     with pytest.raises(UnknownNameError, match="low:high:count"):
@@ -75,7 +75,7 @@ def test_where_one_is_asked_for_many_are_refused():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_together_they_are_what_each_is_alone(weighted):
     s = data(weighted=weighted)
-    asked = [
+    values = [
         *metrics_named("selective_risk@5:100:20cov"),
         *metrics_named("cwsa@0.05:0.99:25"),
         METRICS["augrc"],
@@ -83,9 +83,9 @@ def test_together_they_are_what_each_is_alone(weighted):
         *metrics_named("generalized_risk@10:90:4cov"),
         *metrics_named("rejection_quality@50:90:3cov"),
     ]
-    together = compute_metrics(asked, s)
-    alone = [metric.compute(s) for metric in asked]
-    for metric, a, b in zip(asked, together, alone, strict=True):
+    together = compute_metrics(values, s)
+    alone = [metric.compute(s) for metric in values]
+    for metric, a, b in zip(values, together, alone, strict=True):
         assert a.value == pytest.approx(b.value, abs=1e-13, nan_ok=True), metric.name
         assert (a.n_accepted, a.reason) == (b.n_accepted, b.reason)
 
@@ -100,13 +100,13 @@ def test_what_is_shared_is_done_once(monkeypatch):
     )
     monkeypatch.setattr(cwsa, "accepted_sums", lambda *_: pytest.fail("a pass for one threshold"))
     p = ab.Predictions(confidence=[0.9, 0.8, 0.7], loss=[0.0, 1.0, 0.0])
-    found = ab.evaluate(
+    evaluation = ab.evaluate(
         p,
         metrics=[RANGE_EXAMPLE, RANGE_EXAMPLE.replace("@", "_plus@")],
         interval="none",
         curves=False,
     )
-    assert len(found.results) == 40
+    assert len(evaluation.results) == 40
     assert len(calls) == 1
 
 
@@ -122,10 +122,10 @@ def test_a_metric_with_a_computation_of_its_own_keeps_it():
 def test_evaluate_sweeps_as_cwsa_sweep_does():
     s = data()
     p = ab.Predictions(confidence=s.confidence, loss=s.loss)
-    found = ab.evaluate(p, metrics=[RANGE_EXAMPLE], interval="none")
-    values = [result.value for result in found.results]
+    evaluation = ab.evaluate(p, metrics=[RANGE_EXAMPLE], interval="none")
+    values = [result.value for result in evaluation.results]
     np.testing.assert_allclose(values, ab.cwsa_sweep(s.confidence, s.loss).cwsa, atol=1e-9)
-    assert found.results[0].metric.name == "cwsa@0.5"
+    assert evaluation.results[0].metric.name == "cwsa@0.5"
     # A metric that is named twice comes once.
     again = ab.evaluate(p, metrics=["cwsa@0.5:0.9:2", "cwsa@0.90"], interval="none")
     assert [result.metric.name for result in again.results] == ["cwsa@0.5", "cwsa@0.9"]
@@ -135,8 +135,8 @@ def test_compare_takes_a_range():
     rng = np.random.default_rng(0)
     c = rng.random((2, 200))
     p = ab.Predictions(confidence={"a": c[0], "b": c[1]}, loss=(rng.random(200) > c[0]) * 1.0)
-    found = ab.compare(p, metrics=["selective_risk@80:100:3cov"])
-    assert {row["metric"] for row in found.frame().to_dicts()} == {
+    comparison = ab.compare(p, metrics=["selective_risk@80:100:3cov"])
+    assert {row["metric"] for row in comparison.frame().to_dicts()} == {
         "selective_risk@80cov",
         "selective_risk@90cov",
         "selective_risk@100cov",

@@ -302,12 +302,12 @@ def test_bad_arguments_are_named(arguments, options, error, rule):
 )
 def test_the_leading_term_of_the_bias_of_log(counts_itself, leading):
     u, n = np.array([0.0, 0.1, 0.5, 2 / 3, 0.9]), 100_000
-    found = n * weight_bias(u, n, "log", counts_itself=counts_itself)
-    np.testing.assert_allclose(found, leading(u), atol=2e-3)
+    result = n * weight_bias(u, n, "log", counts_itself=counts_itself)
+    np.testing.assert_allclose(result, leading(u), atol=2e-3)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, "monte-carlo"])
-def test_error_given_the_sample_rank_is_that_of_beta_draws(estimator):
+def test_error_given_the_sample_rank_equals_that_of_beta_draws(estimator):
     n, draws, rng = 12, 40, np.random.default_rng(5)
     # Sorted uniforms: row by row the population ranks of n samples, so column r has Beta(r, n+1-r).
     u = np.sort(rng.random((40_000, n)), axis=1)
@@ -320,8 +320,8 @@ def test_error_given_the_sample_rank_is_that_of_beta_draws(estimator):
         weight = rank_weights(n, estimator)
     squares = (weight - target) ** 2
     error = squares.std(axis=0) / np.sqrt(u.shape[0])
-    found = weight_mse_given_rank(np.arange(1, n + 1), n, estimator, draws=draws)
-    assert (np.abs(squares.mean(axis=0) - found) < 4.5 * error).all()
+    result = weight_mse_given_rank(np.arange(1, n + 1), n, estimator, draws=draws)
+    assert (np.abs(squares.mean(axis=0) - result) < 4.5 * error).all()
 
 
 def test_error_given_the_sample_rank_by_quadrature():
@@ -367,7 +367,7 @@ def test_mean_scale_is_the_integral_of_the_scale():
     assert mean_weight_error_scale(8) / weight_mse_given_rank(np.arange(1, 9), 8).mean() < 0.55
 
 
-def test_sample_ranks_that_cannot_be_are_refused():
+def test_sample_ranks_that_cannot_be_raise_an_error():
     for wrong in (0, 1.5, 11):
         with pytest.raises(DomainError, match="`sample_rank`"):
             weight_mse_given_rank(wrong, 10)

@@ -35,8 +35,8 @@ def ten_levels(rng, n, rate, cuts, scores=2):
     """Equally good scores of ten levels of the same errors."""
     loss = rng.random(n) < rate
     noise = np.sqrt(0.6) * rng.standard_normal(n) + np.sqrt(0.4) * rng.standard_normal((scores, n))
-    found = np.searchsorted(cuts, noise + np.where(loss, 0, 1.6), side="right")
-    return [Scored(c.astype(float), loss.astype(float)) for c in found]
+    result = np.searchsorted(cuts, noise + np.where(loss, 0, 1.6), side="right")
+    return [Scored(c.astype(float), loss.astype(float)) for c in result]
 
 
 def cuts_at(rate, boundary):
@@ -100,9 +100,9 @@ def test_coverage_at_a_risk_inverts_the_test_at_each_coverage(risk, ties) -> Non
         loss = (rng.random(n) < 0.3).astype(float)
         c = rng.normal(size=n) - 2 * loss
         c = c if ties is None else np.round(c * ties / 4)
-        found = metric_interval(c, loss, metric=f"coverage@{risk}risk")
+        interval = metric_interval(c, loss, metric=f"coverage@{risk}risk")
         expected = by_definition(c, loss, risk / 100)
-        assert [found.low, found.high] == pytest.approx(expected, abs=2e-4)
+        assert [interval.low, interval.high] == pytest.approx(expected, abs=2e-4)
 
 
 def test_copies_in_one_cluster_say_nothing_more_and_weights_have_no_scale() -> None:
@@ -123,9 +123,9 @@ def test_copies_in_one_cluster_say_nothing_more_and_weights_have_no_scale() -> N
 def test_the_unit_of_the_loss_does_not_matter() -> None:
     rng = np.random.default_rng(3)
     c, loss = levels(rng, 500, [0.5, 0.2, 0.2, 0.1], [0.02, 0.1, 0.2, 0.5])
-    one = metric_interval(c, loss, metric="coverage@8risk")
+    interval = metric_interval(c, loss, metric="coverage@8risk")
     ten = metric_interval(c, 10 * loss, metric="coverage@80risk")
-    assert [one.low, one.high] == pytest.approx([ten.low, ten.high], abs=1e-12)
+    assert [interval.low, interval.high] == pytest.approx([ten.low, ten.high], abs=1e-12)
 
 
 def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> None:
@@ -140,10 +140,10 @@ def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> No
     assert wrong.high < 0.05
     # The bootstrap sees no spread there, and falls back on it.
     s = Scored(rng.random(50), np.zeros(50))
-    found = interval_of_replicates(
+    result = interval_of_replicates(
         metric_named("coverage@10risk"), np.ones(100), s, cluster=None, level=0.95
     )
-    assert (found.low, found.high) == (1.0, 1.0)
+    assert (result.low, result.high) == (1.0, 1.0)
 
 
 @pytest.mark.slow
@@ -157,13 +157,13 @@ def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> No
         ([0.02, 0.05, 0.1], 20, 1.0),
     ],
 )
-def test_intervals_of_the_coverage_at_a_risk_hold_the_truth(risks, risk, truth) -> None:
+def test_intervals_of_the_coverage_at_a_risk_contain_the_true_value(risks, risk, truth) -> None:
     rng, held = np.random.default_rng(5), 0
     for _ in range(1000):
-        found = metric_interval(
+        interval = metric_interval(
             *levels(rng, 400, [0.5, 0.3, 0.2], risks), metric=f"coverage@{risk}risk"
         )
-        held += found.low <= truth + 1e-9 and truth - 1e-9 <= found.high
+        held += interval.low <= truth + 1e-9 and truth - 1e-9 <= interval.high
     # Monte-Carlo error 0.7 %.
     assert held / 1000 >= 0.935
 
@@ -189,10 +189,10 @@ def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> N
     loss[1605:1805] = rng.random(200) < 0.5
     s = Scored(c, loss)
     sides = [loss[:1605].mean(), loss[:1805].mean()]
-    found = interval_of_metric(RISK, s)
+    interval = interval_of_metric(RISK, s)
     assert RISK.compute(s).value == sides[0]
-    assert found.low < sides[0] < sides[1] < found.high
-    assert AMBIGUOUS_THRESHOLD_NOTE in found.note
+    assert interval.low < sides[0] < sides[1] < interval.high
+    assert AMBIGUOUS_THRESHOLD_NOTE in interval.note
     # Ten standard errors away it is the mean of the accepted, and nothing else.
     far = interval_of_metric(metric_named("selective_risk@70cov"), s)
     assert far.note == ""
@@ -220,12 +220,14 @@ def test_test_and_intervals_of_a_difference_agree_among_ties(name) -> None:
         # Some are told apart.
         if rng.random() < 0.5:
             second = replace(second, confidence=rng.permutation(second.confidence))
-        found = difference_of_metric(metric, (first, second))
-        assert (found.low <= 0 <= found.high) == (found.p_value >= 0.05)
-        if not np.isnan(found.ratio):
-            assert (found.ratio_low <= 1 <= found.ratio_high) == (found.p_value >= 0.05)
-        assert found.low <= found.value <= found.high
-        noted += AMBIGUOUS_THRESHOLD_NOTE in found.note
+        difference = difference_of_metric(metric, (first, second))
+        assert (difference.low <= 0 <= difference.high) == (difference.p_value >= 0.05)
+        if not np.isnan(difference.ratio):
+            assert (difference.ratio_low <= 1 <= difference.ratio_high) == (
+                difference.p_value >= 0.05
+            )
+        assert difference.low <= difference.value <= difference.high
+        noted += AMBIGUOUS_THRESHOLD_NOTE in difference.note
     assert noted > 30
 
 
@@ -238,8 +240,8 @@ def test_risks_at_a_coverage_hold_next_to_the_end_of_a_group(n, boundary) -> Non
     held = rejected = 0
     for _ in range(draws):
         pair = ten_levels(rng, n, rate, cuts)
-        found = interval_of_metric(RISK, pair[0])
-        held += found.low <= truth <= found.high
+        interval = interval_of_metric(RISK, pair[0])
+        held += interval.low <= truth <= interval.high
         rejected += difference_of_metric(RISK, tuple(pair)).p_value < 0.05
     # Monte-Carlo error 1 %; with the slope of the influence function 64 % were held and 25 %
     # rejected where a group of 2000 samples ends at the coverage.
@@ -250,13 +252,13 @@ def test_risks_at_a_coverage_hold_next_to_the_end_of_a_group(n, boundary) -> Non
 def test_compare_knows_what_is_left_open() -> None:
     rng = np.random.default_rng(11)
     cuts, _ = cuts_at(0.3, 0.8)
-    one, two = ten_levels(rng, 1000, 0.3, cuts)
+    first, second = ten_levels(rng, 1000, 0.3, cuts)
     predictions = ab.Predictions(
-        confidence={"one": one.confidence, "two": two.confidence}, loss=one.loss
+        confidence={"one": first.confidence, "two": second.confidence}, loss=first.loss
     )
     for name in ("selective_risk@80cov", "coverage@20risk"):
         pair = ab.compare(predictions, metrics=[name], bands=False).pairs[0]
-        alone = metric_difference(one.confidence, two.confidence, one.loss, metric=name)
+        alone = metric_difference(first.confidence, second.confidence, first.loss, metric=name)
         assert AMBIGUOUS_THRESHOLD_NOTE in pair.note
         for field in ("low", "high", "p_value", "ratio_low", "ratio_high"):
             assert getattr(pair, field) == pytest.approx(getattr(alone, field), rel=1e-9)
@@ -268,13 +270,13 @@ def test_means_over_runs_know_it_too() -> None:
     runs = [ten_levels(rng, 500, 0.3, cuts) for _ in range(2)]
     parts = {
         (("seed", str(r)),): ab.Predictions(
-            confidence={"one": one.confidence, "two": two.confidence}, loss=one.loss
+            confidence={"one": first.confidence, "two": second.confidence}, loss=first.loss
         )
-        for r, (one, two) in enumerate(runs)
+        for r, (first, second) in enumerate(runs)
     }
     names = ["selective_risk@80cov", "coverage@60risk"]
-    found = ab.compare(parts, metrics=names, runs="seed", bands=False)
-    means = [e for e in found.estimates if e.run == "mean"]
+    comparison = ab.compare(parts, metrics=names, runs="seed", bands=False)
+    means = [e for e in comparison.estimates if e.run == "mean"]
     assert {
         e.note.startswith(AMBIGUOUS_THRESHOLD_NOTE)
         for e in means
@@ -284,7 +286,7 @@ def test_means_over_runs_know_it_too() -> None:
         assert e.low <= e.value <= e.high
     # The risk of all is 30 %: every sample may be kept in both runs.
     assert {(e.low, e.high) for e in means if e.metric.startswith("coverage")} == {(1.0, 1.0)}
-    assert AMBIGUOUS_THRESHOLD_NOTE in found.pairs[0].note
+    assert AMBIGUOUS_THRESHOLD_NOTE in comparison.pairs[0].note
 
 
 # -------------------------------------------------------------------------------------- qualities
@@ -307,8 +309,8 @@ def test_a_flat_risk_leaves_every_threshold_above_the_coverage_open():
     free = left.alternatives[left.distances < 0.5]
     assert s.groups.cumulative_weight[free].min() <= 800
     assert s.groups.cumulative_weight[free].max() == 950
-    found = interval_of_metric(metric_named("classification_quality@80cov"), s, level=0.95)
-    assert found.low < 0.85 < found.high
+    interval = interval_of_metric(metric_named("classification_quality@80cov"), s, level=0.95)
+    assert interval.low < 0.85 < interval.high
 
 
 @pytest.mark.slow
@@ -322,10 +324,10 @@ def test_qualities_hold_where_the_risk_is_flat(rate, apart):
     metric = metric_named("classification_quality@80cov")
     for _ in range(200):
         loss = (rng.random(n) < rate).astype(float)
-        found = interval_of_metric(
+        interval = interval_of_metric(
             metric, Scored(rng.standard_normal(n) + apart * (1 - loss), loss), level=0.95
         )
-        covered += bool(np.isnan(found.low) or found.low <= truth <= found.high)
+        covered += bool(np.isnan(interval.low) or interval.low <= truth <= interval.high)
     assert covered >= 0.92 * 200
 
 
@@ -343,7 +345,7 @@ def short_of_the_coverage(rng, n, end):
     return Scored(*levels(rng, n, masses, risks)), truths
 
 
-def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
+def test_a_level_that_ends_beyond_the_coverage_by_probability_leaves_the_next_open():
     # 801 of 1000 are accepted; the next level ends at 930, where the risk is clearly higher.
     place = np.repeat([0, 1, 2], [801, 129, 70])
     s = Scored(-place.astype(float), (np.arange(1000) % 2 * (place > 0)).astype(float))
@@ -358,11 +360,11 @@ def test_rows_without_weight_do_not_change_the_intervals_of_qualities(name):
     confidence, loss = rng.normal(size=450), (rng.random(450) < 0.2).astype(float)
     weight = np.append(rng.exponential(size=400), np.zeros(50))
     loss[400:] = 1.0
-    found, expected = (
+    interval, expected = (
         interval_of_metric(metric_named(name), Scored(confidence[:n], loss[:n], weight[:n]))
         for n in (450, 400)
     )
-    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-12)
+    assert [interval.low, interval.high] == pytest.approx([expected.low, expected.high], rel=1e-12)
 
 
 @pytest.mark.slow
@@ -373,20 +375,20 @@ def test_qualities_hold_where_a_level_ends_just_short_of_the_coverage():
     for _ in range(draws):
         s, truths = short_of_the_coverage(rng, 500, end=0.79)
         for name, truth in truths.items():
-            found = interval_of_metric(metric_named(name), s)
-            held[name] = held.get(name, 0) + bool(found.low <= truth <= found.high)
+            interval = interval_of_metric(metric_named(name), s)
+            held[name] = held.get(name, 0) + bool(interval.low <= truth <= interval.high)
     # Monte-Carlo error 1.1%.
     assert min(held.values()) / draws >= 0.93
 
 
 @pytest.mark.parametrize(("n", "accepted"), [(5, 1), (10, 1), (40, 4)])
-def test_where_none_of_the_accepted_fails_the_limit_is_that_of_so_many_successes(n, accepted):
+def test_where_none_of_the_accepted_fails_the_limit_equals_that_of_so_many_successes(n, accepted):
     # So many right in a row have a chance of 2.5 % where the risk is the limit; one sample is the
     # least that is accepted.
     confidence, wrong = np.linspace(1, 0, n), np.arange(n) >= max(1, n // 2)
-    found = metric_interval(confidence, wrong, metric="selective_risk@10cov")
-    assert "no accepted sample fails" in found.note
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / accepted), rel=1e-12)
+    interval = metric_interval(confidence, wrong, metric="selective_risk@10cov")
+    assert "no accepted sample fails" in interval.note
+    assert interval.high == pytest.approx(1 - 0.025 ** (1 / accepted), rel=1e-12)
 
 
 # ----------------------------------------------------------------------- weights, ends of the range
@@ -435,12 +437,12 @@ def test_equal_weights_leave_the_intervals_of_working_points_as_they_are() -> No
     plain = Scored(rng.normal(size=300) - loss, loss, class_view=view)
     weighted = replace(plain, weight=np.full(300, 0.25))
     for name in ("coverage@10risk", "selective_risk@80cov", "accuracy"):
-        one, other = (interval_of_metric(metric_named(name), s) for s in (plain, weighted))
-        assert [other.low, other.high] == pytest.approx([one.low, one.high], rel=1e-9)
+        interval, other = (interval_of_metric(metric_named(name), s) for s in (plain, weighted))
+        assert [other.low, other.high] == pytest.approx([interval.low, interval.high], rel=1e-9)
 
 
 @pytest.mark.slow
-def test_differences_of_coverages_near_one_hold_the_truth() -> None:
+def test_differences_of_coverages_near_one_contain_the_true_value() -> None:
     """With one slope 82.8% held the truth: where the second is 0.016 lower, most were too short."""
     rng, draws, n, rate, risk = np.random.default_rng(16), 400, 400, 0.2, 0.18
     grid = np.linspace(-8, 9, 200_001)
@@ -453,8 +455,8 @@ def test_differences_of_coverages_near_one_hold_the_truth() -> None:
         loss = (rng.random(n) < rate).astype(float)
         noise = np.sqrt(0.6) * rng.standard_normal(n) + np.sqrt(0.4) * rng.standard_normal((2, n))
         pair = [Scored(noise[i] - apart * loss, loss) for i, apart in enumerate((1.6, 1.0))]
-        found = difference_of_metric(metric_named("coverage@18risk"), tuple(pair))
-        held += found.low <= truth[0] - truth[1] <= found.high
+        difference = difference_of_metric(metric_named("coverage@18risk"), tuple(pair))
+        held += difference.low <= truth[0] - truth[1] <= difference.high
     # Monte-Carlo error 1.1%.
     assert held / draws >= 0.93
 
@@ -463,8 +465,8 @@ def test_two_scores_that_may_keep_everything_have_an_interval_of_their_differenc
     rng = np.random.default_rng(17)
     loss = (rng.random(400) < 0.18).astype(float)
     first, second = (rng.standard_normal(400) - loss for _ in range(2))
-    found = metric_difference(first, second, loss, metric="coverage@20risk")
-    assert found.value == 0
-    assert found.low < 0 < found.high
-    assert found.p_value == pytest.approx(1)
-    assert AMBIGUOUS_THRESHOLD_NOTE in found.note
+    difference = metric_difference(first, second, loss, metric="coverage@20risk")
+    assert difference.value == 0
+    assert difference.low < 0 < difference.high
+    assert difference.p_value == pytest.approx(1)
+    assert AMBIGUOUS_THRESHOLD_NOTE in difference.note

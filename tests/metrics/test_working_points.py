@@ -120,7 +120,7 @@ def test_undefined_fields_say_why() -> None:
     assert nobody.reasons["selective_risk"] == "no sample is accepted at this threshold"
 
 
-def test_bad_rules_and_kinds_are_refused() -> None:
+def test_bad_rules_and_kinds_raise_an_error() -> None:
     with pytest.raises(ab.errors.InputError, match="`rule` must be one of"):
         ab.selective_risk([0.9], [0], threshold=0.5, rule="nonsense")
     with pytest.raises(ab.errors.InputError, match="`kind` must be one of"):

@@ -29,7 +29,7 @@ def test_saved_and_loaded_it_goes_on_the_same(tmp_path, options):
     assert first == second
 
 
-def test_what_is_damaged_or_of_another_form_is_refused(tmp_path):
+def test_what_is_damaged_or_of_another_form_raises_an_error(tmp_path):
     monitor = ab.monitoring.start(RULE, calibration=DATA)
     plain, arrays = monitor.to_arrays()
     from_arrays = ab.monitoring.Monitor.from_arrays
@@ -67,7 +67,7 @@ def test_what_is_damaged_or_of_another_form_is_refused(tmp_path):
         ab.save(monitor, tmp_path / "state.json")
 
 
-def test_a_history_that_no_monitor_records_is_refused():
+def test_a_history_that_no_monitor_records_raises_an_error():
     """A NaN of the capital is valid where a watch is off, and nowhere else."""
     confidence, loss = drawn(np.random.default_rng(1), 200)
     ids = names("a", 200)
@@ -83,7 +83,7 @@ def test_a_history_that_no_monitor_records_is_refused():
             from_arrays(plain, {**arrays, "history": history})
 
 
-def test_a_position_that_cannot_be_is_refused():
+def test_a_position_that_cannot_be_raises_an_error():
     plain, arrays = ab.monitoring.start(RULE).to_arrays()
     from_arrays = ab.monitoring.Monitor.from_arrays
     for position in (["a", 1], ["a", 1, 1, 1], ["a", 1, 1, -1, ""], ["a", 1, 1, 1, None]):
@@ -98,7 +98,7 @@ def test_the_largest_inode_of_a_file_system_is_loaded(tmp_path):
     assert ab.load(path).read_positions == read
 
 
-def test_the_keys_of_files_are_those_of_released_versions():
+def test_the_keys_of_files_equal_those_of_released_versions():
     """Earlier versions wrote these keys, whatever the attributes are named now."""
     monitor = ab.monitoring.start(
         ab.thresholds.DecisionRule("given", 0.5), coverage=(0.7, 0.9), max_risk=0.1

@@ -25,5 +25,5 @@ def fooled(rng, run):
 
 def test_no_more_streams_are_fooled_than_said():
     rng = np.random.default_rng(0)
-    found = sum(fooled(rng, run) for run in range(48))
-    assert found <= stats.binom.ppf(0.999, 48, DELTA)
+    result = sum(fooled(rng, run) for run in range(48))
+    assert result <= stats.binom.ppf(0.999, 48, DELTA)

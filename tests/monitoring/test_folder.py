@@ -35,13 +35,13 @@ class RotatedDuring:
         self.is_due = True
 
     def __call__(self, *given):
-        found = self.function(*given)
+        result = self.function(*given)
         if self.is_due:
             self.is_due = False
             self.path.rename(self.path.with_name(f"{self.path.name}.1"))
             if self.text:
                 self.path.write_text(self.text)
-        return found
+        return result
 
 
 @pytest.mark.parametrize("n_new", [0, 2, 50])

@@ -21,7 +21,7 @@ def begun(**options):
     return ab.monitoring.start(RULE, calibration=DATA, **options)
 
 
-def test_what_is_watched_and_how_the_chance_is_shared():
+def test_what_is_watched_and_how_the_probability_is_shared():
     plan = begun(delta=0.06).plan
     assert plan.watched == ("coverage", "confidence", "risk")
     assert [plan.false_alarm_probability(name) for name in plan.watched] == pytest.approx(
@@ -79,32 +79,32 @@ def test_labels_may_come_before_their_predictions_and_as_classes():
         begun().update(ids, confidence).labels(ids, label=truth)
 
 
-def test_the_risk_is_that_of_the_answers():
+def test_the_risk_equals_that_of_the_answers():
     confidence, loss = drawn(np.random.default_rng(4), 500)
-    found = begun().update(names("a", 500), confidence).labels(names("a", 500), loss)
+    result = begun().update(names("a", 500), confidence).labels(names("a", 500), loss)
     answered = RULE.apply(confidence)
-    row = found.frame().row(2, named=True)
+    row = result.frame().row(2, named=True)
     assert (row["n"], row["value"]) == (answered.sum(), pytest.approx(loss[answered].mean()))
-    assert found.state.counts.abstained == (~answered).sum()
-    assert found.frame().row(0, named=True)["value"] == pytest.approx(answered.mean())
+    assert result.state.counts.abstained == (~answered).sum()
+    assert result.frame().row(0, named=True)["value"] == pytest.approx(answered.mean())
 
 
 def test_a_change_is_found_said_once_and_can_be_acknowledged():
     rng = np.random.default_rng(5)
-    found = begun()
+    result = begun()
     for part, worse in (("a", 1.0), ("b", 2.5)):
         confidence, loss = drawn(rng, 1500, worse=worse)
-        found = found.update(names(part, 1500), confidence).labels(names(part, 1500), loss)
-        assert [a.watch for a in found.alarms] == (["risk"] if worse > 1 else [])
-    (alarm,) = found.active_alarms
+        result = result.update(names(part, 1500), confidence).labels(names(part, 1500), loss)
+        assert [a.watch for a in result.alarms] == (["risk"] if worse > 1 else [])
+    (alarm,) = result.active_alarms
     assert alarm.line.startswith("ALARM risk: the selective risk is above the maximum of 0.1")
     confidence, loss = drawn(rng, 500, worse=2.5)
-    more = found.update(names("c", 500), confidence).labels(names("c", 500), loss)
-    assert more.alarms == found.alarms
-    quiet = found.reset()
+    more = result.update(names("c", 500), confidence).labels(names("c", 500), loss)
+    assert more.alarms == result.alarms
+    quiet = result.reset()
     assert not quiet.active_alarms
     assert quiet.watches[2].capital == pytest.approx(1)
-    assert quiet.watches[0].tally == found.watches[0].tally
+    assert quiet.watches[0].tally == result.watches[0].tally
     again = quiet.update(names("c", 500), confidence).labels(names("c", 500), loss)
     assert [a.acknowledged for a in again.alarms] == [True, False]
 
@@ -126,11 +126,11 @@ def test_a_generalized_risk_counts_abstentions_as_nothing():
         DATA.confidence["own"], DATA.loss, max_risk=0.1, delta=0.05, risk="generalized"
     )
     confidence, loss = drawn(np.random.default_rng(7), 400)
-    found = ab.monitoring.start(plain).update(names("a", 400), confidence)
-    found = found.labels(names("a", 400), loss)
+    result = ab.monitoring.start(plain).update(names("a", 400), confidence)
+    result = result.labels(names("a", 400), loss)
     accepted = plain.apply(confidence)
-    assert found.watches[2].tally.n == 400
-    assert found.watches[2].tally.total == (loss & accepted).sum()
+    assert result.watches[2].tally.n == 400
+    assert result.watches[2].tally.total == (loss & accepted).sum()
     assert ab.monitoring.start(rule, max_risk=0.2).plan.watched == ("risk",)
 
 
@@ -160,11 +160,11 @@ def test_what_cannot_be_watched():
 
 
 def test_the_last_predictions_alone_are_remembered():
-    found = begun(remember=100).update(names("a", 300), drawn(np.random.default_rng(8), 300)[0])
-    again = found.update(names("a", 300)[-100:], np.full(100, 0.5))
+    result = begun(remember=100).update(names("a", 300), drawn(np.random.default_rng(8), 300)[0])
+    again = result.update(names("a", 300)[-100:], np.full(100, 0.5))
     assert again.state.counts.replayed == 100
-    assert found.labels(["a0"], [1.0]).state.early
-    assert found.update(["a0"], [0.5]).predictions == 301
+    assert result.labels(["a0"], [1.0]).state.early
+    assert result.update(["a0"], [0.5]).predictions == 301
 
 
 def test_what_is_awaited_is_remembered():
@@ -172,9 +172,9 @@ def test_what_is_awaited_is_remembered():
     with pytest.raises(DomainError, match="`remember` must be at least `patience`"):
         begun(label_share=0.5, remember=99, patience=100)
     confidence, loss = drawn(np.random.default_rng(9), 150)
-    found = begun(label_share=0.5, remember=100, patience=100).update(names("a", 150), confidence)
-    wanted = found.requested_ids
-    late = found.labels(wanted, [loss[int(name[1:])] for name in wanted])
+    result = begun(label_share=0.5, remember=100, patience=100).update(names("a", 150), confidence)
+    wanted = result.requested_ids
+    late = result.labels(wanted, [loss[int(name[1:])] for name in wanted])
     assert late.state.requests.n_waiting == 0
     assert not late.state.early
     assert late.state.requests.labeled == len(wanted)
@@ -188,7 +188,7 @@ def test_what_can_be_written_in_two_ways_is_no_id(name):
 
 
 @pytest.mark.parametrize("max_risk", [0, 1e-13, 1 - 1e-13, 1, 1.0, True])
-def test_a_risk_that_no_bet_can_be_against_is_refused(max_risk):
+def test_a_risk_that_no_bet_can_be_against_raises_an_error(max_risk):
     """Near 1 the bets of the watch were 0 or infinite, and no alarm could ever come."""
     rule = ab.thresholds.DecisionRule("given", 0.5)
     with pytest.raises(DomainError, match="`max_risk` must lie strictly between 0 and 1"):
@@ -196,7 +196,7 @@ def test_a_risk_that_no_bet_can_be_against_is_refused(max_risk):
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), 1.0])
-def test_a_class_that_is_not_known_is_no_failure(label):
+def test_an_unknown_class_is_no_failure(label):
     watching = begun().update([1], [0.99], prediction=[1])
     with pytest.raises(DomainError):
         watching.labels([1], label=[label])
@@ -209,7 +209,7 @@ def test_an_option_that_cannot_be_is_named_at_the_start(given):
         begun(**given)
 
 
-def test_other_calibration_data_of_the_same_ties_are_refused():
+def test_other_calibration_data_of_the_same_ties_raise_an_error():
     rule = ab.thresholds.DecisionRule("given", 0.5)
     watching = ab.monitoring.start(rule, calibration=np.ones(100))
     check_matches_state(watching, rule, np.ones(100))
@@ -226,10 +226,10 @@ def test_lines_in_any_order_cost_no_more_with_many_remembered_ids():
     ]
     seconds = []
     for n in (1000, 400_000):
-        found = begun()
+        result = begun()
         keys = np.random.default_rng(0).integers(0, 2**63, n, dtype=np.uint64)
         ledger = Ledger(keys, np.zeros(n, np.uint8), np.zeros(n, np.uint64))
-        course = RunningMonitor(found.plan, replace(found.state, ledger=ledger))
+        course = RunningMonitor(result.plan, replace(result.state, ledger=ledger))
         course.take_lines(lines[:10], lambda *_: False)
         start = time.process_time()
         for i in range(10, len(lines), 90):

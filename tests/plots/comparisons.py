@@ -98,8 +98,8 @@ def _holm(p):
     order = np.argsort(p)
     adjusted = np.empty(len(p))
     running = 0.0
-    for place, i in enumerate(order):
-        running = max(running, min(1.0, (len(p) - place) * p[i]))
+    for index, i in enumerate(order):
+        running = max(running, min(1.0, (len(p) - index) * p[i]))
         adjusted[i] = running
     return adjusted
 

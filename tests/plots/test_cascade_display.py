@@ -24,7 +24,7 @@ def checks():
     return ab.check_cascade(cascade, {"<later>": said(900, 1)}, calibration=said(2000))
 
 
-def test_the_table_has_what_is_drawn(checks):
+def test_the_table_has_what_is_plotted(checks):
     rows = CascadeDisplay.from_checks(checks).frame()
     f = checks.frontier
     selected = rows.filter(rows["kind"] == "selected")
@@ -34,11 +34,11 @@ def test_the_table_has_what_is_drawn(checks):
     assert certified["risk"].to_list() == f.risk[f.certified].tolist()
     assert selected["cost"][0] == certified["cost"].min()
     # What one model reaches without the other: nothing of it is beaten by more of the same.
-    for place, name in enumerate(("small", "large")):
+    for index, name in enumerate(("small", "large")):
         alone = rows.filter((rows["kind"] == "alone") & (rows["name"] == name))
         assert np.all(np.diff(alone["risk"]) > 0)
         assert np.all(np.diff(alone["cost"]) < 0)
-        whole = checks.frontier.answer_all_choice(place)
+        whole = checks.frontier.answer_all_choice(index)
         risk = said(2000)[name][1].mean()
         assert f.risk[whole] == pytest.approx(risk)
         assert f.reviews[whole] == 0
@@ -48,7 +48,7 @@ def test_the_table_has_what_is_drawn(checks):
     assert data["name"].to_list() == ["<later>"]
 
 
-def test_dots_that_would_lie_on_each_other_are_drawn_once(checks):
+def test_dots_that_would_lie_on_each_other_are_plotted_once(checks):
     candidates = CascadeDisplay.from_checks(checks).frame().filter(kind="candidate")
     assert 100 < candidates.height < 3000 < checks.frontier.risk.size
 

@@ -56,20 +56,20 @@ def test_few_names_stay_inside():
 def test_names_of_the_legend_belong_to_their_curves(plain):
     display = RiskCoverageBandDisplay.from_comparison(plain, data=IID, methods=("pe", "msr")).plot()
     legend = display.ax_.get_legend()
-    found = {t.get_text(): t.get_gid() for t in legend.get_texts()}
-    assert found == {"pe": "method-2", "msr": "method-0"}
+    results = {t.get_text(): t.get_gid() for t in legend.get_texts()}
+    assert results == {"pe": "method-2", "msr": "method-0"}
     lines = {line.get_label(): line.get_gid() for line in display.ax_.lines}
-    assert lines == found
-    assert [h.get_gid() for h in legend.legend_handles] == list(found.values())
+    assert lines == results
+    assert [h.get_gid() for h in legend.legend_handles] == list(results.values())
 
 
-def test_drawn_curves_are_counted(plain):
+def test_plotted_curves_are_counted(plain):
     some = RiskCoverageBandDisplay.from_comparison(plain, data=IID, methods=METHODS[:2])
     assert ", 2 of 6 methods" in some.title
     assert "methods" not in RiskCoverageBandDisplay.from_comparison(plain, data=IID).title
 
 
-def test_a_band_of_the_whole_curve_that_speaks_late_is_not_drawn():
+def test_a_band_of_the_whole_curve_that_speaks_late_is_not_plotted():
     grid = np.linspace(0.1, 1, 10)
     plain = band("selective", grid, grid / 10)
     late, partly = (replace(plain, simultaneous_from=start) for start in (0.9, 0.5))
@@ -93,16 +93,16 @@ def test_numbers_of_a_forest_never_overlap(scale):
     display = ForestDisplay("augrc", {(): estimates}, footing)
     renderer = drawn(display)
     low, high = display.ax_.get_xlim()
-    shown = [
+    displayed = [
         label.get_window_extent(renderer)
         for label, at in zip(display.ax_.get_xticklabels(), display.ax_.get_xticks(), strict=True)
         if low <= at <= high
     ]
-    assert 2 <= len(shown) <= 5
-    assert not any(a.overlaps(b) for i, a in enumerate(shown) for b in shown[:i])
+    assert 2 <= len(displayed) <= 5
+    assert not any(a.overlaps(b) for i, a in enumerate(displayed) for b in displayed[:i])
 
 
-def test_the_cross_over_all_data_is_the_mean_of_what_is_drawn(plain):
+def test_the_cross_over_all_data_is_the_mean_of_what_is_plotted(plain):
     display = RankBlobDisplay.from_comparison(plain).plot()
     (crosses,) = [line.get_xdata() for line in display.ax_.lines if line.get_marker() == "x"]
     means = [

@@ -102,7 +102,7 @@ def test_figures_are_saved_the_same_each_time(plain, tmp_path, suffix):
     assert not plt.get_fignums()
 
 
-def test_saving_uses_the_figure_that_was_drawn(plain, tmp_path):
+def test_saving_uses_the_figure_that_was_plotted(plain, tmp_path):
     _, ax = plt.subplots()
     ax.set_xlabel("mine")
     display = ForestDisplay.from_comparison(plain, data=IID).plot(ax=ax)
@@ -116,14 +116,14 @@ def test_curves_can_be_saved_as_well(tmp_path):
     assert display.save(tmp_path / "curve.svg").exists()
 
 
-def test_other_formats_are_refused(plain, tmp_path):
+def test_other_formats_raise_an_error(plain, tmp_path):
     display = ForestDisplay.from_comparison(plain)
     with pytest.raises(InputError, match=r"must be \.svg, \.pdf or \.png; got '\.jpg'"):
         display.save(tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 
 
-def test_unknown_names_are_refused(plain):
+def test_unknown_names_raise_an_error(plain):
     with pytest.raises(UnknownNameError, match=r"no metric 'augcr'\. Did you mean 'augrc'"):
         ForestDisplay.from_comparison(plain, "augcr")
     with pytest.raises(UnknownNameError, match="study = iid; study = corruption"):
@@ -144,19 +144,19 @@ def test_labels_are_short_and_distinct():
 # ------------------------------------------------------------------------------------ forest
 def test_forest_rows_are_the_estimates_best_first(plain):
     display = ForestDisplay.from_comparison(plain, data=IID)
-    found = plain.estimates_of("augrc", IID)
+    estimates = plain.estimates_of("augrc", IID)
     frame = display.frame()
-    assert frame["value"].to_list() == sorted(e.value for e in found)
+    assert frame["value"].to_list() == sorted(e.value for e in estimates)
     assert frame["against_best"][0] == "best"
-    assert set(frame["low"].to_list()) == {e.low for e in found}
+    assert set(frame["low"].to_list()) == {e.low for e in estimates}
 
 
 def test_forest_draws_the_intervals_of_its_table(plain):
     display = ForestDisplay.from_comparison(plain, data=IID).plot()
     lines = [line for c in display.ax_.collections for line in c.get_segments()]
-    drawn = [line[:, 0] for line in sorted(lines, key=lambda line: line[0, 1])]
+    draws = [line[:, 0] for line in sorted(lines, key=lambda line: line[0, 1])]
     expected = display.frame().select("low", "high").to_numpy()
-    np.testing.assert_allclose(drawn, expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(draws, expected, rtol=0, atol=1e-15)
 
 
 def test_forest_marks_higher_values_where_higher_is_better():
@@ -176,12 +176,12 @@ def filled(display):
     kinds = [p for p in display.ax_.get_children() if isinstance(p, PathPatch)]
     blue = mpl.colors.to_rgba(LIGHT[0])
     runs = [run for p in kinds if p.get_facecolor() == blue for run in p.get_path().to_polygons()]
-    found = set()
+    names = set()
     for run in runs:
         (left, top), (right, bottom) = run.min(axis=0) + 0.5, run.max(axis=0) + 0.5
         assert bottom - top == 1
-        found |= {(display.methods[int(top)], m) for m in display.methods[int(left) : int(right)]}
-    return found
+        names |= {(display.methods[int(top)], m) for m in display.methods[int(left) : int(right)]}
+    return names
 
 
 @pytest.mark.parametrize("test", [None, LITERATURE])
@@ -213,7 +213,7 @@ def test_map_says_its_test_and_when_it_is_not_valid(plain):
 
 
 # ------------------------------------------------------------------------------------- ranks
-def test_the_area_of_a_blob_is_its_chance(plain):
+def test_the_area_of_a_blob_is_its_probability(plain):
     display = RankBlobDisplay.from_comparison(plain, data=IID).plot()
     chances = {
         (rank, y): c
@@ -233,15 +233,15 @@ def test_the_area_of_a_blob_is_its_chance(plain):
 
 def areas_of(display):
     """Return the area of each blob by rank and row."""
-    drawn = [c for c in display.ax_.collections if isinstance(c, EllipseCollection)]
+    draws = [c for c in display.ax_.collections if isinstance(c, EllipseCollection)]
     return {
         (round(x), round(y)): np.pi * (c.get_widths()[0] / 2) * (c.get_heights()[0] / 2)
-        for c in drawn
+        for c in draws
         for x, y in c.get_offsets()
     }
 
 
-def test_what_is_drawn_of_many_methods_is_few_things():
+def test_what_is_plotted_of_many_methods_is_few_things():
     """65 methods have 4,160 cells and thousands of blobs; each kind or size is drawn at once."""
     methods = tuple(f"method {i}" for i in range(65))
     comparison = made_up(methods, metrics=("augrc",), data=DATA[:1], spread=2.0)
@@ -325,7 +325,7 @@ def test_one_data_set_has_no_critical_difference():
         PerformanceProfileDisplay.from_comparison(made_up(data=((),)))
 
 
-def test_profiles_are_drawn_as_they_are():
+def test_profiles_are_plotted_as_they_are():
     profile = Profile("augrc", "$x$", (0.01, 0.02), (0.4, 1.0), (0.2, 0.8), (0.6, 1.0))
     display = PerformanceProfileDisplay((profile,)).plot()
     line = display.ax_.lines[0]
@@ -334,7 +334,7 @@ def test_profiles_are_drawn_as_they_are():
 
 
 # ------------------------------------------------------------------------------------- bands
-def test_bands_are_drawn_as_they_are(plain):
+def test_bands_are_plotted_as_they_are(plain):
     display = RiskCoverageBandDisplay.from_comparison(plain, data=IID).plot()
     frame = display.frame()
     lines = [line for line in display.ax_.lines if str(line.get_gid()).startswith("method-")]
@@ -383,10 +383,10 @@ def test_ties_with_the_best_are_those_not_found_worse(plain):
 
 def test_equal_values_have_no_best():
     comparison = made_up(METHODS[:2], data=(IID,), undefined="msr")
-    found = comparison.estimates_of("augrc", IID)
-    assert best_methods(found) == []
-    assert compute_relations_to_best(found, [])["msr"] == "undefined"
-    assert compute_relations_to_best(found, [])["mls"] == "untested"
+    estimates = comparison.estimates_of("augrc", IID)
+    assert best_methods(estimates) == []
+    assert compute_relations_to_best(estimates, [])["msr"] == "undefined"
+    assert compute_relations_to_best(estimates, [])["mls"] == "untested"
 
 
 def test_the_deciding_test_is_found_by_its_short_name(plain):
@@ -394,9 +394,9 @@ def test_the_deciding_test_is_found_by_its_short_name(plain):
     assert plain.tests_of("augrc", IID) == ["influence function", LITERATURE]
 
 
-def test_a_value_a_rounding_beyond_its_interval_is_drawn():
-    found = ab.compare(
+def test_a_value_a_rounding_beyond_its_interval_is_plotted():
+    comparison = ab.compare(
         ab.Predictions(confidence={"a": [3.0, 2, 1], "b": [1.0, 2, 3]}, loss=[1, 1, 1])
     )
-    moved = tuple(replace(e, value=np.nextafter(e.high, 1)) for e in found.estimates)
-    ForestDisplay.from_comparison(replace(found, estimates=moved)).plot()
+    moved = tuple(replace(e, value=np.nextafter(e.high, 1)) for e in comparison.estimates)
+    ForestDisplay.from_comparison(replace(comparison, estimates=moved)).plot()

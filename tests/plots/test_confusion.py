@@ -26,7 +26,7 @@ def written(display):
     return [text.get_text() for text in display.ax_.texts]
 
 
-def test_every_cell_is_drawn_with_its_number():
+def test_every_cell_is_plotted_with_its_number():
     display = SelectiveConfusionDisplay.from_predictions(*made(3)).plot()
     answered, abstained = display.ax_.collections
     assert answered.get_array().shape == (3, 3, 3)

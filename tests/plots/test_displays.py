@@ -122,7 +122,7 @@ def test_from_curve_takes_one_or_several():
         RiskCoverageDisplay.from_curve({})
 
 
-def test_unknown_kind_is_refused():
+def test_unknown_kind_raises_an_error():
     with pytest.raises(InputError, match="generalised"):
         RiskCoverageDisplay.from_predictions([0.9, 0.8], [0, 1], kind="generalised")
 
@@ -131,19 +131,19 @@ def test_hostile_names_are_text():
     names = {"$\\frac{$": [0.9, 0.8], "_hidden": [0.8, 0.9]}
     display = RiskCoverageDisplay.from_predictions(names, [0, 1]).plot()
     display.figure_.canvas.draw()
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert shown == list(names)
+    displayed = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert displayed == list(names)
 
 
 def test_names_do_not_turn_the_reading():
     names = {"a\x1b[31m": [0.9, 0.8], "b\u202ec": [0.8, 0.9]}
     display = RiskCoverageDisplay.from_predictions(names, [0, 1]).plot()
     display.figure_.canvas.draw()
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert shown == [r"a\x1b[31m", r"b\u202ec"]
+    displayed = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert displayed == [r"a\x1b[31m", r"b\u202ec"]
 
 
-def test_torch_arrays_are_drawn():
+def test_torch_arrays_are_plotted():
     torch = pytest.importorskip("torch")
     confidence, loss = torch.tensor([0.9, 0.8, 0.7]), torch.tensor([0, 1, 0])
     curve = curves.risk_coverage_curve(confidence, loss)

@@ -41,7 +41,7 @@ def test_changes_are_written_and_colored():
         RankChangesDisplay((), "")
 
 
-def test_maps_stand_side_by_side():
+def test_maps_stand_in_parallel():
     pairs = tuple(
         PairedDifference("augrc", (), "a", "b", -0.1, adjusted=p, better="a") for p in (0.01, 0.02)
     )
@@ -78,8 +78,8 @@ def test_pictures_stand_in_rows_with_their_words():
         LabeledImage("iid 3", "a C", gray, "second"),
     )
     display = ImageGridDisplay(pictures, "Failures").plot()
-    shown = [ax.images[0].get_array().shape for ax in display.figure_.axes if ax.images]
-    assert shown == [(4, 6), (4, 4, 3), (4, 6)]
+    displayed = [ax.images[0].get_array().shape for ax in display.figure_.axes if ax.images]
+    assert displayed == [(4, 6), (4, 4, 3), (4, 6)]
     assert texts(display) == ["first", "second"]
     assert "$x$" in [ax.get_xlabel() for ax in display.figure_.axes]
     with pytest.raises(InputError, match="`images` must contain"):

@@ -72,7 +72,7 @@ def test_names_look_the_same_in_several_figures():
         assert drawn == {LIGHT[order.index(name)] for name in names}
 
 
-def test_what_a_logarithmic_axis_cannot_show_is_left_out():
+def test_what_a_logarithmic_axis_cannot_show_is_omitted():
     series = (Series("bias", N, (0.1, 0.0, -0.1)),)
     plain = SeriesDisplay(series, "", "", "", log_y=True).plot().ax_
     assert np.isnan(curves(plain)[0].get_ydata()).tolist() == [False, True, True]
@@ -144,7 +144,7 @@ def test_agreement_and_difference():
 @pytest.mark.parametrize(
     "make", [lambda: SeriesDisplay((), "", "", ""), lambda: AgreementDisplay((), "", "", "")]
 )
-def test_a_figure_of_nothing_is_refused(make):
+def test_a_figure_of_nothing_raises_an_error(make):
     with pytest.raises(InputError, match="got none"):
         make()
 
@@ -179,14 +179,14 @@ def test_a_surface_that_is_the_same_everywhere(height):
     SurfaceDisplay(np.array([0.1, 0.5, 0.9]), np.array([8.0, 64.0]), {"a": z}).plot()
 
 
-def test_surfaces_of_nothing_are_refused():
+def test_surfaces_of_nothing_raise_an_error():
     x = np.array([0.1, 0.5])
     for surfaces, own in (({}, x), ({"a": np.ones((1, 1))}, x[:1])):
         with pytest.raises(ShapeError, match="at least two numbers in each direction"):
             SurfaceDisplay(own, own, surfaces)
 
 
-def test_a_share_of_nothing_is_left_out():
+def test_a_share_of_nothing_is_omitted():
     pairs = (Pair("n", "g", 0.0, 0.1), Pair("m", "g", 1.0, 2.0))
     AgreementDisplay(pairs, "t", "x", "y", is_relative_difference=True).plot()
 
@@ -210,7 +210,7 @@ def test_a_logarithmic_axis_has_numbers_that_do_not_touch(x, written):
     assert not ax.get_xticks(minor=True).size
 
 
-def test_of_many_bands_one_is_drawn_and_named():
+def test_of_many_bands_one_is_plotted_and_named():
     display = lines(("",), ("plug-in", "log", "SELE")).plot()
     assert len(display.ax_.collections) == 1
     (legend,) = display.figure_.legends

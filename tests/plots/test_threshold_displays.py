@@ -75,42 +75,42 @@ def test_no_words_lie_over_others(found, kind):
     ticks = [axis.get_ticklabels() for axis in (axes.xaxis, axes.yaxis)]
     ends = sorted(axes.get_xlim()), sorted(axes.get_ylim())
     assert np.isfinite(ends).all()
-    for place, (words, (low, high)) in enumerate(zip(ticks, ends, strict=True)):
-        drawn = [t for t in words if low <= t.get_position()[place] <= high]
-        boxes = [t.get_window_extent() for t in [*drawn, *names, axes.xaxis.label]]
+    for index, (words, (low, high)) in enumerate(zip(ticks, ends, strict=True)):
+        draws = [t for t in words if low <= t.get_position()[index] <= high]
+        boxes = [t.get_window_extent() for t in [*draws, *names, axes.xaxis.label]]
         assert overlapping(boxes) == []
         assert all(box.x0 >= figure.bbox.x0 for box in boxes)
 
 
-def test_the_table_of_the_rule_has_what_is_drawn():
-    found = checks()
-    display = DecisionRuleDisplay.from_checks(found).plot()
+def test_the_table_of_the_rule_has_what_is_plotted():
+    result = checks()
+    display = DecisionRuleDisplay.from_checks(result).plot()
     table = display.frame()
     first = table.filter(kind="calibration").row(0, named=True)
-    assert (first["coverage"], first["risk"]) == (found.rule.coverage, found.rule.risk)
-    assert first["threshold"] == found.rule.threshold
+    assert (first["coverage"], first["risk"]) == (result.rule.coverage, result.rule.risk)
+    assert first["threshold"] == result.rule.threshold
     data = table.filter(kind="data")
-    assert data["name"].to_list() == [c.name for c in found.checks]
-    assert data["risk"].to_list() == [c.selective_risk for c in found.checks]
-    assert data["risk_high"].to_list() == [c.selective_risk_interval.high for c in found.checks]
+    assert data["name"].to_list() == [c.name for c in result.checks]
+    assert data["risk"].to_list() == [c.selective_risk for c in result.checks]
+    assert data["risk_high"].to_list() == [c.selective_risk_interval.high for c in result.checks]
     curve = table.filter(kind="curve")
     assert curve["risk"][-1] == pytest.approx((CALIBRATION.loss).mean())
-    drawn = [line.get_xydata().tolist() for line in display.ax_.get_lines()]
-    assert [[first["coverage"], first["risk"]]] in drawn
-    for c in found.checks:
-        assert [[c.coverage, c.selective_risk]] in drawn
+    draws = [line.get_xydata().tolist() for line in display.ax_.get_lines()]
+    assert [[first["coverage"], first["risk"]]] in draws
+    for c in result.checks:
+        assert [[c.coverage, c.selective_risk]] in draws
     # The bar of the certified bound starts at the point chosen.
-    assert [[first["coverage"], first["risk"]], [first["coverage"], found.rule.bound]] in drawn
+    assert [[first["coverage"], first["risk"]], [first["coverage"], result.rule.bound]] in draws
 
 
 def test_the_curve_is_of_the_risk_that_is_guaranteed():
-    found = checks(method="conformal_risk_control", max_risk=0.05)
-    display = DecisionRuleDisplay.from_checks(found)
+    result = checks(method="conformal_risk_control", max_risk=0.05)
+    display = DecisionRuleDisplay.from_checks(result)
     assert display.risk_name == "generalized_risk"
     data = display.frame().filter(kind="data")
-    assert data["risk"].to_list() == [c.generalized_risk for c in found.checks]
+    assert data["risk"].to_list() == [c.generalized_risk for c in result.checks]
     point = display.frame().filter(kind="calibration")["risk"][0]
-    assert point == pytest.approx(found.rule.risk * found.rule.coverage)
+    assert point == pytest.approx(result.rule.risk * result.rule.coverage)
 
 
 def test_a_far_data_set_stands_at_the_edge_with_its_risk():
@@ -122,27 +122,27 @@ def test_a_far_data_set_stands_at_the_edge_with_its_risk():
     assert display.frame().filter(name="alien")["risk"][0] == 1
 
 
-def test_what_few_samples_without_a_failure_leave_open_is_drawn_whole():
+def test_what_few_samples_without_a_failure_leave_open_is_plotted_whole():
     few = ab.Predictions(confidence={"own": np.ones(12)}, loss=np.zeros(12))
-    found = checks({"few": few}, known=False)
-    (high,) = (check.selective_risk_interval.high for check in found.checks)
+    result = checks({"few": few}, known=False)
+    (high,) = (check.selective_risk_interval.high for check in result.checks)
     assert 0.1 < high < 0.3, "above the target, but near enough to be shown"
-    assert DecisionRuleDisplay.from_checks(found).plot().ax_.get_ylim()[1] > high
+    assert DecisionRuleDisplay.from_checks(result).plot().ax_.get_ylim()[1] > high
 
 
-def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
-    found = checks()
-    display = RiskExcessDisplay.from_checks(found).plot()
+def test_the_excess_equals_that_of_the_checks_and_marks_tell_the_verdict():
+    result = checks()
+    display = RiskExcessDisplay.from_checks(result).plot()
     table = display.frame()
-    assert table["excess"].to_list() == [c.excess for c in found.checks]
-    assert table["excess_low"].to_list() == [c.excess_interval.low for c in found.checks]
+    assert table["excess"].to_list() == [c.excess for c in result.checks]
+    assert table["excess_low"].to_list() == [c.excess_interval.low for c in result.checks]
     assert {"holds", "broken"} <= set(table["verdict"])
     marks = {
         tuple(line.get_xydata()[0]): line.get_marker()
         for line in display.ax_.get_lines()
         if line.get_marker() not in {"None", None} and len(line.get_xydata()) == 1
     }
-    for y, c in enumerate(found.checks):
+    for y, c in enumerate(result.checks):
         assert marks[c.excess, y] == MARK_BY_VERDICT[c.verdict]["marker"]
     # Without color too: filled, crossed or hollow.
     assert (
@@ -189,13 +189,13 @@ def test_long_names_keep_what_differs():
 
 
 def test_files_are_the_same_each_time(tmp_path):
-    found = checks()
+    result = checks()
     for kind in (DecisionRuleDisplay, RiskExcessDisplay):
-        one = kind.from_checks(found).save(tmp_path / "a.svg").read_bytes()
-        assert kind.from_checks(found).save(tmp_path / "b.svg").read_bytes() == one
+        one = kind.from_checks(result).save(tmp_path / "a.svg").read_bytes()
+        assert kind.from_checks(result).save(tmp_path / "b.svg").read_bytes() == one
 
 
 @pytest.mark.parametrize("kind", [DecisionRuleDisplay, RiskExcessDisplay])
-def test_anything_else_is_refused(kind):
+def test_anything_else_raises_an_error(kind):
     with pytest.raises(InputError, match="`checks` must be what `check_rule` returned; got dict"):
         kind.from_checks({})

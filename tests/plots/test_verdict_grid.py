@@ -44,7 +44,7 @@ def test_marks_of_nobody_else_are_not_in_the_legend():
     assert count == [3, 4]
 
 
-def test_nothing_and_strange_columns_are_refused():
+def test_nothing_and_strange_columns_raise_an_error():
     with pytest.raises(InputError, match=r"at least one.*got none"):
         VerdictGridDisplay({"a": {}}, ("R1",), "")
     with pytest.raises(InputError, match=r"cells of \['R9'\]"):

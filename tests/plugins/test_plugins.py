@@ -132,7 +132,7 @@ def test_a_section_of_a_package_ends_the_reports_of_a_kind(example):
     assert "Hello" not in render(build_document(ab.check_rule(rule, samples)), "html")
 
 
-def test_a_section_of_the_wrong_kind_is_refused(example, monkeypatch):
+def test_a_section_of_the_wrong_kind_raises_an_error(example, monkeypatch):
     samples = ab.Predictions(confidence=[0.9, 0.8, 0.4], loss=[0, 1, 0])
     wrong = EntryPoint("Evaluation", "abstain_example:SUBJECT", plugins.SECTIONS)
     evaluation = ab.evaluate(samples)

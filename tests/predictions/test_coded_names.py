@@ -35,7 +35,7 @@ def test_codes_give_what_names_give(options):
             assert np.array_equal(getattr(p, name), getattr(q, name)), name
 
 
-def test_a_name_that_is_no_class_is_refused_with_its_row():
+def test_a_name_that_is_no_class_raises_an_error_with_its_row():
     for wrap in (np.asarray, lambda x: x):
         labels = wrap(CodedNames(np.array([0, 1, 0]), np.array(["ant", "fly"], dtype=object)))
         with pytest.raises(DomainError, match="'fly' at index 1"):

@@ -49,7 +49,7 @@ def test_cross_entropy_does_not_saturate():
     assert loss[1] == 900.0
 
 
-def test_cross_entropy_of_an_impossible_label_is_refused():
+def test_cross_entropy_of_an_impossible_label_raises_an_error():
     p = Predictions(probabilities=[[0.5, 0.5], [1.0, 0.0]], labels=[0, 1])
     with pytest.raises(DomainError, match=r"must be finite; got inf at index 1.*'brier'"):
         per_sample_loss(p, "cross_entropy")

@@ -42,17 +42,17 @@ def test_rounded_rows_are_taken_and_told(words, dtype):
     assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() > 2e-4
     assert words in p.notes[0]
     assert np.allclose(p.class_view().probabilities.sum(axis=1), 1)
-    told = [f.message for f in ab.evaluate(p, scores=["msr"], metrics=["augrc"]).notes]
-    assert any(words in message for message in told)
+    messages = [f.message for f in ab.evaluate(p, scores=["msr"], metrics=["augrc"]).notes]
+    assert any(words in message for message in messages)
 
 
 @pytest.mark.parametrize("words", ROUNDED)
 def test_what_is_found_is_what_was_done_and_bounds_every_row(words):
     for classes in (2, 3, 10, 50):
         rows = ROUNDED[words](probabilities(300, classes))
-        found = detect_rounding(rows)
-        assert found.description == words
-        assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= found.tolerance * (1 + 1e-9)
+        result = detect_rounding(rows)
+        assert result.description == words
+        assert np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() <= result.tolerance * (1 + 1e-9)
 
 
 def test_exact_rows_say_nothing():
@@ -62,7 +62,7 @@ def test_exact_rows_say_nothing():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_what_rounding_does_not_explain_is_refused_with_the_way_out(dtype):
+def test_what_rounding_does_not_explain_raises_an_error_with_the_way_out(dtype):
     rows = probabilities().astype(dtype)
     rows[17] *= 0.9
     labels = np.zeros(len(rows), dtype=int)

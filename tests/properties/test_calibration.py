@@ -118,8 +118,8 @@ def hull_area(x: np.ndarray, loss: np.ndarray, weight: np.ndarray) -> float:
     """Area under the lower convex hull of the generalized risk-coverage curve."""
     points = [(0.0, 0.0)]
     for threshold in np.unique(x)[::-1]:
-        kept = x >= threshold
-        points.append((weight[kept].sum(), (weight * loss)[kept].sum()))
+        mask = x >= threshold
+        points.append((weight[mask].sum(), (weight * loss)[mask].sum()))
     hull: list[tuple[float, float]] = []
     for c, r in points:
         while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (c - hull[-2][0]) >= (
@@ -135,9 +135,9 @@ def hull_area(x: np.ndarray, loss: np.ndarray, weight: np.ndarray) -> float:
 def test_isotonic_has_the_ranking_of_the_convex_hull(case: tuple[np.ndarray, ...]) -> None:
     x, loss, weight = case
     p = fit_isotonic(x, loss, weight=weight).apply(x)
-    found = ab.augrc(p, loss, weight=weight)
-    assert found == pytest.approx(hull_area(x, loss, weight), abs=1e-12)
-    assert found <= ab.augrc(x, loss, weight=weight) + 1e-12
+    result = ab.augrc(p, loss, weight=weight)
+    assert result == pytest.approx(hull_area(x, loss, weight), abs=1e-12)
+    assert result <= ab.augrc(x, loss, weight=weight) + 1e-12
 
 
 @given(cases())

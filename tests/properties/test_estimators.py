@@ -116,11 +116,11 @@ def test_estimators_are_consistent(estimator: str) -> None:
     rng = np.random.default_rng(5)
     errors = []
     for n in (100, 1600, 25_600):
-        found = []
+        results = []
         for _ in range(100):
             u = rng.random(n)
-            found.append(ab.aurc(u, rng.random(n) > u, estimator=estimator) - 0.25)
-        errors.append(np.sqrt(np.mean(np.square(found))))
+            results.append(ab.aurc(u, rng.random(n) > u, estimator=estimator) - 0.25)
+        errors.append(np.sqrt(np.mean(np.square(results))))
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.35)
     assert errors[1] / errors[2] == pytest.approx(4, rel=0.35)
 
@@ -139,9 +139,9 @@ def test_the_bias_of_the_estimator_is_the_mean_of_the_weights_bias() -> None:
     nodes, parts = np.polynomial.legendre.leggauss(200)
     u, n = (nodes + 1) / 2, 16
     rng = np.random.default_rng(8)
-    drawn = rng.random((20_000, n))
-    wrong = rng.random((20_000, n)) > drawn
-    ordered = np.take_along_axis(wrong, np.argsort(drawn, axis=1), axis=1)
+    draws = rng.random((20_000, n))
+    wrong = rng.random((20_000, n)) > draws
+    ordered = np.take_along_axis(wrong, np.argsort(draws, axis=1), axis=1)
     for estimator in ("plugin", "log", "sele", "2sele"):
         values = ordered @ rank_weights(n, estimator) / n
         expected = 0.25 + (parts / 2) @ (ab.weight_bias(u, n, estimator) * (1 - u))

@@ -76,9 +76,9 @@ def test_any_partition_and_order_gives_the_numbers_of_the_batch(make, batch, dat
         for name in SERVED:
             if make is in_two_passes and name in OF_SUCCESSES:
                 continue
-            found = streaming.compute(state, name)
-            assert same(METRICS[name].compute(whole).value, found.value), name
-            assert found.low == found.high == found.value or np.isnan(found.value)
+            value = streaming.compute(state, name)
+            assert same(METRICS[name].compute(whole).value, value.value), name
+            assert value.low == value.high == value.value or np.isnan(value.value)
 
 
 def test_two_passes_refuse_what_they_cannot_do_and_nothing_else():
@@ -103,7 +103,7 @@ def sample(n, seed, ties):
 
 @pytest.mark.parametrize("ties", [True, False])
 @pytest.mark.parametrize("n", [300, 9000])
-def test_intervals_are_those_of_the_batch(n, ties):
+def test_intervals_equal_those_of_the_batch(n, ties):
     c, x = sample(n, 0, ties)
     whole = validate_samples(c, x)
     one = streaming.scored(streaming.update(streaming.one_pass(), c, x))
@@ -114,14 +114,14 @@ def test_intervals_are_those_of_the_batch(n, ties):
         entry = METRICS[name]
         expected = interval_of_metric(entry, whole)
         ends = [expected.low, expected.high]
-        found = interval_of_metric(entry, one)
-        assert found.note == expected.note
-        np.testing.assert_allclose([found.low, found.high], ends, rtol=1e-9, err_msg=name)
+        interval = interval_of_metric(entry, one)
+        assert interval.note == expected.note
+        np.testing.assert_allclose([interval.low, interval.high], ends, rtol=1e-9, err_msg=name)
         try:
-            found = interval_of_metric(entry, two)
+            interval = interval_of_metric(entry, two)
         except (UncountedError, AttributeError):
             continue
         if Need.UNIT_CONFIDENCE not in entry.measurement.needs:
             served += 1
-            np.testing.assert_allclose([found.low, found.high], ends, rtol=1e-9, err_msg=name)
+            np.testing.assert_allclose([interval.low, interval.high], ends, rtol=1e-9, err_msg=name)
     assert served >= 10

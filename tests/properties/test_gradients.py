@@ -30,11 +30,11 @@ RANK_WEIGHTED = {
 
 @pytest.fixture
 def jax():
-    found = pytest.importorskip("jax")
-    before = found.config.jax_enable_x64
-    found.config.update("jax_enable_x64", True)
-    yield found
-    found.config.update("jax_enable_x64", before)
+    result = pytest.importorskip("jax")
+    before = result.config.jax_enable_x64
+    result.config.update("jax_enable_x64", True)
+    yield result
+    result.config.update("jax_enable_x64", before)
 
 
 def leaf(x):
@@ -58,7 +58,7 @@ def as_tensors(data, *, weighted):
 
 @every_metric
 @pytest.mark.parametrize("weighted", [False, True])
-def test_declared_gradients_are_those_of_finite_differences(metric, weighted):
+def test_declared_gradients_equal_those_of_finite_differences(metric, weighted):
     given = as_tensors(drawn(13, seed=7, ties=False), weighted=weighted)
     for name in metric.measurement.gradients:
         start = given[name].clone().requires_grad_(True)
@@ -129,7 +129,7 @@ def test_jax_and_torch_agree(jax, of):
         np.testing.assert_allclose(np.asarray(a), b, rtol=0, atol=1e-12)
 
 
-def test_what_has_no_values_yet_is_refused(jax):
+def test_what_has_no_values_yet_raises_an_error(jax):
     with pytest.raises(InputError, match=r"`loss` has no values inside jax\.jit"):
         jax.jit(lambda x: ab.augrc(np.array([0.2, 0.1]), x))(jax.numpy.ones(2))
 

@@ -81,8 +81,8 @@ def test_influence_is_the_derivative_with_respect_to_the_weights(
 ) -> None:
     # Where vertices are collinear the hull has kinks; weights of their own keep them off a line.
     s = case(3, ties=ties, weights=weights or metric.name in KINKED)
-    found, expected = influence_of(metric, s), derivative(metric, s)
-    assert np.abs(found - expected).max() <= 1e-7 * max(1.0, np.abs(expected).max())
+    result, expected = influence_of(metric, s), derivative(metric, s)
+    assert np.abs(result - expected).max() <= 1e-7 * max(1.0, np.abs(expected).max())
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -117,10 +117,10 @@ def test_the_weighted_mean_is_zero_and_samples_without_weight_have_no_influence(
     s = case(11, ties=ties, weights=weights)
     if metric.compute(s).reason:
         pytest.skip("undefined here")
-    found = influence_of(metric, s)
-    assert found.shape == (s.n_rows,)
-    assert abs(np.average(found, weights=s.weight)) < 1e-12 * max(1.0, np.abs(found).max())
-    assert not found[s.weight == 0].any()
+    result = influence_of(metric, s)
+    assert result.shape == (s.n_rows,)
+    assert abs(np.average(result, weights=s.weight)) < 1e-12 * max(1.0, np.abs(result).max())
+    assert not result[s.weight == 0].any()
 
 
 @pytest.mark.parametrize("metric", WITH, ids=lambda m: m.name)

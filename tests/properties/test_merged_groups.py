@@ -139,7 +139,7 @@ def large_case(kind: str) -> Scored:
 
 
 @pytest.mark.parametrize("kind", ["distinct", "rounded", "half of them wrong", "wrong at the top"])
-def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
+def test_influences_of_few_rows_equal_those_of_all_samples(kind: str) -> None:
     s = large_case(kind)
     assert s.merged_rows.n_rows < s.split_rows.n_rows < s.group_rows.n_rows
     assert (
@@ -163,15 +163,15 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["distinct", "wrong at the top"])
-def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
+def test_intervals_of_few_rows_equal_those_of_all_groups(kind: str) -> None:
     s = large_case(kind)
     full = by_groups(s)
     for metric in filter(lambda m: not m.reason_not_applicable(s), RANKED):
         few, every = interval_of_metric(metric, s), interval_of_metric(metric, full)
         assert (few.method, few.note) == (every.method, every.note), metric.name
         ends = (every.low, every.high, every.standard_error)
-        found = (few.low, few.high, few.standard_error)
-        assert found == pytest.approx(ends, rel=1e-9, nan_ok=True), metric.name
+        result = (few.low, few.high, few.standard_error)
+        assert result == pytest.approx(ends, rel=1e-9, nan_ok=True), metric.name
 
 
 @given(s=scored_cases(most=60))
@@ -219,8 +219,8 @@ def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
     measurement = replace(known.measurement, influence=lambda s: s.loss - s.loss.mean())
     own = replace(known, measurement=measurement)
     assert own.measurement.influence_rows(s) is s
-    found = interval_of_metric(own, s)
-    assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n_rows))
+    interval = interval_of_metric(own, s)
+    assert interval.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n_rows))
 
 
 @given(s=scored_cases(most=60), seed=st.integers(0, 99))

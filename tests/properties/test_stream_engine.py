@@ -72,21 +72,24 @@ def _hold(whole: ab.Evaluation, counted: ab.Evaluation, *, named: bool = True) -
         whole.column_scores,
     )
     told = {(f.kind, f.split, f.score, f.message) for f in whole.notes}
-    own = [f for f in counted.notes if not f.message.startswith("Which classes and groups")]
+    own = [f for f in counted.notes if not f.message.startswith("The contributions of classes")]
     assert (len(own) == len(counted.notes)) == named
     assert {(f.kind, f.split, f.score, f.message) for f in own} == told
-    for one, two in zip(whole.curves, counted.curves, strict=True):
-        assert (one.split, one.score) == (two.split, two.score)
-        assert (one.overconfident, one.underconfident) == (two.overconfident, two.underconfident)
+    for curve, two in zip(whole.curves, counted.curves, strict=True):
+        assert (curve.split, curve.score) == (two.split, two.score)
+        assert (curve.overconfident, curve.underconfident) == (
+            two.overconfident,
+            two.underconfident,
+        )
         for parts in ("by_class", "by_group") if named else ():
-            pairs = list(zip(getattr(one, parts), getattr(two, parts), strict=True))
+            pairs = list(zip(getattr(curve, parts), getattr(two, parts), strict=True))
             assert all(
                 _same(getattr(a, f.name), getattr(b, f.name)) for a, b in pairs for f in fields(a)
             )
-        assert np.allclose(one.selective.risk, two.selective.risk, rtol=1e-12)
-        assert np.allclose(one.selective.coverage, two.selective.coverage, rtol=1e-12)
-        assert (one.reliability is None) == (two.reliability is None)
-        assert np.allclose(one.band.low, two.band.low, equal_nan=True)
+        assert np.allclose(curve.selective.risk, two.selective.risk, rtol=1e-12)
+        assert np.allclose(curve.selective.coverage, two.selective.coverage, rtol=1e-12)
+        assert (curve.reliability is None) == (two.reliability is None)
+        assert np.allclose(curve.band.low, two.band.low, equal_nan=True)
 
 
 @pytest.mark.parametrize("digits", [2, None])
@@ -113,9 +116,9 @@ def test_parts_are_what_they_are_together(tmp_path):
     whole.write_ndjson(tmp_path / "whole.jsonl")
     for i in range(3):
         whole[300 * i : 300 * (i + 1)].write_ndjson(tmp_path / f"part-{i}.jsonl")
-    one = ab.evaluate(ab.read_predictions(tmp_path / "whole.jsonl"), curves=False)
+    evaluation = ab.evaluate(ab.read_predictions(tmp_path / "whole.jsonl"), curves=False)
     two = ab.evaluate(ab.scan_predictions(str(tmp_path / "part-*.jsonl")), curves=False)
-    values = {(r.score, r.metric.name): r.value for r in one}
+    values = {(r.score, r.metric.name): r.value for r in evaluation}
     assert all(_same(r.value, values[r.score, r.metric.name]) for r in two)
 
 
@@ -124,7 +127,7 @@ def test_parts_are_what_they_are_together(tmp_path):
 def test_graded_losses_and_weights_are_the_same(tmp_path, monkeypatch, n, given):
     monkeypatch.setattr(chunks, "_MAX_ROWS", 1000)
     monkeypatch.setattr(chunks, "_MIN_ROWS", 10)
-    monkeypatch.setattr(engine, "_WRITTEN", 500)
+    monkeypatch.setattr(engine, "_MAX_PENDING_ROWS", 500)
     rng = np.random.default_rng(5)
     frame = _frame(n, 3).with_columns(pl.col("confidence").clip(0.002))
     frame = frame.with_columns(w=rng.integers(1, 5, n) / 2)
@@ -143,5 +146,5 @@ def test_a_loss_of_class_scores_is_the_same(tmp_path, monkeypatch):
     _scores(900).write_csv(tmp_path / "all.csv")
     read = ab.read_predictions(tmp_path / "all.csv", logits="logit_*")
     scan = ab.scan_predictions(tmp_path / "all.csv", logits="logit_*")
-    found = ab.evaluate(scan, loss="brier")
-    _hold(ab.evaluate(read, notes=read.notes, loss="brier"), found, named=False)
+    evaluation = ab.evaluate(scan, loss="brier")
+    _hold(ab.evaluate(read, notes=read.notes, loss="brier"), evaluation, named=False)

@@ -72,14 +72,14 @@ def held(name, state, c, x, w):
     """Whether the limits hold the exact value, or both are undefined."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        found = streaming.compute(state, name)
+        value = streaming.compute(state, name)
     exact = exact_value(name, c, x, w)
     if np.isnan(exact):
-        return np.isnan(found.value)
-    assert found.low <= found.value <= found.high
+        return np.isnan(value.value)
+    assert value.low <= value.value <= value.high
     # An exact state has no margin: there only sums in another order may differ.
     near = 1e-12 * abs(exact) if state.exact else 0.0
-    return found.low - near <= exact <= found.high + near
+    return value.low - near <= exact <= value.high + near
 
 
 @pytest.mark.parametrize("name", RANK + OF_PROBABILITIES)
@@ -146,9 +146,9 @@ def test_one_confidence_a_bin_loses_nothing(stream):
     state = streaming.update(state, c, x, w)
     assert state.exact
     for name in ("augrc", "aurc", "aurc_plugin", "selective_risk@80cov", "coverage@20risk"):
-        found = streaming.compute(state, name)
-        assert found.low == found.value == found.high
-        assert found.value == pytest.approx(exact_value(name, c, x, w), rel=1e-12)
+        value = streaming.compute(state, name)
+        assert value.low == value.value == value.high
+        assert value.value == pytest.approx(exact_value(name, c, x, w), rel=1e-12)
 
 
 def test_every_default_working_point_and_area_of_the_catalogue_is_bounded_or_refused():

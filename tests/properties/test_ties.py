@@ -51,8 +51,8 @@ def test_the_value_is_the_mean_over_all_tie_orders(s: Scored) -> None:
     orders = all_orders(s)
     for metric in AVERAGED:
         mean = np.mean([metric.compute(order).value for order in orders])
-        found = metric.compute(s).value
-        assert found == pytest.approx(mean, abs=1e-12, nan_ok=True), metric.name
+        value = metric.compute(s).value
+        assert value == pytest.approx(mean, abs=1e-12, nan_ok=True), metric.name
 
 
 @given(s=scored_cases(least=2, most=30), data=st.data())

@@ -108,13 +108,13 @@ def test_rows_of_weight_0_change_no_value_and_no_interval(metric) -> None:
     def check(seed: int) -> None:
         data = columns(seed)
         both = [data, with_ignored(data, seed, spread=True)]
-        found = [validate_samples(d["confidence"], d["loss"], d["weight"]) for d in both]
-        if not metric.reason_not_applicable(found[0]):
+        results = [validate_samples(d["confidence"], d["loss"], d["weight"]) for d in both]
+        if not metric.reason_not_applicable(results[0]):
             for compute in (metric.compute, lambda s: interval_of_metric(metric, s)):
                 assert_equal(
-                    *(compute(replace(s, input_row_mask=None)) for s in found), at=metric.name
+                    *(compute(replace(s, input_row_mask=None)) for s in results), at=metric.name
                 )
-        assert [s.n_rows for s in found] == [60, 60]
+        assert [s.n_rows for s in results] == [60, 60]
 
     check()
 
@@ -198,7 +198,7 @@ def test_an_evaluation_names_samples_by_the_rows_that_were_passed() -> None:
 def test_losses_that_are_passed_have_one_entry_for_each_row() -> None:
     data = columns(6)
     more = with_ignored(data, 6, spread=True)
-    found = [
+    results = [
         ab.evaluate(
             with_classes(d, ids=np.arange(d["loss"].size) * (d["weight"] > 0)),
             loss=d["loss"],
@@ -206,7 +206,7 @@ def test_losses_that_are_passed_have_one_entry_for_each_row() -> None:
         )
         for d in (data, more)
     ]
-    assert_equal(*found)
+    assert_equal(*results)
 
 
 def test_rows_of_weight_0_change_nothing_in_a_comparison() -> None:
@@ -273,9 +273,13 @@ def test_a_file_with_only_zeros_is_valid_if_others_have_weight(tmp_path) -> None
     together = ab.evaluate(ab.scan_predictions(str(tmp_path / "*.csv"), **options))
     assert_equal(alone.results, together.results)
     read = ab.evaluate(ab.read_predictions(tmp_path / "b.csv", **options))
-    for one, two in zip(read.results, alone.results, strict=True):
-        assert (one.metric.name, one.n, one.failures) == (two.metric.name, two.n, two.failures)
-        numbers = [[r.value, r.interval.low, r.interval.high] for r in (one, two)]
+    for result, two in zip(read.results, alone.results, strict=True):
+        assert (result.metric.name, result.n, result.failures) == (
+            two.metric.name,
+            two.n,
+            two.failures,
+        )
+        numbers = [[r.value, r.interval.low, r.interval.high] for r in (result, two)]
         assert_equal(*numbers, rtol=1e-9)
     both = {(("file", f),): ab.read_predictions(tmp_path / f"{f}.csv", **options) for f in "ab"}
     parts = {split: found[()] for split, found in both.items()}
@@ -301,13 +305,13 @@ FAMILIES = ("selective_risk@37cov", "generalized_risk@60cov", "coverage@20risk",
 def test_the_scale_of_the_weights_changes_no_value_and_no_interval(metric, scale: float) -> None:
     for seed in range(3):
         d = columns(seed, 80)
-        found = [
+        results = [
             validate_samples(d["confidence"], d["loss"], d["weight"] * k) for k in (1.0, scale)
         ]
-        if metric.reason_not_applicable(found[0]):
+        if metric.reason_not_applicable(results[0]):
             continue
-        assert_equal(*(metric.compute(s) for s in found), rtol=1e-9, at=metric.name)
-        assert_equal(*(interval_of_metric(metric, s) for s in found), rtol=1e-9, at=metric.name)
+        assert_equal(*(metric.compute(s) for s in results), rtol=1e-9, at=metric.name)
+        assert_equal(*(interval_of_metric(metric, s) for s in results), rtol=1e-9, at=metric.name)
 
 
 @pytest.mark.parametrize("metric", LIMIT, ids=lambda m: m.name)
@@ -332,9 +336,9 @@ def test_an_evaluation_is_the_same_on_every_scale(make, scale: float) -> None:
         ab.evaluate(make(data | {"weight": data["weight"] * k}), interval="analytic", curves=False)
         for k in (1.0, scale)
     )
-    for one, two in zip(first.results, second.results, strict=True):
-        if one.metric.name in names:
-            assert_equal(one, two, rtol=1e-9)
+    for result, two in zip(first.results, second.results, strict=True):
+        if result.metric.name in names:
+            assert_equal(result, two, rtol=1e-9)
     assert [f.message for f in first.notes] == [f.message for f in second.notes]
 
 
@@ -359,19 +363,19 @@ def test_streams_that_are_merged_are_the_same_on_every_scale(
     tmp_path, kind: int, scale: float
 ) -> None:
     data = columns(13)
-    found = []
+    results = []
     for k in (1.0, scale):
         own = data | {"weight": data["weight"] * k}
         halves = [
             {name: x[rows] for name, x in own.items()} for rows in (slice(20), slice(20, None))
         ]
-        found.append(streaming.merge(*(batches(states(tmp_path)[kind], d, 10) for d in halves)))
+        results.append(streaming.merge(*(batches(states(tmp_path)[kind], d, 10) for d in halves)))
     for name in ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@20risk"):
-        first, second = (streaming.compute(state, name) for state in found)
+        first, second = (streaming.compute(state, name) for state in results)
         assert_equal(first, second, rtol=1e-9, at=name)
     if kind == 2:
         for metric in EXACT:
-            pair = [streaming.scored(state) for state in found]
+            pair = [streaming.scored(state) for state in results]
             if not metric.reason_not_applicable(pair[0]):
                 assert_equal(
                     *(interval_of_metric(metric, s) for s in pair), rtol=1e-9, at=metric.name

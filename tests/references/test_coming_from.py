@@ -72,7 +72,7 @@ def test_fd_shifts(seed, tied):
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_excess_aurc_of_graded_losses_is_that_of_fd_shifts(seed, tied):
+def test_excess_aurc_of_graded_losses_equals_that_of_fd_shifts(seed, tied):
     # Its formula, without the package: the trapezoid of the sorted losses at distinct confidences.
     d = draw_predictions(seed, tied=tied)
     loss = np.random.default_rng(seed).random(d.c.size) * d.loss
@@ -127,7 +127,7 @@ def test_torch_uncertainty(seed):
     seen = (-c, torch.tensor(d.loss).bool(), torch.tensor(unknown))
     graded = np.random.default_rng(seed).random(d.c.size)
     gap = (graded[d.c.argmax()] - graded.min()) / (d.c.size * graded.mean())
-    found = {
+    results = {
         "AURC": (of(risk.AURC(), p, labels), ab.published_aurc(d.c, d.loss, **published)),
         "AUGRC": (of(risk.AUGRC(), p, labels), ab.published_augrc(d.c, d.loss, **published)),
         "CovAtxRisk(x)": (
@@ -171,7 +171,7 @@ def test_torch_uncertainty(seed):
             ab.classwise_ece(d.probabilities, d.labels, bins=15),
         ),
     }
-    compared(found, "torch-uncertainty", **SINGLE)
+    compared(results, "torch-uncertainty", **SINGLE)
 
 
 def compared(found, heading, **close):
@@ -202,7 +202,7 @@ def test_scikit_learn_and_torchmetrics(seed, tied):
     np.testing.assert_allclose(right, ours.accuracy[held], rtol=0, atol=1e-12)
     np.testing.assert_allclose(confidence, ours.confidence[held], rtol=0, atol=1e-12)
     auroc, success = ab.failure_auroc(d.c, d.loss), ab.failure_ap_success(d.c, d.loss)
-    found = {
+    results = {
         "roc_auc_score(1 - loss, c)": (metrics.roc_auc_score(d.correct, d.c), auroc),
         "average_precision_score(1 - loss, c)": (
             metrics.average_precision_score(d.correct, d.c),
@@ -224,7 +224,7 @@ def test_scikit_learn_and_torchmetrics(seed, tied):
         "calibration_curve": (0, 0),
         "multiclass_calibration_error": (0, 0),
     }
-    compared(found, "torchmetrics and scikit-learn")
+    compared(results, "torchmetrics and scikit-learn")
     torch = pytest.importorskip("torch")
     functional = pytest.importorskip("torchmetrics.functional.classification")
     c, correct = torch.tensor(d.c), torch.tensor(d.correct)
@@ -276,7 +276,7 @@ def test_netcal(seed, tied):
     middle = (place + 0.5) / 15
     scaled = scaling.TemperatureScaling()
     scaled.fit(d.probabilities[fit], d.labels[fit])
-    found = {
+    results = {
         "ECE(bins=b)": (
             metrics.ECE(bins=10).measure(d.c, d.correct),
             ab.ece(c, d.loss, bins=10, convention="right_open"),
@@ -291,7 +291,7 @@ def test_netcal(seed, tied):
         ),
         "IsotonicRegression": (theirs(binning.IsotonicRegression()), ours("isotonic")),
     }
-    compared(found, "netcal", rel=1e-6, abs=1e-6)
+    compared(results, "netcal", rel=1e-6, abs=1e-6)
     # It stops its descent earlier, and smooths no labels.
     assert scaled.temperature.item() == pytest.approx(1 / temperature, rel=1e-4)
     platt = ours("platt", lambda c: np.log(c / (1 - c)))
@@ -308,7 +308,7 @@ def test_mapie(seed):
     each = [
         ab.ece(d.c[of], d.loss[of], bins=10) for k in range(4) if (of := d.prediction == k).any()
     ]
-    found = {
+    results = {
         "auroc(correct, c)": (uncertainty.auroc(d.correct, d.c), ab.failure_auroc(d.c, d.loss)),
         "auarc(correct, c)": (
             uncertainty.auarc(d.correct, d.c),
@@ -331,4 +331,4 @@ def test_mapie(seed):
         "BinaryClassificationController": (0, 0),
         "MultiClassificationLTTController": (0, 0),
     }
-    compared(found, "MAPIE")
+    compared(results, "MAPIE")

@@ -71,7 +71,7 @@ def test_conformance(key: str) -> None:
     assert met > 0
 
 
-def test_the_stored_cases_are_those_of_the_shared_file(shared) -> None:
+def test_the_stored_cases_equal_those_of_the_shared_file(shared) -> None:
     text = (shared / "conformance" / PATH.name).read_text(encoding="utf-8")
     assert json.loads(text) == CASES
 

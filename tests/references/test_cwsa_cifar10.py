@@ -47,6 +47,6 @@ def test_each_threshold_by_its_name(known):
     confidence, wrong, cells = known
     p = ab.Predictions(confidence=confidence, loss=wrong.astype(float))
     names = ["cwsa@0.5:0.99:20", "cwsa_plus@0.5:0.99:20"]
-    found = ab.evaluate(p, metrics=names, interval="none", curves=False)
-    values = np.array([result.value for result in found.results]).reshape(2, 20)
+    evaluation = ab.evaluate(p, metrics=names, interval="none", curves=False)
+    values = np.array([result.value for result in evaluation.results]).reshape(2, 20)
     assert np.abs(values - [cells["cwsa"], cells["cwsa_plus"]]).max() < 1e-11

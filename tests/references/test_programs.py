@@ -139,9 +139,9 @@ def test_the_page_has_every_program():
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_the_bins_of_the_page_give_what_was_printed(name):
-    found = error_of(binned(name, ELEVEN, 4), ELEVEN, ELEVEN_WRONG)
-    assert found == pytest.approx(PRINTED[name], abs=1e-12)
-    assert BINS[name][1] == pytest.approx(found, abs=5e-7)
+    result = error_of(binned(name, ELEVEN, 4), ELEVEN, ELEVEN_WRONG)
+    assert result == pytest.approx(PRINTED[name], abs=1e-12)
+    assert BINS[name][1] == pytest.approx(result, abs=5e-7)
 
 
 def eighths(seed):
@@ -152,7 +152,7 @@ def eighths(seed):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_our_bins_are_those_of_the_page(seed):
+def test_our_bins_equal_those_of_the_page(seed):
     c, loss, b = eighths(seed)
     width = error_of(binned("`ece`", c, b), c, loss)
     assert ab.ece(c, loss, bins=b) == pytest.approx(width, abs=1e-12)

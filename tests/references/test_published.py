@@ -66,8 +66,8 @@ def test_one_name_evaluates_the_published_sweep(
 ) -> None:
     p = ab.Predictions(confidence=mnist[0], loss=mnist[1].astype(float))
     names = ["cwsa@0.5:0.99:20", "cwsa_plus@0.5:0.99:20"]
-    found = ab.evaluate(p, metrics=names, interval="none", curves=False)
-    values = np.array([result.value for result in found.results]).reshape(2, 20)
+    evaluation = ab.evaluate(p, metrics=names, interval="none", curves=False)
+    values = np.array([result.value for result in evaluation.results]).reshape(2, 20)
     assert np.abs(values - [table["CWSA"], table["CWSA_1"]]).max() < 1e-9
 
 
@@ -103,12 +103,12 @@ def test_real_tables_evaluate_as_they_are(shared: Path) -> None:
 def test_the_findings_say_what_the_real_tables_hold(shared: Path) -> None:
     folder = shared / "data" / "real"
     digits = ab.evaluate(read_predictions(folder / "digits_ccexam.parquet", by=["model", "study"]))
-    said = " ".join(f.message for f in digits.notes)
-    assert "have the highest confidence, exactly 1; no threshold separates them" in said
-    assert "samples are wrong. With fewer than 10 failures" in said
+    text = " ".join(f.message for f in digits.notes)
+    assert "have the highest confidence, exactly 1; no threshold separates them" in text
+    assert "samples are wrong. With fewer than 10 failures" in text
     ocr = ab.evaluate(read_predictions(folder / "ocr_tesseract.parquet", by="study"))
-    said = " ".join(f.message for f in ocr.notes)
-    assert "have the lowest confidence, exactly 0" in said
+    text = " ".join(f.message for f in ocr.notes)
+    assert "have the lowest confidence, exactly 0" in text
 
 
 def test_probabilities_stored_as_float16_keep_their_order(shared: Path) -> None:

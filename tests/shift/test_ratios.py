@@ -9,14 +9,14 @@ from abstain.errors import DomainError, InputError, ShapeError
 
 def test_effective_size_is_kishs():
     values = np.array([1.0, 2.0, 3.0])
-    found = shift.density_ratios(values)
-    assert found.effective_size == pytest.approx(36 / 14)
+    ratios = shift.density_ratios(values)
+    assert ratios.effective_size == pytest.approx(36 / 14)
     assert shift.density_ratios(values * 1e300 / 3).effective_size == pytest.approx(36 / 14)
     assert shift.density_ratios(np.ones(7)).effective_size == pytest.approx(7)
-    assert found.expected_draws == pytest.approx(2)
-    assert (found.largest, found.bounded, found.heaviest) == (3.0, False, 2)
-    assert "worth 3 by the density ratios given" in str(found)
-    assert "heaviest, sample 2, counts 1.5 times the mean" in str(found)
+    assert ratios.expected_draws == pytest.approx(2)
+    assert (ratios.largest, ratios.bounded, ratios.heaviest) == (3.0, False, 2)
+    assert "effective size of 3 by the density ratios given" in str(ratios)
+    assert "largest ratio, of sample 2, is 1.5 times the mean" in str(ratios)
 
 
 def test_what_is_drawn_has_the_other_law():
@@ -37,17 +37,17 @@ def test_a_seed_of_the_data_draws_other_numbers():
 
 def test_clipping_says_what_it_cut():
     values = np.append(np.ones(99), 101.0)  # a mean of 2
-    found = shift.density_ratios(values, clip=5.0)
-    assert found.largest == found.values.max() == 10.0
-    assert found.bounded
-    assert found.cut == pytest.approx(91 / 200)
-    assert "45 % of the weight was cut off" in str(found)
-    assert "as far as these were not cut off" in found.target
+    ratios = shift.density_ratios(values, clip=5.0)
+    assert ratios.largest == ratios.values.max() == 10.0
+    assert ratios.bounded
+    assert ratios.cut == pytest.approx(91 / 200)
+    assert "clipping removed 45% of the weight" in str(ratios)
+    assert "except for clipped ratios" in ratios.target
 
 
 def test_clipping_what_is_below_changes_nothing():
-    found = shift.density_ratios([1.0, 2.0, 3.0], clip=5.0)
-    assert (found.largest, found.bounded, found.cut) == (3.0, False, 0.0)
+    ratios = shift.density_ratios([1.0, 2.0, 3.0], clip=5.0)
+    assert (ratios.largest, ratios.bounded, ratios.cut) == (3.0, False, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_clipping_what_is_below_changes_nothing():
         ([1.0, 3.0], {"clip": 2.0, "largest": 4.0}, InputError, "`largest` or `clip`"),
     ],
 )
-def test_bad_ratios_are_refused(given, options, error, says):
+def test_bad_ratios_raise_an_error(given, options, error, says):
     with pytest.raises(error, match=says):
         shift.density_ratios(given, **options)
 
@@ -76,18 +76,16 @@ def test_bad_ratios_are_refused(given, options, error, says):
         ([0.0, 0.0], 1.0, "zero everywhere"),
     ],
 )
-def test_ratios_made_by_hand_are_refused_too(values, largest, says):
+def test_ratios_made_by_hand_raise_an_error_too(values, largest, says):
     """They would void the guarantee without a word."""
     with pytest.raises(DomainError, match=says):
         shift.DensityRatios(np.array(values), largest)
 
 
 def test_what_holds_ratios_is_not_taken_for_them():
-    found = shift.fit_ratios(np.arange(40), np.arange(40))
+    fit = shift.fit_ratios(np.arange(40), np.arange(40))
     with pytest.raises(InputError, match=r"a FittedRatios: pass its \.ratios"):
-        thresholds.learn_then_test(
-            np.arange(40), np.zeros(40), max_risk=0.2, delta=0.1, ratio=found
-        )
+        thresholds.learn_then_test(np.arange(40), np.zeros(40), max_risk=0.2, delta=0.1, ratio=fit)
     with pytest.raises(InputError, match="`origin` must be one of"):
         shift.density_ratios([1.0], origin="guess")
     with pytest.raises(DomainError, match="zero everywhere"):
@@ -97,20 +95,20 @@ def test_what_holds_ratios_is_not_taken_for_them():
 def test_fitted_ratios_are_near_the_truth():
     rng = np.random.default_rng(1)
     x, new = rng.normal(0, 1, (6000, 2)), rng.normal([0.5, 0.0], 1, (5000, 2))
-    found = shift.fit_ratios(x, new, rng=0)
+    fit = shift.fit_ratios(x, new, rng=0)
     truth = np.exp(0.5 * x[:, 0] - 0.125)
-    own = found.ratios.values
+    own = fit.ratios.values
     assert np.abs(own / own.mean() - truth).mean() < 0.08
     # Of two normal laws half a standard deviation apart: the normal law at 0.5 / sqrt(2).
-    assert found.auroc == pytest.approx(0.638, abs=0.02)
-    assert "that a classifier estimated" in found.ratios.target
+    assert fit.auroc == pytest.approx(0.638, abs=0.02)
+    assert "that a classifier estimated" in fit.ratios.target
 
 
 def test_without_a_shift_all_samples_are_worth_about_one():
     rng = np.random.default_rng(2)
-    found = shift.fit_ratios(rng.random(2000), rng.random(1000), rng=0)
-    assert found.ratios.effective_size > 1950
-    assert abs(found.auroc - 0.5) < 0.04
+    fit = shift.fit_ratios(rng.random(2000), rng.random(1000), rng=0)
+    assert fit.ratios.effective_size > 1950
+    assert abs(fit.auroc - 0.5) < 0.04
 
 
 def test_a_sample_is_not_rated_by_a_model_that_saw_it():
@@ -118,8 +116,8 @@ def test_a_sample_is_not_rated_by_a_model_that_saw_it():
     neighbors = pytest.importorskip("sklearn.neighbors")
     rng = np.random.default_rng(3)
     model = neighbors.KNeighborsClassifier(1)
-    found = shift.fit_ratios(rng.random(800), rng.random(800), classifier=model, rng=0)
-    assert abs(found.auroc - 0.5) < 0.06
+    fit = shift.fit_ratios(rng.random(800), rng.random(800), classifier=model, rng=0)
+    assert abs(fit.auroc - 0.5) < 0.06
 
 
 @pytest.mark.parametrize(
@@ -132,6 +130,6 @@ def test_a_sample_is_not_rated_by_a_model_that_saw_it():
         (np.full(20, np.nan), np.ones(20), {}, "`calibration` must be finite"),
     ],
 )
-def test_bad_data_of_a_classifier_are_refused(one, other, options, says):
+def test_bad_data_of_a_classifier_raise_an_error(one, other, options, says):
     with pytest.raises(InputError, match=says):
         shift.fit_ratios(one, other, **options)

@@ -23,8 +23,8 @@ AT_NINE = {
 @pytest.mark.parametrize("name", MODELS)
 def test_values_by_hand(name):
     model = simulate.make(name)
-    found = simulate.expected_cwsa(model, 0.9), simulate.expected_cwsa_plus(model, 0.9)
-    np.testing.assert_allclose(found, AT_NINE[name], rtol=0, atol=1e-14)
+    result = simulate.expected_cwsa(model, 0.9), simulate.expected_cwsa_plus(model, 0.9)
+    np.testing.assert_allclose(result, AT_NINE[name], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -97,13 +97,13 @@ def test_intervals_may_come_in_any_order():
         ({"risk": [0.5]}, ShapeError, "risk"),
     ],
 )
-def test_what_is_no_model_is_refused(options, error, said):
+def test_what_is_no_model_raises_an_error(options, error, said):
     usual = {"low": [0.5, 0.8], "high": [0.7, 1.0], "mass": [0.5, 0.5], "risk": [0.5, 0.1]}
     with pytest.raises(error, match=said):
         simulate.block_scores(**(usual | options))
 
 
-def test_what_has_no_cwsa_is_refused():
+def test_what_has_no_cwsa_raises_an_error():
     with pytest.raises(InputError, match="probabilities"):
         simulate.expected_cwsa(simulate.make("two-gaussians"), 0.5)
     with pytest.raises(DomainError, match=r"\[0, 1\)"):

@@ -38,11 +38,11 @@ def sample(population):
 def areas(confidence, loss):
     """Every area of a sample, from one sort, in the order of `truths`."""
     s = validate_samples(confidence, loss)
-    found = [metric_named(name).compute(s).value for name in METRICS]
+    results = [metric_named(name).compute(s).value for name in METRICS]
     own_threshold = (
         s.groups.weight @ (s.groups.cumulative_loss / s.groups.cumulative_weight) / s.n_rows
     )
-    return np.array([*found, own_threshold])
+    return np.array([*results, own_threshold])
 
 
 METRICS = (
@@ -76,14 +76,14 @@ def agree(truth, confidence, loss, measures):
 
 # ------------------------------------------------------------------- the truth against samples
 @every
-def test_areas_are_those_of_a_large_sample(population):
+def test_areas_equal_those_of_a_large_sample(population):
     c, x = sample(population)
     assert abs(x.mean() - population.risk) <= 5 * x.std() / np.sqrt(N)
     agree(truths(population), c, x, areas)
 
 
 @every
-def test_optima_are_those_of_a_large_sample(population):
+def test_optima_equal_those_of_a_large_sample(population):
     _, x = sample(population)
     truth = [population.optimal_aurc, population.optimal_augrc]
 
@@ -95,7 +95,7 @@ def test_optima_are_those_of_a_large_sample(population):
 
 
 @every
-def test_losses_by_rank_are_those_of_a_large_sample(population):
+def test_losses_by_rank_equal_those_of_a_large_sample(population):
     c, x = sample(population)
     for threshold in np.unique(population.threshold([0.1, 0.3, 0.5, 0.7, 0.9])):
         inside = c >= threshold
@@ -128,7 +128,7 @@ def test_areas_are_the_integrals_of_the_curves(population):
 
 
 @every
-def test_closed_areas_are_those_of_the_quadrature(population):
+def test_closed_areas_equal_those_of_the_quadrature(population):
     for ties in TIES:
         general = population.curve.selective_area(0.0, 1.0, ties)
         assert population.aurc(ties=ties) == pytest.approx(general, rel=1e-10, abs=1e-13)
@@ -138,11 +138,11 @@ def test_closed_areas_are_those_of_the_quadrature(population):
 
 @every
 def test_without_ties_the_three_meanings_are_one(population):
-    found = [population.aurc(ties=ties) for ties in TIES]
+    results = [population.aurc(ties=ties) for ties in TIES]
     if population.curve.ties:
-        assert found[1] != pytest.approx(found[0], rel=1e-6) or len(population.curve.ties) == 1
+        assert results[1] != pytest.approx(results[0], rel=1e-6) or len(population.curve.ties) == 1
     else:
-        assert found[0] == found[1] == found[2]
+        assert results[0] == results[1] == results[2]
 
 
 @every
@@ -264,7 +264,7 @@ def test_numbers_in_numbers_out(population):
 
 
 @every
-def test_what_is_outside_is_refused(population):
+def test_what_is_outside_raises_an_error(population):
     for f in (population.selective_risk, population.generalized_risk, population.threshold):
         with pytest.raises(DomainError, match=r"`coverage` must lie in \[0, 1\]; got 50"):
             f([0.5, 50.0])
@@ -285,8 +285,8 @@ def test_made_by_name(name, options):
     assert set(options) <= set(entry.options)
     for option, value in options.items():
         if option in population.parameters:
-            found = population.parameters[option]
-            assert np.array_equal(np.sort(found, axis=None), np.sort(value, axis=None))
+            result = population.parameters[option]
+            assert np.array_equal(np.sort(result, axis=None), np.sort(value, axis=None))
     assert type(population).__name__ in repr(population)
 
 

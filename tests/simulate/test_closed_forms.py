@@ -59,16 +59,16 @@ def test_probit_scores_are_bivariate_normal(risk, slope):
     assert population.mean_loss(s) == pytest.approx(norm.cdf(intercept - slope * s), rel=1e-9)
     rho = -slope / np.sqrt(1 + slope**2)
     both = multivariate_normal([0, 0], [[1, rho], [rho, 1]])
-    found = population.generalized_risk(norm.sf(s))
+    result = population.generalized_risk(norm.sf(s))
     exact = [both.cdf([norm.ppf(risk), -x]) for x in s]
-    assert found == pytest.approx(exact, abs=1e-7)
+    assert result == pytest.approx(exact, abs=1e-7)
     area = quad(
         lambda x: norm.cdf(x) * norm.cdf(intercept - slope * x) * norm.pdf(x), -9, 9, epsabs=1e-13
     )[0]
     assert population.augrc == pytest.approx(area, abs=1e-11)
 
 
-def test_logistic_scores_have_the_risk_asked_for():
+def test_logistic_scores_have_the_risk_requested():
     for risk, slope in ((0.1, 1.5), (0.5, 3), (0.9, -0.2), (0.001, 20)):
         population = simulate.gaussian_scores(risk, slope=slope, link="logistic")
         assert population.curve.generalized(np.array(1.0)) == pytest.approx(risk, rel=1e-9)
@@ -77,7 +77,7 @@ def test_logistic_scores_have_the_risk_asked_for():
 
 
 @pytest.mark.parametrize(("a", "b", "power"), [(4, 1, 1), (2, 3, 0.5), (0.5, 0.5, 3), (3, 1, 2)])
-def test_beta_scores_are_as_honest_as_asked_for(a, b, power):
+def test_beta_scores_are_as_honest_as_requested(a, b, power):
     population = simulate.beta_scores(a, b, power=power)
     law = beta(a, b)
     c = np.array([0.1, 0.5, 0.93])
@@ -226,9 +226,9 @@ def test_the_counterexample_and_its_proof():
     gap = lambda q: q * (q - 1 - np.log(q))  # noqa: E731
     for top, inside, outside in ((0.1, 0.5, 0.0), (0.5, 0.4, 0.1), (0.9, 0.1, 0.6)):
         population = simulate.two_sele_counterexample(top, inside=inside, outside=outside)
-        found = population.aurc() - population.two_sele
-        assert found == pytest.approx((inside - outside) * gap(top), rel=1e-10)
-        assert (found > 0) == (inside > outside)
+        result = population.aurc() - population.two_sele
+        assert result == pytest.approx((inside - outside) * gap(top), rel=1e-10)
+        assert (result > 0) == (inside > outside)
     u = 1 + lambertw(-2 * np.exp(-2)).real / 2
     assert u == pytest.approx(0.7968, abs=5e-5)
     assert -np.log1p(-u) == pytest.approx(2 * u)

@@ -32,9 +32,9 @@ def test_two_classes_are_the_exact_population():
     exact = population.two_class()
     truth = population.truth(msr, n=100_000)
     for name in ("risk", "augrc"):
-        found, error = getattr(truth, name), getattr(truth, f"{name}_error")
-        assert abs(found - getattr(exact, name)) <= 5 * error
-        assert 0 < error < 0.01 * found
+        result, error = getattr(truth, name), getattr(truth, f"{name}_error")
+        assert abs(result - getattr(exact, name)) <= 5 * error
+        assert 0 < error < 0.01 * result
     assert abs(truth.aurc - exact.aurc()) <= 5 * truth.aurc_error
     assert exact.parameters == {"separation": 2.0, "temperature": 0.5}
 
@@ -54,7 +54,7 @@ def test_two_class_confidences_are_the_softmax_of_the_logits():
 
 @pytest.mark.parametrize("loss", ["zero-one", "cross-entropy"])
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.4, "mismatch": 0.3}])
-def test_truth_is_that_of_drawn_labels(options, loss):
+def test_truth_equals_that_of_drawn_labels(options, loss):
     population = simulate.logits(4, **options)
     truth = population.truth(msr, loss=loss, n=100_000, rng=5)
     z, y = population.sample_logits(100_000, rng=6)
@@ -104,10 +104,10 @@ def test_calibration_follows_the_temperature():
 
 def test_draws_are_reproducible_and_requests_checked():
     population = simulate.logits(3)
-    one, two = population.sample_logits(7, rng=1), population.sample_logits(7, rng=1)
-    assert (one.logits == two.logits).all()
-    assert (one.labels == two.labels).all()
-    assert one.logits.shape == (7, 3)
+    first, second = population.sample_logits(7, rng=1), population.sample_logits(7, rng=1)
+    assert (first.logits == second.logits).all()
+    assert (first.labels == second.labels).all()
+    assert first.logits.shape == (7, 3)
     assert population.name == "logits"
     with pytest.raises(InputError, match="needs `classes=2` and `mismatch=0`; got 3 and"):
         population.two_class()

@@ -60,8 +60,8 @@ def test_every_format_is_read(folder, kind):
         "frame": lambda: None,
     }
     writers[kind]()
-    found = ab.read_predictions(table if kind == "frame" else path, confidence=["a", "b"]).only()
-    assert found.correct.tolist() == (table["label"] == table["prediction"]).to_list()
+    result = ab.read_predictions(table if kind == "frame" else path, confidence=["a", "b"]).only()
+    assert result.correct.tolist() == (table["label"] == table["prediction"]).to_list()
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_every_command_runs_and_leaves_its_page(folder, capsys, arguments):
 @pytest.mark.parametrize("what", list(all_catalogues()))
 def test_every_list_is_printed(capsys, what):
     status = run(["list", what])
-    said = capsys.readouterr()
-    assert status == 0 or "pip install" in said.err
-    assert said.out or said.err
+    output = capsys.readouterr()
+    assert status == 0 or "pip install" in output.err
+    assert output.out or output.err
 
 
 @pytest.mark.parametrize("command", ["", "evaluate", "compare", "threshold", "study"])

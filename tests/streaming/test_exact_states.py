@@ -150,17 +150,17 @@ def every_state():
 def test_a_saved_state_goes_on_where_it_was(kind, tmp_path):
     state = every_state()[kind]
     streaming.save(state, tmp_path / "state.npz")
-    found = streaming.load(tmp_path / "state.npz")
-    assert type(found) is type(state)
+    result = streaming.load(tmp_path / "state.npz")
+    assert type(result) is type(state)
     assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
     with np.load(tmp_path / "state.npz") as archive:
         before = dict(archive)
-    streaming.save(found, tmp_path / "again.npz")
+    streaming.save(result, tmp_path / "again.npz")
     with np.load(tmp_path / "again.npz") as archive:
         for name, array in archive.items():
             np.testing.assert_array_equal(array, before[name])
     if kind != "FailureCounts":
-        assert streaming.compute(found) == streaming.compute(state)
+        assert streaming.compute(result) == streaming.compute(state)
 
 
 @pytest.mark.parametrize("kind", ["Histogram", "GroupCounts", "FailureCounts", "CutCounts"])

@@ -35,11 +35,11 @@ def test_the_limits_are_tight_on_probabilities():
     state = filled(c, x)
     assert not state.exact
     for name, width in WIDTHS.items():
-        found = streaming.compute(state, name)
+        value = streaming.compute(state, name)
         exact = exact_of(name, c, x)
-        assert found.low <= exact <= found.high, name
-        assert found.high - found.low < width, name
-        assert abs(found.value - exact) <= found.error_bound
+        assert value.low <= exact <= value.high, name
+        assert value.high - value.low < width, name
+        assert abs(value.value - exact) <= value.error_bound
 
 
 def exact_of(name, c, x):
@@ -84,12 +84,12 @@ def test_limits_of_binary_losses_are_attained():
     state = filled(c, x, bins=256)
     assert np.count_nonzero(state.count) == 3
     for name in ("augrc", "aurc_plugin", "aurc_log", "sele", "failure_auroc"):
-        found = streaming.compute(state, name)
+        value = streaming.compute(state, name)
         inner = [
             exact_of(name, c, x[[0, *order, 4]]) for order in ((1, 2, 3), (2, 1, 3), (1, 3, 2))
         ]
-        assert found.low == pytest.approx(min(inner), rel=1e-9)
-        assert found.high == pytest.approx(max(inner), rel=1e-9)
+        assert value.low == pytest.approx(min(inner), rel=1e-9)
+        assert value.high == pytest.approx(max(inner), rel=1e-9)
 
 
 def test_limits_of_what_right_answers_are_worth_are_the_ends_of_their_bin():
@@ -97,11 +97,11 @@ def test_limits_of_what_right_answers_are_worth_are_the_ends_of_their_bin():
     c, x = np.array([0.7, 0.7001, 0.7002, 0.95]), np.array([0.0, 1.0, 0.0, 0.0])
     state = filled(c, x, bins=256)
     assert np.count_nonzero(state.count) == 2
-    found = streaming.compute(state, "cwsa_plus@0.5")
+    value = streaming.compute(state, "cwsa_plus@0.5")
     # The two right ones both at 0.7, or both at 0.7002; worth (p - 0.5) / 0.5, of four accepted.
-    assert found.low == pytest.approx((2 * 0.4 + 0.9) / 4)
-    assert found.high == pytest.approx((2 * 0.4004 + 0.9) / 4)
-    assert found.low < exact_of("cwsa_plus@0.5", c, x) < found.high
+    assert value.low == pytest.approx((2 * 0.4 + 0.9) / 4)
+    assert value.high == pytest.approx((2 * 0.4004 + 0.9) / 4)
+    assert value.low < exact_of("cwsa_plus@0.5", c, x) < value.high
 
 
 def test_halves_have_bins_of_their_own():
@@ -134,8 +134,8 @@ def test_far_confidences_share_the_outermost_bins():
     c = np.array([-1e300, -1e12, 1e12, 1e300, 5.0])
     x = np.array([1, 0, 0, 1, 0.0])
     state = filled(c, x, scale="real")
-    found = streaming.compute(state, "augrc")
-    assert found.low < ab.augrc(c, x) < found.high
+    value = streaming.compute(state, "augrc")
+    assert value.low < ab.augrc(c, x) < value.high
     assert state.n == 5
 
 
@@ -187,8 +187,8 @@ def test_states_are_sealed():
 
 def test_undefined_is_nan_with_a_reason():
     with pytest.warns(UndefinedMetricWarning, match="augrc is undefined: there are no samples"):
-        found = streaming.compute(streaming.init())
-    assert np.isnan([found.value, found.low, found.high]).all()
+        value = streaming.compute(streaming.init())
+    assert np.isnan([value.value, value.low, value.high]).all()
     with pytest.warns(UndefinedMetricWarning, match="no failures"):
         streaming.compute(filled([0.5, 0.6], [0, 0]), "failure_auroc")
     with pytest.warns(UndefinedMetricWarning, match="no sample reaches"):

@@ -40,7 +40,7 @@ def filled(folder, c, x, w=None, *, parts=5, memory=1 << 16):
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
 @pytest.mark.parametrize("losses", ["binary", "graded"])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_all_numbers_and_intervals_are_those_of_the_batch(
+def test_all_numbers_and_intervals_equal_those_of_the_batch(
     monkeypatch, tmp_path, block, losses, weighted
 ):
     monkeypatch.setattr(runs, "BLOCK", block)
@@ -50,7 +50,7 @@ def test_all_numbers_and_intervals_are_those_of_the_batch(
     whole = validate_samples(c, x, w)
     state = filled(tmp_path, c, x, w, memory=1 << 20)
     assert len(state.runs) == 5
-    found = streaming.scored(state)
+    result = streaming.scored(state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         for name, entry in METRICS.items():
@@ -60,7 +60,7 @@ def test_all_numbers_and_intervals_are_those_of_the_batch(
             assert value == pytest.approx(entry.compute(whole).value, rel=1e-12, nan_ok=True), name
             if block == 7:
                 ends = [
-                    (i.low, i.high) for i in (interval_of_metric(entry, s) for s in (whole, found))
+                    (i.low, i.high) for i in (interval_of_metric(entry, s) for s in (whole, result))
                 ]
                 np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, err_msg=name)
 
@@ -122,13 +122,13 @@ def test_the_areas_of_blocks_have_the_same_bits_whatever_the_files_are(monkeypat
     c, x = rng.random(n).round(2), rng.choice([0, 1, 1 / 3, 0.1], n)
     c[::3] = rng.random(1000)
     w = rng.choice([1, 2, 1 / 7], n)
-    found = set()
+    names = set()
     for parts, order in ((1, np.arange(n)), (4, rng.permutation(n)), (90, np.argsort(c))):
         state = filled(tmp_path, c[order], x[order], w[order], parts=parts)
         state = dataclasses.replace(state, total=math.fsum(w))
         assert not state.fits_in_memory
-        found.add(tuple(streaming.compute(state, name).value for name in IN_BLOCKS))
-    assert len(found) == 1
+        names.add(tuple(streaming.compute(state, name).value for name in IN_BLOCKS))
+    assert len(names) == 1
 
 
 def test_few_rows_are_held_and_no_file_stays_open(monkeypatch, tmp_path):
@@ -157,16 +157,16 @@ def test_a_saved_state_goes_on_where_it_was(tmp_path):
     state = filled(tmp_path / "runs", c[:150], x[:150])
     state = streaming.update(state, c[150:170], x[150:170])
     streaming.save(state, tmp_path / "state.npz")
-    found = streaming.update(streaming.load(tmp_path / "state.npz"), c[170:], x[170:])
+    result = streaming.update(streaming.load(tmp_path / "state.npz"), c[170:], x[170:])
     expected = METRICS["aurc"].compute(validate_samples(c, x)).value
-    assert streaming.compute(found, "aurc").value == pytest.approx(expected, rel=1e-12)
-    assert (found.n, found.weighted, found.binary) == (200, False, True)
+    assert streaming.compute(result, "aurc").value == pytest.approx(expected, rel=1e-12)
+    assert (result.n, result.weighted, result.binary) == (200, False, True)
     empty = streaming.sorted_runs(tmp_path / "runs")
     streaming.save(empty, tmp_path / "empty.npz")
     assert streaming.load(tmp_path / "empty.npz").weighted is None
 
 
-def test_damaged_runs_are_refused_in_words(tmp_path):
+def test_damaged_runs_raise_a_readable_error(tmp_path):
     c, x, _ = samples(200)
     state = filled(tmp_path, c, x, parts=1)
     path = state.runs[0].path

@@ -21,7 +21,7 @@ def test_labels_too_long_for_64_bits_stay_apart(tmp_path):
     assert read_predictions(path).only().correct.tolist() == [True, False, True]
 
 
-def test_labels_as_large_decimals_are_refused():
+def test_labels_as_large_decimals_raise_an_error():
     frame = pl.DataFrame(
         {"label": [1e20, 2e20], "prediction": [1e20, 1e20], "confidence": [0.1, 0.2]}
     )

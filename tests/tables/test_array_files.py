@@ -20,10 +20,10 @@ def saved(folder, **arrays):
 def test_they_are_the_keys_of_one_set(tmp_path, order):
     stored = np.array(PROBABILITIES, order=order)
     paths = saved(tmp_path, labels=LABELS, probabilities=stored)
-    found = ab.read_predictions(paths).only()
-    np.testing.assert_array_equal(found.probabilities, PROBABILITIES)
-    assert found.probabilities.dtype == np.float32
-    assert found.correct.tolist() == [True, True, False, True]
+    result = ab.read_predictions(paths).only()
+    np.testing.assert_array_equal(result.probabilities, PROBABILITIES)
+    assert result.probabilities.dtype == np.float32
+    assert result.correct.tolist() == [True, True, False, True]
     named = saved(tmp_path, y=LABELS.astype(str), out=stored)
     with pytest.raises(MissingInputError, match=r"y\.npy, out\.npy does not define"):
         ab.read_predictions(named)
@@ -36,7 +36,7 @@ def test_text_is_read(tmp_path):
     assert ab.read_predictions(paths).only().correct.tolist() == [True, True, False, True]
 
 
-def test_what_does_not_belong_together_is_refused(tmp_path):
+def test_what_does_not_belong_together_raises_an_error(tmp_path):
     paths = saved(tmp_path, labels=LABELS, probabilities=PROBABILITIES[:3])
     with pytest.raises(ShapeError, match=r"shapes labels \(4,\), probabilities \(3, 2\)"):
         ab.read_predictions(paths)
@@ -47,7 +47,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
         ab.read_predictions([paths[0], paths[0]])
 
 
-def test_labels_of_several_numbers_a_row_are_refused(tmp_path):
+def test_labels_of_several_numbers_a_row_raise_an_error(tmp_path):
     paths = saved(tmp_path, labels=np.zeros((4, 2, 2)), probabilities=PROBABILITIES)
     with pytest.raises(
         ShapeError, match=r"'labels' must have one number or text per row; got shape"
@@ -75,7 +75,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path, cut):
         ab.read_predictions([path])
 
 
-def test_a_header_that_claims_more_than_the_file_has_is_refused(tmp_path):
+def test_a_header_that_claims_more_than_the_file_has_raises_an_error(tmp_path):
     (path,) = saved(tmp_path, labels=LABELS)
     path.write_bytes(path.read_bytes().replace(b"(4,)", b"(9,)"))
     with pytest.raises(FileFormatError, match="claims 9 entries"):

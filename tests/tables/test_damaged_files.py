@@ -70,7 +70,7 @@ def test_a_stream_compares_the_checksum_of_an_array(tmp_path):
         ab.evaluate(ab.scan_predictions(path), metrics=["augrc"])
 
 
-def test_an_archive_that_lost_an_array_is_refused(tmp_path):
+def test_an_archive_that_lost_an_array_raises_an_error(tmp_path):
     path = tmp_path / "preds.npz"
     np.savez(path, **columns())
     content = path.read_bytes()
@@ -96,7 +96,7 @@ def test_tensors_are_compared_with_their_checksum(tmp_path):
         read_predictions(path)
 
 
-def test_a_torch_file_in_several_parts_is_refused_in_words(tmp_path):
+def test_a_torch_file_in_several_parts_raises_a_readable_error(tmp_path):
     torch = pytest.importorskip("torch")
     path = tmp_path / "outputs.pth"
     torch.save({name: torch.tensor(values) for name, values in columns().items()}, path)
@@ -127,7 +127,7 @@ def runs(tmp_path):
 
 
 @pytest.mark.parametrize("row", [0, 250, 499])
-def test_a_changed_run_is_refused(runs, row):
+def test_a_changed_run_raises_an_error(runs, row):
     path = runs.runs[1].path
     rows = np.load(path)
     rows["times"][row] = 2**31
@@ -146,7 +146,7 @@ def test_a_saved_state_remembers_the_checksums(runs, tmp_path):
         streaming.compute(streaming.load(path), "augrc")
 
 
-def test_a_state_without_checksums_is_refused(runs, tmp_path):
+def test_a_state_without_checksums_raises_an_error(runs, tmp_path):
     path = tmp_path / "state.npz"
     streaming.save(runs, path)
     with np.load(path) as archive:

@@ -60,7 +60,7 @@ def test_names_are_found_whatever_their_case_and_blanks():
         read_predictions(columns, confidence="my_conf")
 
 
-def test_a_name_for_two_columns_is_refused_unless_one_is_it_exactly():
+def test_a_name_for_two_columns_raises_an_error_unless_one_is_it_exactly():
     columns = COLUMNS | {"Conf": [1, 2, 3, 4], "CONF": [4, 3, 2, 1]}
     with pytest.raises(
         InputError, match="'Conf' and 'CONF', which differ from 'conf' only in case"
@@ -111,13 +111,13 @@ def pointing(seed: int, *, graded: bool = False, n: int = 400) -> tuple[np.ndarr
 
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("metric", ["augrc", "aurc", "selective_risk@80cov"])
-def test_the_wrong_direction_is_told_whatever_is_asked_for(graded, metric):
+def test_the_wrong_direction_is_told_whatever_is_requested(graded, metric):
     confidence, loss = pointing(0, graded=graded)
     own = ab.Predictions(confidence={"u": confidence, "v": -confidence}, loss=loss)
-    found = ab.evaluate(own, metrics=[metric], interval="none").notes
-    assert [(f.score, f.level) for f in found if f.kind == "direction"] == [("u", "warning")]
-    found = ab.compare(own, metrics=[metric], bands=False).notes
-    assert [(f.score, f.level) for f in found if f.kind == "direction"] == [("u", "warning")]
+    notes = ab.evaluate(own, metrics=[metric], interval="none").notes
+    assert [(f.score, f.level) for f in notes if f.kind == "direction"] == [("u", "warning")]
+    notes = ab.compare(own, metrics=[metric], bands=False).notes
+    assert [(f.score, f.level) for f in notes if f.kind == "direction"] == [("u", "warning")]
 
 
 def test_a_score_that_knows_nothing_is_rarely_called_wrong():

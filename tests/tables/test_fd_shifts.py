@@ -85,7 +85,7 @@ def test_older_folders_hold_probabilities(folder):
 
 
 @pytest.mark.parametrize(("n_all", "n_classes"), [(10_000, 10), (10_000, 100), (60, 3), (207, 2)])
-def test_the_subsample_is_that_of_the_formula_of_fd_shifts(n_all, n_classes):
+def test_the_subsample_equals_that_of_the_formula_of_fd_shifts(n_all, n_classes):
     # As written in `CorruptCIFAR.subsample_idx`: n_samples_per_class_per_cor and single_idx.
     block = n_all // n_classes
     expected = [i * block + k for i in range(n_classes) for k in range(block // 10)]
@@ -113,9 +113,9 @@ def test_a_tenth_of_the_corrupted_images_is_matched_with_the_samples_of_all(tmp_
     reading = read_predictions(tmp_path)
     for index in range(4):
         part, rows = reading[("dataset", str(index)),], kept[dataset[kept] == index]
-        found = part.logit_samples if kind == "logits" else part.probability_samples
-        np.testing.assert_allclose(found, samples[rows].swapaxes(1, 2), rtol=1e-12)
-        np.testing.assert_allclose(found[:, 0], getattr(part, kind), rtol=1e-12)
+        result = part.logit_samples if kind == "logits" else part.probability_samples
+        np.testing.assert_allclose(result, samples[rows].swapaxes(1, 2), rtol=1e-12)
+        np.testing.assert_allclose(result[:, 0], getattr(part, kind), rtol=1e-12)
         np.testing.assert_allclose(part.confidence["ext_mcd"], external[rows].mean(axis=1))
     assert any(
         "the rows that FD-Shifts selects for each corruption" in str(n) for n in reading.notes

@@ -24,7 +24,7 @@ STATED = [0.9, 0.8, 0.7, 0.6]
         (["pass", "fail", "PASS", "FAIL"], [0, 1, 0, 1]),
     ],
 )
-def test_grades_in_words(words, loss):
+def test_grades_as_text(words, loss):
     reading = read_predictions({"confidence": STATED, "judged": words}, correct="judged")
     np.testing.assert_array_equal(reading.only().loss, loss)
 

@@ -164,15 +164,15 @@ def test_archives_give_what_numpy_gives(tmp_path):
     }
     for write in (np.savez, np.savez_compressed):
         write(tmp_path / "a.npz", **arrays)
-        found = Archive(tmp_path / "a.npz")
-        assert list(found) == list(arrays)
+        result = Archive(tmp_path / "a.npz")
+        assert list(result) == list(arrays)
         for name, array in arrays.items():
-            np.testing.assert_array_equal(found[name], array, strict=True)
+            np.testing.assert_array_equal(result[name], array, strict=True)
         with pytest.raises(KeyError):
-            found["absent"]
+            result["absent"]
 
 
-def test_labels_without_a_type_are_refused(tmp_path):
+def test_labels_without_a_type_raise_an_error(tmp_path):
     records = np.zeros(3, dtype=[("a", "<i4"), ("b", "<i4")])
     for labels in (records, np.zeros(3, "V4")):
         np.savez(tmp_path / "preds.npz", **(GOOD | {"label": labels}))

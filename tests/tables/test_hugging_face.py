@@ -28,8 +28,8 @@ def folder_of(folder, frame, parts=2):
 
 def test_a_folder_is_read(tmp_path):
     folder = folder_of(tmp_path / "set", pl.DataFrame(COLUMNS))
-    found = ab.read_predictions(folder).only()
-    assert found.correct.tolist() == [True, True, False, True]
+    result = ab.read_predictions(folder).only()
+    assert result.correct.tolist() == [True, True, False, True]
     assert ab.evaluate(folder).value("accuracy") == 0.75
 
 
@@ -37,8 +37,8 @@ def test_splits_are_parts(tmp_path):
     for name, rows in (("train", 4), ("test", 3)):
         folder_of(tmp_path / "set" / name, pl.DataFrame(COLUMNS)[:rows])
     (tmp_path / "set" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
-    found = ab.read_predictions(tmp_path / "set")
-    assert {split: part.n for split, part in found.items()} == {
+    predictions = ab.read_predictions(tmp_path / "set")
+    assert {split: part.n for split, part in predictions.items()} == {
         (("split", "train"),): 4,
         (("split", "test"),): 3,
     }
@@ -54,7 +54,7 @@ def test_splits_are_parts(tmp_path):
         ('{"_data_files": [{"filename": "none.arrow"}]}', "there is no file"),
     ],
 )
-def test_a_list_that_leads_nowhere_or_elsewhere_is_refused(tmp_path, state, rule):
+def test_a_list_that_leads_nowhere_or_elsewhere_raises_an_error(tmp_path, state, rule):
     folder = folder_of(tmp_path / "set", pl.DataFrame(COLUMNS))
     (folder / "state.json").write_text(state)
     with pytest.raises(AbstainError, match=rule):
@@ -69,7 +69,7 @@ def test_a_damaged_part_is_named(tmp_path):
 
 
 @pytest.mark.peers
-def test_objects_are_read_as_their_rows_are_asked_for(tmp_path):
+def test_objects_are_read_as_their_rows_are_requested(tmp_path):
     datasets = import_peer("datasets")
     dataset = datasets.Dataset.from_dict(COLUMNS)
     assert ab.evaluate(dataset).value("accuracy") == 0.75

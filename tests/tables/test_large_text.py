@@ -22,15 +22,15 @@ def parsed(monkeypatch):
     """Treat every file as large, with types from three rows; return the columns of each parse."""
     monkeypatch.setattr(files, "_LARGE_CSV_BYTES", 0)
     monkeypatch.setattr(files, "_INFERENCE_ROWS", 3)
-    seen, real = [], pl.read_csv
+    calls, real = [], pl.read_csv
 
     def read_csv(*args, **options):
         if not isinstance(args[0], bytes):  # the first rows
-            seen.append(options.get("columns", "all"))
+            calls.append(options.get("columns", "all"))
         return real(*args, **options)
 
     monkeypatch.setattr(pl, "read_csv", read_csv)
-    return seen
+    return calls
 
 
 def test_only_the_columns_that_are_used_are_parsed(tmp_path, parsed):

@@ -39,19 +39,19 @@ def edited(tmp_path, change):
 # ------------------------------------------------------------------------------------ Inspect
 def test_the_grades_of_a_scorer_and_what_the_model_stated():
     reading = read_predictions(EVAL, correct="judged", missing="reject")
-    found = reading.only()
-    np.testing.assert_array_equal(found.loss, [0, 0, 1, 1, 0])
+    result = reading.only()
+    np.testing.assert_array_equal(result.loss, [0, 0, 1, 1, 0])
     # The fourth is a refusal, however sure its tokens are.
-    np.testing.assert_array_equal(found.confidence["judged.confidence"], [0.9, 0.9, 0.8, 0.8, 0.9])
+    np.testing.assert_array_equal(result.confidence["judged.confidence"], [0.9, 0.9, 0.8, 0.8, 0.9])
     assert "1 of 5 answers are refusals, which have no confidence" in list(map(str, reading.notes))
 
 
 def test_log_probabilities_of_the_tokens():
     names = ["mean_logprob", "sum_logprob", "least_logprob"]
-    found = read_predictions(EVAL, correct="match", confidence=names, missing="drop").only()
+    result = read_predictions(EVAL, correct="match", confidence=names, missing="drop").only()
     tokens = [[-0.01], [-0.1, -0.05], [-0.9, -0.7, -0.1], [-0.3, -0.2]]
     for name, of in zip(names, (np.mean, np.sum, np.min), strict=True):
-        np.testing.assert_allclose(found.confidence[name], [of(x) for x in tokens])
+        np.testing.assert_allclose(result.confidence[name], [of(x) for x in tokens])
 
 
 def test_a_scorer_of_several_values_and_grades_between():
@@ -223,22 +223,22 @@ def test_archives_of_other_methods_are_read_too(tmp_path):
 def test_in_batches_a_log_is_one_batch(path, grade):
     options = {"correct": grade, "missing": "drop"}
     scan = ab.evaluate(ab.scan_predictions(path, **options), metrics=["augrc"])
-    whole = ab.evaluate(read_predictions(path, **options), metrics=["augrc"])
-    assert [r.value for r in scan.results] == [r.value for r in whole.results]
+    evaluation = ab.evaluate(read_predictions(path, **options), metrics=["augrc"])
+    assert [r.value for r in scan.results] == [r.value for r in evaluation.results]
 
 
 # ------------------------------------------------------------------------------------ harness
 def test_choices_give_their_probability_and_margin():
     names = ["choice_probability", "choice_margin"]
-    found = read_predictions(CHOICE, correct="acc", confidence=names).only()
+    result = read_predictions(CHOICE, correct="acc", confidence=names).only()
     rows = [json.loads(line) for line in CHOICE.read_text().splitlines()]
-    np.testing.assert_array_equal(found.loss, [1 - row["acc"] for row in rows])
+    np.testing.assert_array_equal(result.loss, [1 - row["acc"] for row in rows])
     for i, row in enumerate(rows):
         x = np.array([float(r[0][0]) for r in row["resps"]])
-        assert found.confidence["choice_probability"][i] == pytest.approx(
+        assert result.confidence["choice_probability"][i] == pytest.approx(
             np.exp(x).max() / np.exp(x).sum()
         )
-        assert found.confidence["choice_margin"][i] == pytest.approx(x.max() - np.sort(x)[-2])
+        assert result.confidence["choice_margin"][i] == pytest.approx(x.max() - np.sort(x)[-2])
 
 
 def test_filters_are_grades_of_one_answer(tmp_path):

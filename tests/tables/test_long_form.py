@@ -32,13 +32,13 @@ def numbers(predictions):
     return {(r.score, r.metric.name): r.value for r in ab.evaluate(predictions, interval="none")}
 
 
-def test_it_is_the_same_as_wide(tmp_path):
+def test_it_equals_wide(tmp_path):
     LONG.write_csv(tmp_path / "long.csv")
     for source in (LONG, tmp_path / "long.csv"):
-        found = ab.read_predictions(source, **ASKED, probabilities="p")
-        assert found.only().class_names == tuple(CLASSES)
-        np.testing.assert_equal(list(numbers(found).values()), list(numbers(WIDE).values()))
-        assert "40 samples from 120 rows with one class each" in list(map(str, found.notes))
+        predictions = ab.read_predictions(source, **ASKED, probabilities="p")
+        assert predictions.only().class_names == tuple(CLASSES)
+        np.testing.assert_equal(list(numbers(predictions).values()), list(numbers(WIDE).values()))
+        assert "40 samples from 120 rows with one class each" in list(map(str, predictions.notes))
 
 
 @given(st.randoms(use_true_random=False))
@@ -46,19 +46,19 @@ def test_it_is_the_same_as_wide(tmp_path):
 def test_the_order_of_rows_does_not_matter(random):
     rows = list(range(LONG.height))
     random.shuffle(rows)
-    found = ab.read_predictions(LONG[rows], **ASKED, probabilities="p").only()
+    result = ab.read_predictions(LONG[rows], **ASKED, probabilities="p").only()
     first = [name.removesuffix(".png") for name in LONG[rows]["image"].unique(maintain_order=True)]
     order = [int(i) for i in first]
-    columns = [found.class_names.index(name) for name in CLASSES]
-    np.testing.assert_array_equal(found.probabilities[:, columns], PROBABILITIES[order])
-    assert found.labels.tolist() == [CLASSES[i] for i in LABELS[order]]
+    columns = [result.class_names.index(name) for name in CLASSES]
+    np.testing.assert_array_equal(result.probabilities[:, columns], PROBABILITIES[order])
+    assert result.labels.tolist() == [CLASSES[i] for i in LABELS[order]]
 
 
 def test_logits_and_parts_in_which_names_come_again():
     both = pl.concat([LONG.with_columns(model=pl.lit(m), z=pl.col("p").log()) for m in "ab"])
-    found = ab.read_predictions(both, **ASKED, logits="z", by="model")
-    assert [dict(split)["model"] for split in found] == ["a", "b"]
-    assert all(part.n == N for part in found.values())
+    predictions = ab.read_predictions(both, **ASKED, logits="z", by="model")
+    assert [dict(split)["model"] for split in predictions] == ["a", "b"]
+    assert all(part.n == N for part in predictions.values())
     with pytest.raises(DomainError, match=r"'0\.png' has two rows for the class 'cat'"):
         ab.read_predictions(both, **ASKED, logits="z")
 
@@ -79,7 +79,7 @@ def test_logits_and_parts_in_which_names_come_again():
         ),
     ],
 )
-def test_what_is_no_long_form_is_refused(frame, error, rule):
+def test_what_is_no_long_form_raises_an_error(frame, error, rule):
     with pytest.raises(error, match=rule):
         ab.read_predictions(frame, **ASKED, probabilities="p")
 
@@ -90,7 +90,7 @@ def test_a_name_is_one_number_or_text_a_row():
         ab.read_predictions(blocks, **ASKED, probabilities="p")
 
 
-def test_options_that_go_together():
+def test_options_that_are_compatible():
     with pytest.raises(MissingInputError, match="with `id`"):
         ab.read_predictions(LONG, long="class", probabilities="p", label="truth")
     with pytest.raises(InputError, match="`probabilities` or `logits`"):

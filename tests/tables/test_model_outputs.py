@@ -26,11 +26,13 @@ def test_their_json(tmp_path):
     path = write_json(
         tmp_path / "target_agg.json", y_logits=LOGITS.tolist(), y_true=LABELS.tolist(), epoch=3
     )
-    found = read_predictions(path)
-    np.testing.assert_array_equal(found.only().logits, LOGITS.astype(float))
-    np.testing.assert_array_equal(found.only().labels, LABELS)
-    assert "read label from 'y_true', logits from 'y_logits'" in " ".join(map(str, found.notes))
-    assert "keys not read: epoch" in list(map(str, found.notes))
+    predictions = read_predictions(path)
+    np.testing.assert_array_equal(predictions.only().logits, LOGITS.astype(float))
+    np.testing.assert_array_equal(predictions.only().labels, LABELS)
+    assert "read label from 'y_true', logits from 'y_logits'" in " ".join(
+        map(str, predictions.notes)
+    )
+    assert "keys not read: epoch" in list(map(str, predictions.notes))
 
 
 def test_json_with_keys_that_say_what_they_hold(tmp_path):
@@ -49,9 +51,9 @@ def test_tables_of_pandas_in_json(tmp_path, orient):
     columns = {"label": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.9, None]}
     path = tmp_path / "table.json"
     pandas.DataFrame(columns).to_json(path, orient=orient)
-    found = read_predictions(path, missing="drop").only()
-    assert found.labels.tolist() == ["a"]
-    assert found.confidence["confidence"].tolist() == [0.9]
+    result = read_predictions(path, missing="drop").only()
+    assert result.labels.tolist() == ["a"]
+    assert result.confidence["confidence"].tolist() == [0.9]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_tables_of_pandas_in_json(tmp_path, orient):
         ("[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
-def test_other_json_is_refused(tmp_path, text, rule):
+def test_other_json_raises_an_error(tmp_path, text, rule):
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=rf"x\.json .*({rule})"):
@@ -85,12 +87,12 @@ def test_their_files_of_torch(tmp_path, kind):
     path = tmp_path / "preds_250.pth"
     train = {"preds_train": made(np.zeros((30, 3))), "gt_train": made(np.zeros(30, np.int64))}
     torch.save({**train, "preds_test": made(LOGITS), "gt_test": made(LABELS), "acc": 0.5}, path)
-    found = read_predictions(path)
-    np.testing.assert_array_equal(found.only().logits, LOGITS)
-    np.testing.assert_array_equal(found.only().labels, LABELS)
-    said = " ".join(map(str, found.notes))
-    assert "read label from 'gt_test', logits from 'preds_test'" in said
-    assert "keys not read: preds_train, gt_train, acc" in said
+    predictions = read_predictions(path)
+    np.testing.assert_array_equal(predictions.only().logits, LOGITS)
+    np.testing.assert_array_equal(predictions.only().labels, LABELS)
+    text = " ".join(map(str, predictions.notes))
+    assert "read label from 'gt_test', logits from 'preds_test'" in text
+    assert "keys not read: preds_train, gt_train, acc" in text
 
 
 @with_torch
@@ -101,8 +103,8 @@ def test_tensors_of_any_precision_and_gradient(tmp_path):
         path = tmp_path / "a.pt"
         logits = torch.tensor(LOGITS, dtype=dtype, requires_grad=True)
         torch.save({"logits": logits.t().contiguous().t(), "labels": torch.tensor(LABELS)}, path)
-        found = read_predictions(path).only()
-        np.testing.assert_array_equal(found.logits, logits.detach().double().numpy())
+        result = read_predictions(path).only()
+        np.testing.assert_array_equal(result.logits, logits.detach().double().numpy())
     torch.save({"logits": torch.eye(3).to_sparse(), "labels": torch.arange(3)}, path)
     with pytest.raises(FileFormatError, match="has a sparse or quantized tensor 'logits'"):
         read_predictions(path)

@@ -54,7 +54,7 @@ def test_other_columns_and_rows_are_still_read(negative_count):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_damaged_footer_is_refused_or_read_at_once(tmp_path, seed):
+def test_a_damaged_footer_raises_an_error_or_is_read_at_once(tmp_path, seed):
     path, rng = tmp_path / "preds.parquet", np.random.default_rng(seed)
     frame().write_parquet(path, row_group_size=120)
     content = bytearray(path.read_bytes())

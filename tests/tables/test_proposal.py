@@ -43,10 +43,10 @@ def test_any_table(seed):
         frame = pl.DataFrame({str(name): kinds[rng.integers(len(kinds))] for name in names})
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = propose(from_polars(frame, "a file"))
+            result = propose(from_polars(frame, "a file"))
         asked = [
             name.removeprefix("-") if name not in frame.columns else name
-            for one in found
+            for one in result
             if one.role not in {"missing", "unknown_label"}
             for name in one.columns
         ]

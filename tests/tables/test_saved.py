@@ -110,7 +110,7 @@ PLAIN, ARRAYS = {"version": 1, **KNN.to_arrays()[0]}, KNN.to_arrays()[1]
         ({**PLAIN, "points": 1}, ARRAYS, "`points` occurs twice"),
     ],
 )
-def test_archives_edited_to_nonsense_are_refused(plain, arrays, message, tmp_path):
+def test_archives_edited_to_nonsense_raise_an_error(plain, arrays, message, tmp_path):
     path = archive(plain, arrays, tmp_path / "edited.npz")
     with pytest.raises(FileFormatError, match=rf"edited\.npz cannot be loaded: .*{message}"):
         load(path)
@@ -173,7 +173,7 @@ def test_an_archive_of_something_else_is_no_fitted_score(tmp_path):
         load(tmp_path / "p.npz")
 
 
-def test_an_archive_that_claims_more_than_the_memory_is_refused(tmp_path):
+def test_an_archive_that_claims_more_than_the_memory_raises_an_error(tmp_path):
     path = archive(PLAIN, ARRAYS, tmp_path / "state.npz")
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
@@ -213,10 +213,10 @@ def test_saving_refuses_what_it_cannot_keep(tmp_path):
 def test_selected_and_calibrated_scores_point_to_what_can_be_saved(tmp_path):
     from abstain.evaluation.score_selection import select_score
 
-    found = select_score("knn", TRAIN, NEW, grid={"k": [1, 2]})
+    selection = select_score("knn", TRAIN, NEW, grid={"k": [1, 2]})
     with pytest.raises(InputError, match=r"got SelectedScore; save its `\.state`"):
-        save(found, tmp_path / "a.npz")
-    save(found.state, tmp_path / "a.npz")
+        save(selection, tmp_path / "a.npz")
+    save(selection.state, tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("names", [["a", "b", "c"], [2, 5, 9], [True, False, 3.5]])
@@ -242,7 +242,7 @@ def test_a_calibrated_score_comes_back_and_scores_the_same(tmp_path):
     assert back.score(p).probability.tolist() == calibrated.score(p).probability.tolist()
 
 
-def test_what_writes_another_json_is_refused(tmp_path):
+def test_what_writes_another_json_raises_an_error(tmp_path):
     class Foreign:
         def to_json(self):
             return '{"kind": "model"}'
@@ -265,18 +265,18 @@ def results():
 
 @pytest.mark.parametrize("kind", results())
 def test_results_are_saved_as_pages_and_tables(kind, tmp_path):
-    found = results()[kind]
-    page = save(found, tmp_path / "page.html").read_text()
+    result = results()[kind]
+    page = save(result, tmp_path / "page.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert save(found, str(tmp_path / "page.md")).read_text().startswith("# ")
-    table = pl.read_parquet(save(found, tmp_path / "table.parquet"))
-    assert table.columns == found.frame().columns
-    assert table.height == found.frame().height
-    assert save(found, tmp_path / "table.csv").read_text().count("\n") == table.height + 1
+    assert save(result, str(tmp_path / "page.md")).read_text().startswith("# ")
+    table = pl.read_parquet(save(result, tmp_path / "table.parquet"))
+    assert table.columns == result.frame().columns
+    assert table.height == result.frame().height
+    assert save(result, tmp_path / "table.csv").read_text().count("\n") == table.height + 1
     with pytest.raises(
         InputError, match=r"a result is saved to a file with the suffix \.html, \.md"
     ):
-        save(found, tmp_path / "page.json")
+        save(result, tmp_path / "page.json")
 
 
 def test_a_rule_is_also_saved_for_people(tmp_path):

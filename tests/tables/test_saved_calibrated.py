@@ -83,20 +83,20 @@ def edited(tmp_path, change, arrays=None):
         (lambda p: {k: v for k, v in p.items() if k != "limits"}, "`limits` is missing"),
     ],
 )
-def test_edited_to_nonsense_is_refused(change, message, tmp_path):
+def test_edited_to_nonsense_raises_an_error(change, message, tmp_path):
     with pytest.raises(FileFormatError, match=rf"edited\.npz cannot be loaded: .*{message}"):
         ab.load(edited(tmp_path, change))
 
 
 @pytest.mark.parametrize("name", ["points", "base.more", "../../points", "/etc/points"])
-def test_arrays_of_other_names_are_refused_and_nothing_is_written(name, tmp_path):
+def test_arrays_of_other_names_raise_an_error_and_nothing_is_written(name, tmp_path):
     path = edited(tmp_path, dict, {name: np.ones(2)})
     with pytest.raises(FileFormatError, match=name.removeprefix("base.")):
         ab.load(path)
     assert [p.name for p in tmp_path.iterdir()] == ["edited.npz"]
 
 
-def test_a_part_within_a_part_without_end_is_refused(tmp_path):
+def test_a_part_within_a_part_without_end_raises_an_error(tmp_path):
     plain, arrays = fit("rank", TRAIN, score="msr").to_arrays()
     for _ in range(300):
         arrays = {f"parts.0.{k}": v for k, v in arrays.items() if k.count(".") < 2}

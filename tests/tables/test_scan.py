@@ -53,11 +53,11 @@ def _small(monkeypatch):
 @pytest.mark.parametrize("kind", _FORMATS)
 def test_batches_are_what_the_whole_file_is(tmp_path, kind):
     path = _written(_frame(), tmp_path / f"all.{kind}")
-    whole = read_predictions(path, by="site")
+    predictions = read_predictions(path, by="site")
     batches = list(scan_predictions(path, by="site").batches())
     assert len(batches) > 3
-    assert {split for batch in batches for split in batch.splits} == set(whole)
-    for split, part in whole.items():
+    assert {split for batch in batches for split in batch.splits} == set(predictions)
+    for split, part in predictions.items():
         own = [batch.splits[split] for batch in batches]
         for name in ("correct", "ids"):
             joined = np.concatenate([getattr(p, name) for p in own])
@@ -90,9 +90,9 @@ def test_row_groups_are_those_that_were_written(tmp_path):
 def test_a_wide_row_group_is_cut(tmp_path):
     path = tmp_path / "all.parquet"
     _frame(1000).write_parquet(path)
-    found = list(chunks.iter_chunks(path))
-    assert [(piece.start, piece.stop) for piece in found] == [(0, 400), (400, 800), (800, 1000)]
-    assert found[1].location == "row group 0, rows 400 to 799"
+    result = list(chunks.iter_chunks(path))
+    assert [(piece.start, piece.stop) for piece in result] == [(0, 400), (400, 800), (800, 1000)]
+    assert result[1].location == "row group 0, rows 400 to 799"
 
 
 def test_patterns_and_folders_stand_for_their_files_in_order_of_the_numbers(tmp_path):
@@ -123,8 +123,8 @@ def test_folders_that_are_named_like_files_are_opened_by_a_pattern(tmp_path):
 def test_files_are_taken_apart_by_their_names(tmp_path):
     for name in "ab":
         _written(_frame(20), tmp_path / f"{name}.csv")
-    found = [list(b.splits) for b in scan_predictions(tmp_path, by="filename").batches()]
-    assert found == [[(("file", "a.csv"),)], [(("file", "b.csv"),)]]
+    results = [list(b.splits) for b in scan_predictions(tmp_path, by="filename").batches()]
+    assert results == [[(("file", "a.csv"),)], [(("file", "b.csv"),)]]
 
 
 # ------------------------------------------------------------------------------------ faults
@@ -139,26 +139,26 @@ def _with_nan(path: Path, row: int) -> Path:
 )
 def test_one_bad_row_of_many_is_named_with_its_place(tmp_path, kind, place):
     path = _with_nan(tmp_path / f"part-3.{kind}", 500)
-    found = scan_predictions(path)
+    scan = scan_predictions(path)
     with pytest.raises(DomainError) as caught:
-        list(found.batches())
-    said = str(caught.value)
-    assert said.startswith(f"part-3.{kind}, {place}: 1 of ")
+        list(scan.batches())
+    text = str(caught.value)
+    assert text.startswith(f"part-3.{kind}, {place}: 1 of ")
     first = chunks.iter_chunks(path)
     start = next(piece.start for piece in first if piece.start <= 500 < piece.stop)
-    assert f"in row {500 - start}, counted from 0" in said
+    assert f"in row {500 - start}, counted from 0" in text
     # No batch knows the lowest confidence of all rows.
-    assert "reject" not in said
+    assert "reject" not in text
 
 
-def test_a_bad_row_is_left_out_and_counted(tmp_path):
+def test_a_bad_row_is_omitted_and_counted(tmp_path):
     path = _with_nan(tmp_path / "all.parquet", 500)
     batches = list(scan_predictions(path, skip_bad=True).batches())
     assert sum(batch.splits[()].n for batch in batches) == 1499
     assert sum(skipped.n_rows for batch in batches for skipped in batch.skipped) == 1
 
 
-def test_a_row_that_breaks_a_rule_of_predictions_is_left_out_too(tmp_path):
+def test_a_row_that_breaks_a_rule_of_predictions_is_omitted_too(tmp_path):
     loss = np.random.default_rng(0).integers(0, 2, 1500).astype(float)
     loss[[3, 700, 701]] = -1
     frame = pl.DataFrame({"loss": loss, "confidence": np.linspace(0, 1, 1500)})
@@ -188,7 +188,7 @@ def test_many_bad_rows_cost_no_sound_ones_unless_it_is_said(tmp_path, monkeypatc
     assert ("rows in ranges with a bad row" in left_out.reason) is given_up
 
 
-def test_a_word_among_the_numbers_of_a_text_is_left_out_alone(tmp_path):
+def test_a_word_among_the_numbers_of_a_text_is_omitted_alone(tmp_path):
     lines = [f"{i % 2},1,{i / 100}" for i in range(100)]
     lines[40] = "0,1,oops"
     path = tmp_path / "a.csv"
@@ -209,16 +209,16 @@ def test_the_rows_of_a_text_that_cannot_be_read_are_not_counted(tmp_path):
     assert [left.n_rows for left in batches[1].skipped] == [-1]
 
 
-def test_a_part_that_is_cut_short_is_named_and_can_be_left_out(tmp_path):
+def test_a_part_that_is_cut_short_is_named_and_can_be_omitted(tmp_path):
     for name in "abc":
         _written(_frame(200), tmp_path / f"{name}.parquet")
     whole = (tmp_path / "b.parquet").read_bytes()
     (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(FileFormatError, match=r"^b.parquet cannot be read"):
         scan_predictions(tmp_path)
-    found = scan_predictions(tmp_path, skip_bad=True)
-    assert [path.name for path in found.paths] == ["a.parquet", "c.parquet"]
-    assert [skipped.source for skipped in found.skipped] == ["b.parquet"]
+    scan = scan_predictions(tmp_path, skip_bad=True)
+    assert [path.name for path in scan.paths] == ["a.parquet", "c.parquet"]
+    assert [skipped.source for skipped in scan.skipped] == ["b.parquet"]
 
 
 def test_a_damaged_row_group_is_named(tmp_path):
@@ -289,8 +289,8 @@ def test_files_of_one_name_are_named_by_their_folders(tmp_path):
     for day in ("mon", "tue"):
         (tmp_path / day).mkdir()
         _written(_frame(60), tmp_path / day / "part-0.parquet")
-    found = scan_predictions(f"{tmp_path}/*/*.parquet", by="filename")
-    splits = [split for batch in found.batches() for split in batch.splits]
+    scan = scan_predictions(f"{tmp_path}/*/*.parquet", by="filename")
+    splits = [split for batch in scan.batches() for split in batch.splits]
     assert list(dict.fromkeys(splits)) == [
         (("file", "mon/part-0.parquet"),),
         (("file", "tue/part-0.parquet"),),
@@ -316,7 +316,7 @@ def test_a_text_beside_typed_files_is_read_by_its_rows(tmp_path):
 
 
 @pytest.mark.parametrize("column", ["label", "confidence"])
-def test_a_part_that_lacks_every_value_is_left_out_and_counted(tmp_path, column):
+def test_a_part_that_lacks_every_value_is_omitted_and_counted(tmp_path, column):
     frame = _frame(60).with_columns(label=pl.lit("a"), prediction=pl.lit("b"))
     frame.write_parquet(tmp_path / "a.parquet")
     frame.with_columns(pl.lit(None).alias(column)).write_parquet(tmp_path / "b.parquet")

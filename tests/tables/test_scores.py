@@ -89,8 +89,8 @@ def test_unknown_label_in_the_type_of_the_column():
         read_predictions(table, unknown_label="other")
     absent = read_predictions(table, unknown_label=9)
     assert any("no sample has the label 9" in str(note) for note in absent.notes)
-    found = read_predictions(table).notes
-    assert any("never predicted" in str(n) and "unknown_label=-1" in str(n) for n in found)
+    notes = read_predictions(table).notes
+    assert any("never predicted" in str(n) and "unknown_label=-1" in str(n) for n in notes)
 
 
 def test_rows_without_scores():

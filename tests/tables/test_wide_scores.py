@@ -36,10 +36,10 @@ def test_rows_without_an_answer_are_found_wherever_others_begin(nothing):
     for row in range(60):
         if row % 7:
             block[row, rng.integers(0, 30)] = 0.5
-    found = (
+    result = (
         _conversion.rows_all_nan(block) if np.isnan(nothing) else _conversion.rows_all_zero(block)
     )
-    assert np.flatnonzero(found).tolist() == list(range(0, 60, 7))
+    assert np.flatnonzero(result).tolist() == list(range(0, 60, 7))
 
 
 def test_a_file_of_scores_reads_as_the_block_does(tmp_path):
@@ -65,8 +65,8 @@ def test_the_largest_of_read_only_scores_is_found_without_a_copy():
     scores = np.random.default_rng(3).random((60_000, 40), dtype=np.float32)
     scores.flags.writeable = False
     tracemalloc.start()
-    found = ClassScores(scores, are_logits=True).top_classes()
+    result = ClassScores(scores, are_logits=True).top_classes()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < scores.nbytes / 4
-    assert np.array_equal(found, scores.argmax(axis=1))
+    assert np.array_equal(result, scores.argmax(axis=1))

@@ -60,9 +60,9 @@ def test_hoeffding_bentkus_is_its_formula():
     mean = total / m
     h = mean * np.log(mean / risk) + (1 - mean) * np.log((1 - mean) / (1 - risk))
     expected = min(np.exp(-m * h), np.e * binom.cdf(4, m, risk))
-    found = hoeffding_bentkus_p_value(np.array([m, m]), np.array([total, 40.0]), risk)
-    assert found[0] == pytest.approx(expected, rel=1e-12)
-    assert found[1] == 1
+    result = hoeffding_bentkus_p_value(np.array([m, m]), np.array([total, 40.0]), risk)
+    assert result[0] == pytest.approx(expected, rel=1e-12)
+    assert result[1] == 1
     assert hoeffding_bentkus_p_value(np.array([50]), np.array([0.0]), 0.1)[0] == pytest.approx(
         0.9**50
     )
@@ -98,6 +98,6 @@ def test_lower_bound_is_the_mirror():
         ((np.array([5, 6]), np.array([1, 2, 3]), 0.05), "`m` and `k`"),
     ],
 )
-def test_bad_counts_are_refused(arguments, named):
+def test_bad_counts_raise_an_error(arguments, named):
     with pytest.raises(InputError, match=named):
         binomial_risk_bound(*arguments)

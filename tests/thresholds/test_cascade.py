@@ -29,10 +29,10 @@ def drawn(rng, n, names, *, values=6, graded=False, person=0.0):
     """Samples with many ties, as stages of growing skill see them."""
     hard = rng.random(n)
     confidences, losses = [], []
-    for place, _ in enumerate(names):
+    for index, _ in enumerate(names):
         sure = np.clip(1 - hard + rng.normal(0, 0.2, n), 0, 1)
         confidences.append(np.round(sure * values) / values)
-        wrong = rng.random(n) < 0.6 * hard ** (1 + place)
+        wrong = rng.random(n) < 0.6 * hard ** (1 + index)
         losses.append(np.where(wrong, rng.random(n), 0.0) if graded else wrong)
     return CascadeData.from_arrays(names, confidences, losses, person)
 
@@ -41,12 +41,12 @@ def by_hand(data, chosen, plan):
     """Risk, reviews and cost of stages with thresholds, sample by sample."""
     loss = reviews = cost = 0.0
     for row in range(data.n):
-        for place, stage in enumerate(chosen):
+        for index, stage in enumerate(chosen):
             if stage.answers == "none":
                 continue
             cost += stage.cost
-            if stage.answers == "all" or data.confidences[place][row] >= stage.threshold:
-                loss += data.required_losses[place][row]
+            if stage.answers == "all" or data.confidences[index][row] >= stage.threshold:
+                loss += data.required_losses[index][row]
                 break
         else:
             reviews += 1
@@ -65,40 +65,40 @@ def test_every_choice_is_what_brute_force_finds(names, graded):
     person = rng.random(60) < 0.1 if graded else 0.0
     data = drawn(rng, 60, names, values=3, graded=graded, person=person)
     plan = CascadePlan(0.2, 0.1, capacity=0.5, person_cost=30, error_cost=5)
-    found = compute_frontier(data, stages(names), plan)
-    assert found.risk.size == np.prod(found.shape) >= 5 ** len(names)
-    for choice in range(found.risk.size):
-        risk, reviews, cost = by_hand(data, found.stages_for_choice(choice), plan)
-        assert found.risk[choice] == pytest.approx(risk, abs=1e-12)
-        assert found.reviews[choice] == pytest.approx(reviews, abs=1e-12)
-        assert found.cost[choice] == pytest.approx(cost, rel=1e-12)
+    frontier = compute_frontier(data, stages(names), plan)
+    assert frontier.risk.size == np.prod(frontier.shape) >= 5 ** len(names)
+    for choice in range(frontier.risk.size):
+        risk, reviews, cost = by_hand(data, frontier.stages_for_choice(choice), plan)
+        assert frontier.risk[choice] == pytest.approx(risk, abs=1e-12)
+        assert frontier.reviews[choice] == pytest.approx(reviews, abs=1e-12)
+        assert frontier.cost[choice] == pytest.approx(cost, rel=1e-12)
 
 
 def test_the_frontier_is_what_no_pair_of_thresholds_beats():
     data = drawn(np.random.default_rng(3), 400, ("one", "two"))
-    found = compute_frontier(data, stages(("one", "two")), CascadePlan(0.1, 0.1, person_cost=30))
+    frontier = compute_frontier(data, stages(("one", "two")), CascadePlan(0.1, 0.1, person_cost=30))
     best = {
         i
-        for i in range(found.risk.size)
+        for i in range(frontier.risk.size)
         if not any(
-            (found.risk[j] <= found.risk[i] and found.cost[j] < found.cost[i])
-            or (found.risk[j] < found.risk[i] and found.cost[j] <= found.cost[i])
-            for j in range(found.risk.size)
+            (frontier.risk[j] <= frontier.risk[i] and frontier.cost[j] < frontier.cost[i])
+            or (frontier.risk[j] < frontier.risk[i] and frontier.cost[j] <= frontier.cost[i])
+            for j in range(frontier.risk.size)
         )
     }
-    ours = found.efficient()
-    assert {(found.risk[i], found.cost[i]) for i in ours} == {
-        (found.risk[i], found.cost[i]) for i in best
+    ours = frontier.efficient()
+    assert {(frontier.risk[i], frontier.cost[i]) for i in ours} == {
+        (frontier.risk[i], frontier.cost[i]) for i in best
     }
-    assert np.all(np.diff(found.risk[ours]) > 0)
-    assert np.all(np.diff(found.cost[ours]) < 0)
+    assert np.all(np.diff(frontier.risk[ours]) > 0)
+    assert np.all(np.diff(frontier.cost[ours]) < 0)
 
 
 def test_what_is_tested_and_chosen_is_what_brute_force_over_pairs_finds():
     """The order from one part, exact binomial tests on the other, the cheapest that passed."""
     data = drawn(np.random.default_rng(5), 600, ("one", "two"))
     plan = CascadePlan(0.18, 0.1, capacity=0.5, person_cost=30, seed=4)
-    found = compute_frontier(data, stages(("one", "two")), plan)
+    frontier = compute_frontier(data, stages(("one", "two")), plan)
     rows = np.random.default_rng(4).permutation(600)
     parts = [data.subset(np.sort(rows[:300])), data.subset(np.sort(rows[300:]))]
     grids = [[None, *np.unique(x), np.inf] for x in parts[0].confidences]
@@ -125,41 +125,43 @@ def test_what_is_tested_and_chosen_is_what_brute_force_over_pairs_finds():
         if p > plan.delta:
             break
         passed.append((both, place))
-    assert found.certified.tolist() == [place for _, place in passed]
+    assert frontier.certified.tolist() == [place for _, place in passed]
     assert len(passed) >= 3
-    assert found.selected == min(passed)[1]
+    assert frontier.selected == min(passed)[1]
 
 
 def test_three_stages_and_large_data_have_no_more_choices():
     data = drawn(np.random.default_rng(2), 3000, tuple(PRICES), values=10_000)
-    found = compute_frontier(data, stages(PRICES), CascadePlan(0.1, 0.1))
-    assert 2**13 < found.risk.size <= 2**14
+    frontier = compute_frontier(data, stages(PRICES), CascadePlan(0.1, 0.1))
+    assert 2**13 < frontier.risk.size <= 2**14
 
 
 # ------------------------------------------------------------------------------- closed forms
 def uniform(n):
     """Every combination of two even confidences once, with the mean losses (1-c) and (1-c)/2."""
     grid = (np.arange(n) + 0.5) / n
-    one, two = (x.ravel() for x in np.meshgrid(grid, grid, indexing="ij"))
-    return CascadeData.from_arrays(("one", "two"), (one, two), (1 - one, (1 - two) / 2), 0.1)
+    first, second = (x.ravel() for x in np.meshgrid(grid, grid, indexing="ij"))
+    return CascadeData.from_arrays(
+        ("one", "two"), (first, second), (1 - first, (1 - second) / 2), 0.1
+    )
 
 
 def test_risk_load_and_cost_of_uniform_confidences_have_a_closed_form():
     n = 100
     data = uniform(n)
     plan = CascadePlan(0.2, 0.1, person_cost=30, error_cost=5)
-    found = compute_frontier(data, stages(("one", "two")), plan)
-    for choice in range(0, found.risk.size, 97):
-        chosen = found.stages_for_choice(choice)
+    frontier = compute_frontier(data, stages(("one", "two")), plan)
+    for choice in range(0, frontier.risk.size, 97):
+        chosen = frontier.stages_for_choice(choice)
         s, t = (
             {"all": 0.0, "none": 1.0, "some": (x.threshold or 0) - 0.5 / n}[x.answers]
             for x in chosen
         )
         risk = (1 - s) ** 2 / 2 + s * ((1 - t) ** 2 / 4 + t * 0.1)
         cost = (chosen[0].answers != "none") + 7 * s * (chosen[1].answers != "none")
-        assert found.reviews[choice] == pytest.approx(s * t)
-        assert found.risk[choice] == pytest.approx(risk)
-        assert found.cost[choice] == pytest.approx(cost + 30 * s * t + 5 * risk)
+        assert frontier.reviews[choice] == pytest.approx(s * t)
+        assert frontier.risk[choice] == pytest.approx(risk)
+        assert frontier.cost[choice] == pytest.approx(cost + 30 * s * t + 5 * risk)
 
 
 @pytest.mark.parametrize("tested", [58, 59])
@@ -167,9 +169,9 @@ def test_without_a_failure_the_p_value_is_a_power(tested):
     """59 samples without a failure certify 5 % at delta 0.05: 0.95**59 < 0.05 < 0.95**58."""
     n = 2 * tested
     data = CascadeData.from_arrays(("one",), (np.linspace(0, 1, n),), (np.zeros(n),))
-    found = compute_frontier(data, stages(("one",)), CascadePlan(0.05, 0.05))
-    assert found.p_value == pytest.approx(0.95**tested)
-    made = select_cascade(found, data)
+    frontier = compute_frontier(data, stages(("one",)), CascadePlan(0.05, 0.05))
+    assert frontier.p_value == pytest.approx(0.95**tested)
+    made = select_cascade(frontier, data)
     assert made.attainable == (tested == 59)
     if made.attainable:
         assert made.stages[0].answers == "all"
@@ -231,9 +233,9 @@ def test_the_cheapest_pair_on_all_samples_is_broken_far_more_often():
     plan = CascadePlan(target, 0.2, person_cost=30)
     for _ in range(200):
         data = of_kinds(rng, 300)
-        found = compute_frontier(data, stages(("one", "two")), plan)
-        fine = np.flatnonzero(found.risk <= target)
-        plain = found.stages_for_choice(int(fine[np.argmin(found.cost[fine])]))
+        frontier = compute_frontier(data, stages(("one", "two")), plan)
+        fine = np.flatnonzero(frontier.risk <= target)
+        plain = frontier.stages_for_choice(int(fine[np.argmin(frontier.cost[fine])]))
         risk, _ = truth(Cascade(plain, plan, 300, 150, (0.0, 0.0, 0.0), 0.0))
         broken += risk > target
     assert broken / 200 > 0.4
@@ -274,15 +276,15 @@ def test_what_a_sample_costs_is_what_was_run_on_it():
 
 def test_the_scale_of_few_confidences_can_be_said():
     """What reaches the second stage lies in [0, 1], as probabilities do."""
-    one, two = made().stages
-    odds = replace(made(), stages=(one, replace(two, scale="log-odds")))
+    first, second = made().stages
+    odds = replace(made(), stages=(first, replace(second, scale="log-odds")))
     sure = [np.nan, 0.71, 0.2]
     with pytest.raises(InputError, match="another scale"):
         odds.decide([0.9, 0.1, 0.1], sure)
     assert odds.decide([0.9, 0.1, 0.1], sure, scale="score").tolist() == [0, 1, 2]
 
 
-def test_refuses_confidences_that_do_not_go_together():
+def test_refuses_confidences_that_are_incompatible():
     with pytest.raises(DomainError, match="confidence of 'two'"):
         made().decide([0.9, 0.1], [np.nan, np.nan])
     with pytest.raises(ShapeError, match="'two'"):
@@ -294,11 +296,11 @@ def test_refuses_confidences_that_do_not_go_together():
 
 
 def test_is_saved_and_loaded_bit_for_bit(tmp_path):
-    one = made(thresholds=(0.1 + 0.2, 1 / 3))
-    assert load(save(one, tmp_path / "cascade.json")) == one
+    first = made(thresholds=(0.1 + 0.2, 1 / 3))
+    assert load(save(first, tmp_path / "cascade.json")) == first
     days = daily_share(40, 400)
-    two = made(capacity=days, reviews=40, arrivals=400, overflow=0.05)
-    assert Cascade.from_json(two.to_json()) == two
+    second = made(capacity=days, reviews=40, arrivals=400, overflow=0.05)
+    assert Cascade.from_json(second.to_json()) == second
 
 
 @pytest.mark.parametrize(
@@ -314,9 +316,9 @@ def test_is_saved_and_loaded_bit_for_bit(tmp_path):
     ],
 )
 def test_refuses_a_file_that_was_edited_to_nonsense(change, said):
-    found = json.loads(made().to_json())
+    fields = json.loads(made().to_json())
     with pytest.raises(FileFormatError, match=said):
-        Cascade.from_json(json.dumps(found | change))
+        Cascade.from_json(json.dumps(fields | change))
 
 
 @pytest.mark.parametrize(
@@ -331,27 +333,29 @@ def test_refuses_a_file_that_was_edited_to_nonsense(change, said):
 )
 def test_refuses_a_part_that_was_edited_to_nonsense(part, field, value, said):
     share = daily_share(40, 400)
-    found = json.loads(made(capacity=share, reviews=40, arrivals=400, overflow=0.05).to_json())
-    (found[part][0] if part == "stages" else found[part])[field] = value
+    fields = json.loads(made(capacity=share, reviews=40, arrivals=400, overflow=0.05).to_json())
+    (fields[part][0] if part == "stages" else fields[part])[field] = value
     with pytest.raises(FileFormatError, match=said):
-        Cascade.from_json(json.dumps(found))
+        Cascade.from_json(json.dumps(fields))
 
 
 # -------------------------------------------------------------------------------------- check
 def test_a_check_counts_what_each_stage_answers():
-    one = np.array([0.9, 0.9, 0.1, 0.1, 0.1, 0.1])
-    two = np.array([0.0, 0.0, 0.8, 0.8, 0.1, 0.1])
+    first = np.array([0.9, 0.9, 0.1, 0.1, 0.1, 0.1])
+    second = np.array([0.0, 0.0, 0.8, 0.8, 0.1, 0.1])
     wrong = ([1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0])
-    data = CascadeData.from_arrays(("one", "two"), (one, two), wrong, np.array([0, 0, 0, 0, 0, 1]))
+    data = CascadeData.from_arrays(
+        ("one", "two"), (first, second), wrong, np.array([0, 0, 0, 0, 0, 1])
+    )
     cascade = made(capacity=0.5)
-    found = check_decisions(cascade, cascade.decide(one, two), data)
-    assert [(s.n_answered, s.risk) for s in found.stages] == [(2, 0.5), (2, 1.0), (2, 0.5)]
-    assert found.risk == pytest.approx(4 / 6)
-    assert found.load.reviews == pytest.approx(1 / 3)
-    assert found.load.cost == pytest.approx((2 * 1 + 2 * 8 + 2 * 38) / 6)
-    assert found.excess_verdict == "broken"
-    assert found.load.verdict == "cannot tell"
-    assert found.verdict == "broken"
+    result = check_decisions(cascade, cascade.decide(first, second), data)
+    assert [(s.n_answered, s.risk) for s in result.stages] == [(2, 0.5), (2, 1.0), (2, 0.5)]
+    assert result.risk == pytest.approx(4 / 6)
+    assert result.load.reviews == pytest.approx(1 / 3)
+    assert result.load.cost == pytest.approx((2 * 1 + 2 * 8 + 2 * 38) / 6)
+    assert result.excess_verdict == "broken"
+    assert result.load.verdict == "cannot tell"
+    assert result.verdict == "broken"
 
 
 def test_both_intervals_of_a_check_hold_together():

@@ -13,16 +13,16 @@ DATA = np.repeat([0.9, 0.5, 0.1], 100), np.repeat([0, 1, 1], [190, 10, 100])
 
 
 def test_shares_have_exact_intervals():
-    found = check(RISK, *DATA, name="x", level=0.9)
-    assert (found.n, found.accepted, found.name) == (300, 200, "x")
-    assert (found.coverage, found.selective_risk) == (200 / 300, 0.05)
-    assert found.generalized_risk == pytest.approx(10 / 300)
-    assert found.coverage_interval == clopper_pearson(200, 300, level=0.9)
-    assert found.selective_risk_interval == clopper_pearson(10, 200, level=0.9)
-    assert found.generalized_risk_interval == clopper_pearson(10, 300, level=0.9)
-    assert found.excess == pytest.approx(-0.05)
-    assert found.excess_interval.high == pytest.approx(found.selective_risk_interval.high - 0.1)
-    assert found.verdict == "holds"
+    result = check(RISK, *DATA, name="x", level=0.9)
+    assert (result.n, result.accepted, result.name) == (300, 200, "x")
+    assert (result.coverage, result.selective_risk) == (200 / 300, 0.05)
+    assert result.generalized_risk == pytest.approx(10 / 300)
+    assert result.coverage_interval == clopper_pearson(200, 300, level=0.9)
+    assert result.selective_risk_interval == clopper_pearson(10, 200, level=0.9)
+    assert result.generalized_risk_interval == clopper_pearson(10, 300, level=0.9)
+    assert result.excess == pytest.approx(-0.05)
+    assert result.excess_interval.high == pytest.approx(result.selective_risk_interval.high - 0.1)
+    assert result.verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -36,35 +36,35 @@ def test_verdicts_of_a_risk(target, verdict):
     ("target", "verdict"), [(0.5, "holds"), (0.65, "cannot tell"), (0.9, "broken")]
 )
 def test_verdicts_of_a_coverage(target, verdict):
-    found = check(DecisionRule("coverage", 0.5, target=target), *DATA)
-    assert found.verdict == verdict
-    assert found.excess == pytest.approx(target - 2 / 3)
-    assert found.excess_interval.low <= found.excess <= found.excess_interval.high
+    result = check(DecisionRule("coverage", 0.5, target=target), *DATA)
+    assert result.verdict == verdict
+    assert result.excess == pytest.approx(target - 2 / 3)
+    assert result.excess_interval.low <= result.excess <= result.excess_interval.high
 
 
 @pytest.mark.parametrize(
     ("target", "verdict"), [(0.3, "holds"), (0.05, "cannot tell"), (0.01, "broken")]
 )
 def test_verdicts_of_a_cost(target, verdict):
-    found = check(DecisionRule("chow", 0.5, target=target), *DATA)
+    result = check(DecisionRule("chow", 0.5, target=target), *DATA)
     inside = RISK.apply(DATA[0])
-    assert found.excess == pytest.approx(np.where(inside, DATA[1], target).mean() - target)
-    assert found.verdict == verdict
+    assert result.excess == pytest.approx(np.where(inside, DATA[1], target).mean() - target)
+    assert result.verdict == verdict
 
 
-def test_generalized_risk_is_what_conformal_risk_control_promised():
+def test_generalized_risk_is_what_conformal_risk_control_guaranteed():
     confidence = np.linspace(1, 0, 400)
     rule = thresholds.conformal_risk_control(confidence, np.arange(400) % 5 == 0, max_risk=0.1)
-    found = check(rule, *DATA)
-    assert found.excess == pytest.approx(found.generalized_risk - 0.1)
+    result = check(rule, *DATA)
+    assert result.excess == pytest.approx(result.generalized_risk - 0.1)
 
 
 def test_nothing_accepted():
-    found = check(DecisionRule("risk", 2.0, target=0.1), *DATA)
-    assert (found.accepted, found.coverage, found.generalized_risk) == (0, 0.0, 0.0)
-    assert np.isnan(found.selective_risk)
-    assert "nothing is accepted" in found.selective_risk_interval.note
-    assert found.verdict == "nothing accepted"
+    result = check(DecisionRule("risk", 2.0, target=0.1), *DATA)
+    assert (result.accepted, result.coverage, result.generalized_risk) == (0, 0.0, 0.0)
+    assert np.isnan(result.selective_risk)
+    assert "nothing is accepted" in result.selective_risk_interval.note
+    assert result.verdict == "nothing accepted"
     unattainable = thresholds.sgr([0.5], [1], max_risk=0.1, delta=0.1)
     assert check(unattainable, *DATA).verdict == "unattainable"
     assert check(DecisionRule("given", 0.5), *DATA).verdict == "no target"
@@ -94,10 +94,10 @@ def test_intervals_cover(graded, weighted):
         loss = (rng.random(n) < 0.4 * (1 - confidence)).astype(float)
         if graded:
             loss *= rng.random(n) * 2
-        found = check(RISK, confidence, loss, weight=weight)
+        result = check(RISK, confidence, loss, weight=weight)
         truth = (0.5, 0.1, 0.05)
         numbers = (
-            found.coverage_interval, found.selective_risk_interval, found.generalized_risk_interval
+            result.coverage_interval, result.selective_risk_interval, result.generalized_risk_interval
         )  # fmt: skip
         covered += [i.low <= t <= i.high for i, t in zip(numbers, truth, strict=True)]
     assert (covered / sets >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / sets)).all()
@@ -112,9 +112,9 @@ def test_rows_are_plain():
 
 def test_check_many_keeps_order_and_names():
     shifts = {f"noise {i}": (DATA[0], DATA[1] * (i > 0), np.ones(300)) for i in range(3)}
-    found = check_many(RISK, shifts)
-    assert [c.name for c in found] == list(shifts)
-    assert found[0].excess == pytest.approx(-0.1)
+    result = check_many(RISK, shifts)
+    assert [c.name for c in result] == list(shifts)
+    assert result[0].excess == pytest.approx(-0.1)
     with pytest.raises(InputError, match="noise"):
         check_many(RISK, {"noise": (DATA[0],)})
 

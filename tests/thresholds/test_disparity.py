@@ -16,12 +16,12 @@ def checked(coverages, risks, size, rng, level=0.9):
 
 
 def test_numbers_are_the_ranges_over_groups():
-    found = checked([0.5, 0.8, 0.7], [0.1, 0.05, 0.2], 500, np.random.default_rng(0))
+    result = checked([0.5, 0.8, 0.7], [0.1, 0.05, 0.2], 500, np.random.default_rng(0))
     for most, number in zip(
-        disparities(found), ("coverage", "selective_risk", "generalized_risk"), strict=True
+        disparities(result), ("coverage", "selective_risk", "generalized_risk"), strict=True
     ):
-        values = np.array([getattr(c, number) for c in found])
-        ends = [getattr(c, f"{number}_interval") for c in found]
+        values = np.array([getattr(c, number) for c in result])
+        ends = [getattr(c, f"{number}_interval") for c in result]
         lows, highs = np.array([[e.low, e.high] for e in ends]).T
         if number == "coverage":
             values, lows, highs = 1 - values, 1 - highs, 1 - lows
@@ -34,7 +34,7 @@ def test_numbers_are_the_ranges_over_groups():
         assert most.difference_interval.high == pytest.approx(highs.max() - lows.min())
         assert most.ratio_interval.low == pytest.approx(max(lows.max() / highs.min(), 1))
         assert most.ratio_interval.high == pytest.approx(highs.max() / lows.min())
-    assert disparities(found)[0].quantity == "rejection rate"
+    assert disparities(result)[0].quantity == "rejection rate"
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_intervals_hold_the_true_range_whichever_groups_are_far_out(coverages, r
     assert (missed / draws <= 0.1 + 4 * np.sqrt(0.09 / draws)).all()
 
 
-def test_groups_of_which_nothing_is_known_are_left_out():
+def test_groups_of_which_nothing_is_known_are_omitted():
     group = np.repeat(["a", "b", "c"], 50)
     confidence = np.where(group == "c", 0.0, 1.0)
-    found = check_groups(RULE, confidence, np.zeros(150), group)[1:]
-    rejected, risk, _ = disparities(found)
+    result = check_groups(RULE, confidence, np.zeros(150), group)[1:]
+    rejected, risk, _ = disparities(result)
     assert (rejected.highest, rejected.difference, rejected.ratio) == ("c", 1.0, np.inf)
     assert (risk.n_groups, risk.difference, risk.ratio) == (2, 0.0, 1.0)
-    assert disparities(found[:1]) == ()
+    assert disparities(result[:1]) == ()
     lone = check_groups(RULE, np.where(group == "a", 1.0, 0.0), np.zeros(150), group)[1:]
     assert np.isnan(disparities(lone)[1].difference)
     assert "fewer than two" in disparities(lone)[1].difference_interval.note

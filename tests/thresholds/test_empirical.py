@@ -75,6 +75,9 @@ def test_integer_weights_count_samples(case, weights):
         ("risk", {"max_risk": 0.2}),
         ("cost", {"abstention_cost": 0.2}),
     ):
-        one = thresholds.fit(name, confidence, loss, weight=weight, **options)
-        two = thresholds.fit(name, *many, **options)
-        assert (one.threshold, one.coverage) == (two.threshold, pytest.approx(two.coverage))
+        first = thresholds.fit(name, confidence, loss, weight=weight, **options)
+        second = thresholds.fit(name, *many, **options)
+        assert (first.threshold, first.coverage) == (
+            second.threshold,
+            pytest.approx(second.coverage),
+        )

@@ -19,34 +19,34 @@ def drawn(risks, sizes, seed=0):
 
 def test_a_whole_does_not_hold_while_a_group_is_broken():
     # 1 % and 20 % wrong at a target of 5 %: the whole alone is at 2.9 %.
-    found = check_groups(RISK, *drawn([0.01, 0.20], [9000, 1000]), name="later")
+    result = check_groups(RISK, *drawn([0.01, 0.20], [9000, 1000]), name="later")
     assert check(RISK, *drawn([0.01, 0.20], [9000, 1000])[:2]).verdict == "holds"
-    assert [(c.group, c.verdict) for c in found] == [
+    assert [(c.group, c.verdict) for c in result] == [
         ("", "broken"),
         ("g0", "holds"),
         ("g1", "broken"),
     ]
-    assert (found[0].excess_verdict, found[0].n_joint_verdicts, found[0].label) == (
+    assert (result[0].excess_verdict, result[0].n_joint_verdicts, result[0].label) == (
         "holds",
         3,
         "later",
     )
-    assert found[0].note == "total: holds; a group: broken"
-    assert found[2].label == "later: g1"
-    assert found[2].note == found[2].excess_verdict == ""
+    assert result[0].note == "total: holds; a group: broken"
+    assert result[2].label == "later: g1"
+    assert result[2].note == result[2].excess_verdict == ""
 
 
-def test_rows_are_those_of_the_parts_at_a_joint_level():
+def test_rows_equal_those_of_the_parts_at_a_joint_level():
     confidence, loss, group = drawn([0.02, 0.05, 0.3], [500, 300, 40])
     weight = 1.0 + np.arange(840) % 3
     confidence = np.where(np.arange(840) % 4 == 0, 0.2, confidence)
     order = np.random.default_rng(1).permutation(840)
     for w in (None, weight):
-        found = check_groups(
+        result = check_groups(
             RISK, confidence[order], loss[order], group[order],
             weight=None if w is None else w[order], level=0.9,
         )  # fmt: skip
-        for c in found:
+        for c in result:
             own = np.ones(840, bool) if not c.group else group == c.group
             alone = check(
                 RISK,
@@ -126,12 +126,12 @@ def test_holding_groups_are_seldom_called_broken_and_broken_ones_seldom_holding(
     counts = rng.binomial(400, risks, (draws, len(risks)))
     for row in counts:
         loss = (np.arange(400)[None] < row[:, None]).ravel()
-        found = check_groups(RISK, np.ones(codes.size), loss, codes, level=level)[1:]
+        result = check_groups(RISK, np.ones(codes.size), loss, codes, level=level)[1:]
         false_alarms += any(
-            c.verdict == "broken" for c, r in zip(found, risks, strict=True) if r <= 0.05
+            c.verdict == "broken" for c, r in zip(result, risks, strict=True) if r <= 0.05
         )
         false_holds += any(
-            c.verdict == "holds" for c, r in zip(found, risks, strict=True) if r >= 0.05
+            c.verdict == "holds" for c, r in zip(result, risks, strict=True) if r >= 0.05
         )
     # Two one-sided errors of (1 - level) / 2 = 5 % for the whole family; 3 standard errors.
     slack = 3 * np.sqrt(0.05 * 0.95 / draws)
@@ -144,17 +144,17 @@ def test_check_rule_shows_groups_and_says_which_is_broken():
     p = ab.Predictions(confidence={"c": confidence}, loss=loss, group=group)
     plain = ab.Predictions(confidence={"c": confidence}, loss=loss)
     rule = DecisionRule("risk", 0.5, target=0.05, score="c", scale="probability")
-    found = ab.check_rule(rule, {"later": p, "plain": plain})
-    assert [c.verdict for c in found.checks] == ["broken", "holds"]
-    assert [c.label for c in found.all_checks()] == ["later", "later: g0", "later: g1", "plain"]
-    rows = found.rows()
+    check = ab.check_rule(rule, {"later": p, "plain": plain})
+    assert [c.verdict for c in check.checks] == ["broken", "holds"]
+    assert [c.label for c in check.all_checks()] == ["later", "later: g0", "later: g1", "plain"]
+    rows = check.rows()
     assert [(r["name"], r["subgroup"], r["role"], r["together"]) for r in rows] == [
         ("later", "", "check", 3),
         ("later", "g0", "group", 3),
         ("later", "g1", "group", 3),
         ("plain", "", "check", 1),
     ]
-    (said,) = [f for f in found.notes if f.kind == "group_broken"]
+    (said,) = [f for f in check.notes if f.kind == "group_broken"]
     assert said.level == "warning"
     assert (
         "later: The target is broken in 1 of 2 groups ('g1'), although it holds overall"

@@ -36,14 +36,14 @@ def test_bets_are_plain_products(risk, case, seed, alpha):
     s, aim = weight_by_ratio(
         validate_samples_on_host(confidence, loss), aim, shift.density_ratios(ratio, largest=2)
     )
-    found = refuted_by_betting(s, aim, alpha)
+    result = refuted_by_betting(s, aim, alpha)
     bets = _bet_sizes(loss.size, 0.4, alpha)
     for at, value in enumerate(np.unique(confidence)[::-1]):
         inside = confidence >= value
         gain = np.where(inside, loss - 0.4, 0.0 if risk == "selective risk" else -0.4)
         wealth = np.mean([np.prod(1 - bet * ratio / 2 * gain) for bet in bets])
         if abs(wealth * alpha - 1) > 1e-9:
-            assert found[at] == (wealth * alpha >= 1)
+            assert result[at] == (wealth * alpha >= 1)
 
 
 def test_bets_reach_down_to_the_best_for_equal_samples():
@@ -59,11 +59,11 @@ def test_bets_reach_down_to_the_best_for_equal_samples():
 def test_the_unit_of_ratios_does_not_matter(name, case, seed):
     confidence, loss = case
     ratio = ratios_for(confidence, seed)
-    one = thresholds.fit(name, confidence, loss, ratio=ratio, **RATIO[name])
-    two = thresholds.fit(name, confidence, loss, ratio=8 * ratio, **RATIO[name])
+    first = thresholds.fit(name, confidence, loss, ratio=ratio, **RATIO[name])
+    second = thresholds.fit(name, confidence, loss, ratio=8 * ratio, **RATIO[name])
     order = np.random.default_rng(seed).permutation(loss.size)
     three = thresholds.fit(name, confidence[order], loss[order], ratio=ratio[order], **RATIO[name])
-    assert one.threshold == two.threshold == three.threshold
+    assert first.threshold == second.threshold == three.threshold
 
 
 @given(case=cases(graded=True), seed=st.integers(0, 99))
@@ -101,14 +101,14 @@ def test_what_is_drawn_goes_through_the_rule_as_it_is():
     loss = rng.random(2000) < 0.3 * (1 - confidence)
     ratios = shift.density_ratios(2 * (1 - confidence), largest=2.0)
     kept = ratios.draw(3)
-    one = thresholds.sgr(confidence, loss, max_risk=0.2, delta=0.1, ratio=ratios, rng=3)
-    two = thresholds.sgr(confidence[kept], loss[kept], max_risk=0.2, delta=0.1)
-    assert one.threshold == two.threshold
-    assert (one.n, one.accepted, one.failures) == (two.n, two.accepted, two.failures)
-    assert f"{kept.sum()} of 2000 samples drawn" in str(one)
-    found = thresholds.coverage_guarantee(confidence, coverage=0.5, delta=0.1, ratio=ratios, rng=3)
+    first = thresholds.sgr(confidence, loss, max_risk=0.2, delta=0.1, ratio=ratios, rng=3)
+    second = thresholds.sgr(confidence[kept], loss[kept], max_risk=0.2, delta=0.1)
+    assert first.threshold == second.threshold
+    assert (first.n, first.accepted, first.failures) == (second.n, second.accepted, second.failures)
+    assert f"{kept.sum()} of 2000 samples drawn" in str(first)
+    rule = thresholds.coverage_guarantee(confidence, coverage=0.5, delta=0.1, ratio=ratios, rng=3)
     own = thresholds.coverage_guarantee(confidence[kept], coverage=0.5, delta=0.1)
-    assert found.threshold == own.threshold
+    assert rule.threshold == own.threshold
 
 
 @pytest.mark.parametrize("name", RATIO)
@@ -129,7 +129,7 @@ def test_a_file_of_before_is_about_data_like_its_own():
     assert DecisionRule.from_json(text) == rule
 
 
-def test_bad_ratios_are_refused_by_name():
+def test_bad_ratios_raise_an_error_by_name():
     options = {"max_risk": 0.3, "delta": 0.1}
     with pytest.raises(ShapeError, match=r"`ratio` .* 3 entries"):
         thresholds.sgr([0.1, 0.2, 0.3], [0, 0, 1], ratio=[1, 1], **options)
@@ -151,7 +151,7 @@ def test_bad_ratios_are_refused_by_name():
         ("coverage_guarantee", {"coverage": 0.3, "delta": 0.1}),
     ],
 )
-def test_where_no_sample_is_drawn_nothing_is_promised(name, options):
+def test_where_no_sample_is_drawn_nothing_is_guaranteed(name, options):
     ratios = shift.density_ratios(np.ones(90), largest=1e9)
     rule = thresholds.fit(name, np.arange(90), np.zeros(90), ratio=ratios, **options)
     assert (rule.attainable, rule.n, rule.coverage) == (False, 0, None)
@@ -167,23 +167,23 @@ def test_a_group_is_chosen_for_as_if_it_were_alone(name):
     confidence, group = rng.random(900), rng.choice(["a", "b", "gone"], 900)
     loss = rng.random(900) < 0.2 * (1 - confidence)
     ratio = np.where(group == "gone", 0.0, ratios_for(confidence, 4) * np.where(group == "a", 1, 9))
-    known = shift.density_ratios(ratio, largest=30.0)
-    given = thresholds.fit_groups(name, confidence, loss, group, ratio=known, **RATIO[name])
+    ratios = shift.density_ratios(ratio, largest=30.0)
+    rule = thresholds.fit_groups(name, confidence, loss, group, ratio=ratios, **RATIO[name])
     guessed = thresholds.fit_groups(name, confidence, loss, group, ratio=ratio, **RATIO[name])
-    assert given.names == guessed.names == ("a", "b")
+    assert rule.names == guessed.names == ("a", "b")
     for one in "ab":
         own = group == one
         alone = [
             thresholds.fit(name, confidence[own], loss[own], ratio=r, **RATIO[name])
-            for r in (known.rows(own), ratio[own])
+            for r in (ratios.rows(own), ratio[own])
         ]
-        assert [given.part(one), guessed.part(one)] == alone
-    assert not given.apply(confidence, group=group)[group == "gone"].any()
+        assert [rule.part(one), guessed.part(one)] == alone
+    assert not rule.apply(confidence, group=group)[group == "gone"].any()
     assert (
-        given.population == "data like the calibration data reweighted by the density ratios given"
+        rule.population == "data like the calibration data reweighted by the density ratios given"
     )
     # How large each group is there, it does not say.
-    assert (given.coverage, given.risk) == (None, None)
+    assert (rule.coverage, rule.risk) == (None, None)
 
 
 @given(case=cases(graded=True), seed=st.integers(0, 99))
@@ -217,16 +217,16 @@ def test_one_limit_on_all_is_learn_then_test():
     loss, ratio = rng.random(1500) < 0.2 * (1 - confidence), ratios_for(confidence, 6)
     ratio[::7] = 0
     for risk in ("selective", "generalized"):
-        one = thresholds.learn_then_test(
+        rule = thresholds.learn_then_test(
             confidence, loss, max_risk=0.12, delta=0.1, ratio=ratio, risk=risk, starts=(0.75, 0.5)
         )
         two = thresholds.several_risks(
             confidence, loss, [thresholds.Limit("overall", 0.12, risk=risk)], delta=0.1,
             ratio=ratio, starts=(0.75, 0.5),
         )  # fmt: skip
-        assert one.attainable
-        assert two.part("overall") == one
-        assert two.population == one.population
+        assert rule.attainable
+        assert two.part("overall") == rule
+        assert two.population == rule.population
     with pytest.raises(DomainError, match="all samples of the limit 'none' have a ratio of 0"):
         thresholds.several_risks(
             confidence, loss, [thresholds.Limit("none", 0.1, ratio == 0)], delta=0.1, ratio=ratio
@@ -257,7 +257,7 @@ def share_broken(fit, risk, *, target, seed, sets=SETS):
     return np.mean([risk(fit(*shifted(rng, 400), i)) > target for i in range(sets)])
 
 
-def test_true_ratios_break_the_promise_no_more_often_than_delta():
+def test_true_ratios_break_the_guarantee_no_more_often_than_delta():
     delta, target = 0.2, 0.1
     options = {"max_risk": target, "delta": delta}
     ways = {
@@ -276,7 +276,7 @@ def test_true_ratios_break_the_promise_no_more_often_than_delta():
     assert broken <= delta + 4 * math.sqrt(delta * (1 - delta) / SETS)
 
 
-def test_without_ratios_the_promise_is_broken_nearly_always():
+def test_without_ratios_the_guarantee_is_broken_nearly_always():
     """So the test above can fail."""
     fit = lambda c, x, r, i: thresholds.sgr(c, x, max_risk=0.1, delta=0.2)  # noqa: E731
     assert share_broken(fit, selective, target=0.1, seed=13, sets=100) > 0.5
@@ -294,7 +294,7 @@ def true_risk(threshold, scale, *, risk):
     return scale / 2 * left ** (2 if risk == "selective" else 4)
 
 
-def test_each_group_and_each_limit_keeps_its_promise_there():
+def test_each_group_and_each_limit_keeps_its_guarantee_there():
     rng, delta, target = np.random.default_rng(15), 0.2, 0.12
     scale, most = {"a": 0.5, "b": 0.7}, 4 * math.sqrt(delta * (1 - delta) / SETS)
     broken = {"a": 0, "b": 0, "both": 0, "plain": 0, "limits": 0, "unweighted": 0}
@@ -303,15 +303,15 @@ def test_each_group_and_each_limit_keeps_its_promise_there():
         u, wrong, b, ratios = grouped(rng, 600)
         group = np.where(b, "b", "a")
         for joint in (False, True):
-            found = thresholds.fit_groups("sgr", u, wrong, group, ratio=ratios, joint=joint,
+            rule = thresholds.fit_groups("sgr", u, wrong, group, ratio=ratios, joint=joint,
                                           rng=i, **options)  # fmt: skip
             over = {p.name: p.rule.attainable and true_risk(p.rule.threshold, scale[p.name],
-                    risk="selective") > target for p in found.parts}  # fmt: skip
+                    risk="selective") > target for p in rule.parts}  # fmt: skip
             for name in over if not joint else ():
                 broken[name] += over[name]
             broken["both"] += joint and any(over.values())
-        found = thresholds.fit_groups("sgr", u, wrong, group, **options)
-        broken["plain"] += true_risk(found.part("b").threshold, 0.7, risk="selective") > target
+        rule = thresholds.fit_groups("sgr", u, wrong, group, **options)
+        broken["plain"] += true_risk(rule.part("b").threshold, 0.7, risk="selective") > target
         limits = [thresholds.Limit("overall", 0.15, risk="generalized"),
                   thresholds.Limit("group:b", 0.15, b, "generalized")]  # fmt: skip
         for name, known in (("limits", ratios), ("unweighted", None)):

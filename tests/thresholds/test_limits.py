@@ -27,19 +27,19 @@ def test_one_limit_on_all_is_learn_then_test():
     confidence, loss, _ = drawn()
     for risk, target in itertools.product(("selective", "generalized"), (0.02, 0.05, 0.1)):
         options = {"starts": (0.5, 0.25)} if risk == "selective" else {}
-        whole = several_risks(
+        rule = several_risks(
             confidence, loss, [Limit("overall", target, risk=risk)], delta=0.1, **options
         )
         alone = learn_then_test(confidence, loss, max_risk=target, delta=0.1, risk=risk, **options)
-        assert (whole.threshold, whole.accepted) == (alone.threshold, alone.accepted)
+        assert (rule.threshold, rule.accepted) == (alone.threshold, alone.accepted)
         if alone.attainable:
-            assert whole.part("overall") == alone
+            assert rule.part("overall") == alone
 
 
 def test_a_walk_by_hand_with_two_limits():
     confidence, loss, cat = drawn(400, seed=3)
     limits = [Limit("overall", 0.12), Limit("label:cat", 0.3, cat)]
-    found = several_risks(confidence, loss, limits, delta=0.2, starts=(0.5,))
+    rule = several_risks(confidence, loss, limits, delta=0.2, starts=(0.5,))
     start = np.sort(confidence)[::-1][200]
     best = None
     for t in [np.nextafter(start, 2), *np.unique(confidence[confidence <= start])[::-1]]:
@@ -52,9 +52,9 @@ def test_a_walk_by_hand_with_two_limits():
             break
         best = t
     assert best is not None
-    assert found.threshold == best
+    assert rule.threshold == best
     inside = confidence >= best
-    part = found.part("label:cat")
+    part = rule.part("label:cat")
     assert (part.n, part.accepted) == (cat.sum(), (inside & cat).sum())
     assert part.failures == loss[inside & cat].sum()
     assert part.coverage == pytest.approx(inside[cat].mean())
@@ -64,7 +64,7 @@ def test_a_walk_by_hand_with_two_limits():
 def test_limits_of_either_kind_have_half_of_delta():
     confidence, loss, cat = drawn(400, seed=3)
     limits = [Limit("overall", 0.12), Limit("label:cat", 0.12, cat, risk="generalized")]
-    found = several_risks(confidence, loss, limits, delta=0.2, starts=(0.5,))
+    rule = several_risks(confidence, loss, limits, delta=0.2, starts=(0.5,))
     best = None
     for t in np.sort(confidence)[::-1][200:]:
         inside = confidence >= t
@@ -74,51 +74,51 @@ def test_limits_of_either_kind_have_half_of_delta():
             break
         best = t
     assert best is not None
-    assert found.threshold == best
-    assert {part.rule.delta for part in found.parts} == {0.2}
+    assert rule.threshold == best
+    assert {part.rule.delta for part in rule.parts} == {0.2}
 
 
 def test_more_limits_never_accept_more():
     confidence, loss, cat = drawn(seed=5)
-    one = several_risks(confidence, loss, [Limit("overall", 0.1)], delta=0.1)
+    rule = several_risks(confidence, loss, [Limit("overall", 0.1)], delta=0.1)
     two = several_risks(
         confidence, loss, [Limit("overall", 0.1), Limit("label:cat", 0.12, cat)], delta=0.1
     )
-    assert two.accepted < one.accepted
+    assert two.accepted < rule.accepted
 
 
 def test_what_is_unattainable_is_named():
     confidence, loss, cat = drawn()
     rare = np.arange(2000) < 20
-    found = several_risks(
+    rule = several_risks(
         confidence, loss, [Limit("overall", 0.1), Limit("group:rare", 0.1, rare)], delta=0.05
     )
-    assert (found.attainable, found.threshold, found.accepted) == (False, None, 0)
-    assert found.part("group:rare").reason.startswith("20 samples cannot certify")
-    assert found.part("overall").reason == (
+    assert (rule.attainable, rule.threshold, rule.accepted) == (False, None, 0)
+    assert rule.part("group:rare").reason.startswith("20 samples cannot certify")
+    assert rule.part("overall").reason == (
         "could be certified alone, but not together with group:rare"
     )
     strict = [Limit("overall", 0.1), Limit("label:cat", 0.02, cat & (confidence < 0.5))]
-    found = several_risks(confidence, loss, strict, delta=0.05)
-    assert "at the starts, at most" in found.part("label:cat").reason
+    rule = several_risks(confidence, loss, strict, delta=0.05)
+    assert "at the starts, at most" in rule.part("label:cat").reason
 
 
 def test_limits_without_the_whole_show_it_beside():
     confidence, loss, cat = drawn()
-    found = several_risks(confidence, loss, [Limit("label:cat", 0.2, cat)], delta=0.05)
-    whole = found.part("overall")
-    assert [part.name for part in found.parts] == ["overall", "label:cat"]
-    assert (whole.guarantee, whole.accepted) == ("none", (confidence >= found.threshold).sum())
-    assert found.quantity == ""
-    checked = check_limits(found, confidence, loss, {"label:cat": cat})
+    rule = several_risks(confidence, loss, [Limit("label:cat", 0.2, cat)], delta=0.05)
+    whole = rule.part("overall")
+    assert [part.name for part in rule.parts] == ["overall", "label:cat"]
+    assert (whole.guarantee, whole.accepted) == ("none", (confidence >= rule.threshold).sum())
+    assert rule.quantity == ""
+    checked = check_limits(rule, confidence, loss, {"label:cat": cat})
     assert [(c.group, c.excess_verdict) for c in checked] == [("", "no target"), ("label:cat", "")]
     assert checked[0].verdict == checked[1].verdict
 
 
 def test_graded_losses_and_refusals():
     confidence, loss, cat = drawn()
-    found = several_risks(confidence, 0.5 * loss, [Limit("overall", 0.1)], delta=0.1)
-    assert found.attainable
+    rule = several_risks(confidence, 0.5 * loss, [Limit("overall", 0.1)], delta=0.1)
+    assert rule.attainable
     with pytest.raises(DomainError, match="loss"):
         several_risks(confidence, 2.0 * loss, [Limit("overall", 0.1)], delta=0.1)
     with pytest.raises(InputError, match="`limits`"):
@@ -130,7 +130,7 @@ def test_graded_losses_and_refusals():
     with pytest.raises(ShapeError, match="booleans"):
         several_risks(confidence, loss, [Limit("short", 0.1, cat[:5])], delta=0.1)
     with pytest.raises(InputError, match="`masks`"):
-        check_limits(found, confidence, loss, {"label:dog": cat})
+        check_limits(rule, confidence, loss, {"label:dog": cat})
 
 
 def test_fixed_sequence_against_a_loop():

@@ -147,12 +147,12 @@ def test_a_tiny_delta_is_unattainable(name):
         ("chow", {"abstention_cost": 2}, "`abstention_cost`"),
     ],
 )
-def test_bad_options_are_refused_by_name(name, change, error):
+def test_bad_options_raise_an_error_by_name(name, change, error):
     with pytest.raises(InputError, match=error):
         thresholds.fit(name, [0.5, 0.6], [0, 1], **(OPTIONS[name] | change))
 
 
-def test_losses_outside_the_method_are_refused():
+def test_losses_outside_the_method_raise_an_error():
     with pytest.raises(DomainError, match="0 or 1 for sgr"):
         thresholds.sgr([0.5, 0.6], [0, 0.5], max_risk=0.1, delta=0.1)
     with pytest.raises(DomainError, match=r"`loss` must lie in \[0, 1\]"):
@@ -188,9 +188,9 @@ def test_any_array_goes_in():
     torch = pytest.importorskip("torch")
     confidence, loss = torch.linspace(1, 0, 300), (torch.arange(300) > 250).int()
     for name, options in OPTIONS.items():
-        one = thresholds.fit(name, confidence, loss, **options)
-        two = thresholds.fit(name, confidence.numpy(), loss.numpy(), **options)
-        assert one == two
+        first = thresholds.fit(name, confidence, loss, **options)
+        second = thresholds.fit(name, confidence.numpy(), loss.numpy(), **options)
+        assert first == second
 
 
 @pytest.fixture
@@ -219,11 +219,11 @@ def test_a_method_is_known_everywhere_by_its_entry(half):
     assert "On the calibration data, at most 60% of the answers are wrong" in page
 
 
-def test_a_method_promises_what_its_entry_says(half):
+def test_a_method_guarantees_what_its_entry_says(half):
     with pytest.raises(DomainError, match="a guarantee of 'half'"):
         DecisionRule("half", 0.5, "coverage", target=0.5, delta=0.1, bound=0.6)
 
 
-def test_a_rule_of_no_known_method_is_refused():
+def test_a_rule_of_no_known_method_raises_an_error():
     with pytest.raises(InputError, match=r"`method` .* 'sgr', .*'given'; got 'half'"):
         DecisionRule("half", 0.5)

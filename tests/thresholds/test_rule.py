@@ -76,7 +76,7 @@ def edited(rule: DecisionRule, name: str, value: object) -> str:
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in NONSENSE.items() for value in values]
 )
-def test_a_field_edited_to_nonsense_is_refused_by_name(name, value):
+def test_a_field_edited_to_nonsense_raises_an_error_by_name(name, value):
     # A contradiction names one of the two fields that clash.
     partners = {
         "method": ("guarantee", "method"),
@@ -123,7 +123,7 @@ def test_a_missing_field_is_named(name):
         (GUARANTEED.to_json().replace('"n": 400', '"n": -Infinity'), "Infinity"),
     ],
 )
-def test_damaged_texts_are_refused(text, says):
+def test_damaged_texts_raise_an_error(text, says):
     with pytest.raises(FileFormatError, match=says):
         DecisionRule.from_json(text)
 
@@ -147,17 +147,17 @@ def test_apply_returns_the_callers_kind():
     rule = DecisionRule("given", 0.5)
     for make in kinds():
         given_ = make([0.25, 0.5, 0.75])
-        found = rule.apply(given_)
+        result = rule.apply(given_)
         own = type(given_) if make is not list and "pandas" not in str(type(given_)) else np.ndarray
-        assert isinstance(found, own)
-        assert "bool" in str(found.dtype)
-        assert [bool(x) for x in found] == [False, True, True]
+        assert isinstance(result, own)
+        assert "bool" in str(result.dtype)
+        assert [bool(x) for x in result] == [False, True, True]
 
 
 def test_apply_without_a_threshold_accepts_nothing():
     for make in kinds():
-        found = UNATTAINABLE.apply(make([0.0, 1e30]))
-        assert [bool(x) for x in found] == [False, False]
+        result = UNATTAINABLE.apply(make([0.0, 1e30]))
+        assert [bool(x) for x in result] == [False, False]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -181,7 +181,7 @@ def test_apply_leaves_its_input_alone_and_refuses_bad_values():
         DecisionRule("given", 0.5).apply([[0.5]])
 
 
-def test_sentences_say_what_is_promised():
+def test_sentences_say_what_is_guaranteed():
     said = "with probability 0.95 or more over calibration sets, the true selective risk of the rule is at most"
     assert f"{said} 0.1" in str(GUARANTEED)
     assert "on average" in str(ON_AVERAGE)
@@ -194,8 +194,8 @@ def test_sentences_say_what_is_promised():
 
 
 def test_quantities():
-    found = [rule.quantity for rule in RULES]
-    assert found == [
+    results = [rule.quantity for rule in RULES]
+    assert results == [
         "selective risk", "generalized risk", "selective risk", "coverage", "selective risk",
         "cost", "",
     ]  # fmt: skip

@@ -28,44 +28,44 @@ def test_each_part_is_the_rule_of_its_samples_alone():
     confidence, loss, group = drawn([400, 300, 500], [0.1, 0.9, 0.2])
     for method in ("sgr", "learn_then_test", "risk"):
         options = OPTIONS if method != "risk" else {"max_risk": 0.1}
-        found = fit_groups(method, confidence, loss, group, **options)
-        assert [part.name for part in found.parts] == ["g0", "g1", "g2"]
-        for part in found.parts:
+        rule = fit_groups(method, confidence, loss, group, **options)
+        assert [part.name for part in rule.parts] == ["g0", "g1", "g2"]
+        for part in rule.parts:
             own = group == part.name
             assert part.rule == fit(method, confidence[own], loss[own], **options)
-        accepted = found.apply(confidence, group=group)
-        for part in found.parts:
+        accepted = rule.apply(confidence, group=group)
+        for part in rule.parts:
             own = group == part.name
             assert (accepted[own] == part.rule.apply(confidence[own])).all()
-        assert (found.n, found.accepted) == (1200, int(accepted.sum()))
-        assert found.failures == int(loss[accepted].sum())
-        assert found.risk == pytest.approx(loss[accepted].mean())
-        assert found.coverage == pytest.approx(accepted.mean())
+        assert (rule.n, rule.accepted) == (1200, int(accepted.sum()))
+        assert rule.failures == int(loss[accepted].sum())
+        assert rule.risk == pytest.approx(loss[accepted].mean())
+        assert rule.coverage == pytest.approx(accepted.mean())
 
 
-def test_joint_promises_share_delta_among_the_groups_that_can_use_it():
+def test_joint_guarantees_share_delta_among_the_groups_that_can_use_it():
     sizes = [500, 400, 60, 30, 10]
     confidence, loss, group = drawn(sizes, [0.0] * 5)
-    found = fit_groups("learn_then_test", confidence, loss, group, joint=True, **OPTIONS)
+    rule = fit_groups("learn_then_test", confidence, loss, group, joint=True, **OPTIONS)
     # By hand: the least k such that at most k sizes reach what delta / k takes.
     able = {k: sum(n >= min_count(0.1, 0.05 / k) for n in sizes) for k in range(1, 6)}
     k = min(k for k in able if able[k] <= k)
     assert (k, able[k]) == (3, 3)
-    assert {part.rule.delta for part in found.parts} == {0.05 / 3}
-    assert [part.rule.attainable for part in found.parts] == [True, True, True, False, False]
-    assert found.delta == 0.05
-    small = found.part("g4")
+    assert {part.rule.delta for part in rule.parts} == {0.05 / 3}
+    assert [part.rule.attainable for part in rule.parts] == [True, True, True, False, False]
+    assert rule.delta == 0.05
+    small = rule.part("g4")
     assert small.threshold is None
     assert small.reason.startswith("10 samples cannot certify")
-    assert "g4: 10 samples" in found.reason
-    assert not found.apply(np.ones(10), group=["g4"] * 10).any()
+    assert "g4: 10 samples" in rule.reason
+    assert not rule.apply(np.ones(10), group=["g4"] * 10).any()
 
 
 def test_the_shares_do_not_depend_on_the_losses():
     confidence, loss, group = drawn([300, 80, 45], [0.3] * 3)
     for losses in (loss, ~loss, np.zeros(425)):
-        found = fit_groups("sgr", confidence, losses, group, joint=True, **OPTIONS)
-        assert {part.rule.delta for part in found.parts} == {0.05 / 3}
+        rule = fit_groups("sgr", confidence, losses, group, joint=True, **OPTIONS)
+        assert {part.rule.delta for part in rule.parts} == {0.05 / 3}
 
 
 def test_other_rules_by_group():
@@ -89,7 +89,7 @@ def test_other_rules_by_group():
 @pytest.mark.parametrize(
     "missing", [np.nan, None, np.datetime64("NaT")], ids=["nan", "none", "not a time"]
 )
-def test_a_missing_group_is_refused_and_no_group_of_its_own(missing):
+def test_a_missing_group_raises_an_error_and_no_group_of_its_own(missing):
     confidence, loss, _ = drawn([300], [0.3])
     rule = fit_groups("sgr", confidence, loss, np.zeros(300), **OPTIONS)
     dates = np.full(300, "2026-01-01", dtype="datetime64[D]")
@@ -151,11 +151,11 @@ def test_all_thresholds_at_once_decide_as_each_part_does_alone(dtype, own, given
 
 
 def test_unseen_groups_are_abstained_on_and_counted():
-    found = fit_groups("sgr", *drawn([300, 300], [0.1, 0.1]), **OPTIONS)
+    rule = fit_groups("sgr", *drawn([300, 300], [0.1, 0.1]), **OPTIONS)
     group = ["g0", "new", "g1", "new"]
-    assert found.apply(np.ones(4), group=group).tolist() == [True, False, True, False]
-    assert found.count_unknown_groups(group) == {"new": 2}
-    later = check_groups(found, np.ones(4), np.zeros(4), group)
+    assert rule.apply(np.ones(4), group=group).tolist() == [True, False, True, False]
+    assert rule.count_unknown_groups(group) == {"new": 2}
+    later = check_groups(rule, np.ones(4), np.zeros(4), group)
     assert [(c.group, c.verdict) for c in later[1:]] == [
         ("g0", "cannot tell"), ("g1", "cannot tell"), ("new", "unattainable"),
     ]  # fmt: skip
@@ -179,16 +179,16 @@ def test_predictions_know_their_groups():
 def test_each_group_is_judged_by_its_own_rule():
     confidence, loss, group = drawn([3000, 3000], [0.1, 0.9])
     rule = fit_groups("sgr", confidence, loss, group, max_risk=0.05, delta=0.05)
-    found = check_groups(rule, *drawn([3000, 3000], [0.1, 0.9], seed=1))
-    assert [c.rule for c in found] == [rule, *(part.rule for part in rule.parts)]
-    assert found[1].row()["threshold"] != found[2].row()["threshold"]
-    assert found[0].accepted == found[1].accepted + found[2].accepted
+    check = check_groups(rule, *drawn([3000, 3000], [0.1, 0.9], seed=1))
+    assert [c.rule for c in check] == [rule, *(part.rule for part in rule.parts)]
+    assert check[1].row()["threshold"] != check[2].row()["threshold"]
+    assert check[0].accepted == check[1].accepted + check[2].accepted
     # Of groups of another kind: each against the target that all parts have.
     sex = np.tile(["f", "m"], 3000)
     data = drawn([3000, 3000], [0.1, 0.9], seed=1)
     other = check_groups(rule, *data[:2], sex, rule_group=data[2])
     assert [c.group for c in other] == ["", "f", "m"]
-    assert other[1].accepted + other[2].accepted == found[0].accepted
+    assert other[1].accepted + other[2].accepted == check[0].accepted
     assert {c.rule.target for c in other} == {0.05}
 
 
@@ -211,7 +211,7 @@ def test_a_set_is_saved_and_loaded(tmp_path):
             DecisionRule.from_json(json.dumps({**text, **change}))
 
 
-def test_parts_that_cannot_stand_together_are_refused():
+def test_parts_that_cannot_stand_together_raise_an_error():
     low, high = DecisionRule("given", 0.2), DecisionRule("given", 0.8)
     with pytest.raises(InputError, match="named once"):
         DecisionRule.from_parts("site", (RulePart("a", low), RulePart("a", high)))

@@ -26,19 +26,19 @@ def test_a_rule_in_log_odds_is_not_applied_to_probabilities():
     rule = ab.set_threshold(p, score="msr", max_risk=0.1, delta=0.05)
     assert rule.scale == "log-odds"
     sure = softmax(p.logits, axis=1).max(axis=1)
-    kept = score("msr", p).values >= rule.threshold
-    assert 0.2 < kept.mean() < 0.95
+    mask = score("msr", p).values >= rule.threshold
+    assert 0.2 < mask.mean() < 0.95
     # Taken for log-odds they would all be on one side: below 1.
     with pytest.raises(InputError, match=r"all lie in \[0, 1\].*log-odds; a probability of"):
         rule.apply(sure)
-    np.testing.assert_array_equal(rule.apply(sure, scale="probability"), kept)
+    np.testing.assert_array_equal(rule.apply(sure, scale="probability"), mask)
     with pytest.raises(InputError, match="all lie"):
         check(rule, sure, ~p.correct)
-    assert check(rule, sure, ~p.correct, scale="probability").accepted == kept.sum()
+    assert check(rule, sure, ~p.correct, scale="probability").accepted == mask.sum()
     with pytest.raises(InputError, match="all lie"):
         check_many(rule, {"a": (sure, ~p.correct)})
     (one,) = check_many(rule, {"a": (sure, ~p.correct)}, scale="probability")
-    assert one.accepted == kept.sum()
+    assert one.accepted == mask.sum()
 
 
 def test_predictions_logits_and_probabilities_are_decided_on_the_scale_of_the_rule():
@@ -54,9 +54,9 @@ def test_predictions_logits_and_probabilities_are_decided_on_the_scale_of_the_ru
     expected = score("msr", soft).values >= rule.threshold
     np.testing.assert_array_equal(rule.apply(probabilities=soft.probabilities), expected)
     torch = pytest.importorskip("torch")
-    found = rule.apply(probabilities=torch.tensor(soft.probabilities))
-    assert isinstance(found, torch.Tensor)
-    np.testing.assert_array_equal(found.numpy(), expected)
+    result = rule.apply(probabilities=torch.tensor(soft.probabilities))
+    assert isinstance(result, torch.Tensor)
+    np.testing.assert_array_equal(result.numpy(), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -67,16 +67,16 @@ def test_no_decision_flips_at_the_threshold_between_scales(dtype):
     sure = softmax(p.logits.astype(dtype), axis=1).max(axis=1)
     assert sure.dtype == dtype
     for at in values[values < 8]:
-        kept = values >= at
+        mask = values >= at
         rule = DecisionRule("given", at, score="msr", scale="log-odds")
-        np.testing.assert_array_equal(rule.apply(sure, scale="probability"), kept)
+        np.testing.assert_array_equal(rule.apply(sure, scale="probability"), mask)
         back = DecisionRule("given", float(expit(at)), score="msr", scale="probability")
-        np.testing.assert_array_equal(back.apply(p), kept)
-        np.testing.assert_array_equal(back.apply(values, scale="log-odds"), kept)
-        np.testing.assert_array_equal(back.apply(logits=p.logits), kept)
+        np.testing.assert_array_equal(back.apply(p), mask)
+        np.testing.assert_array_equal(back.apply(values, scale="log-odds"), mask)
+        np.testing.assert_array_equal(back.apply(logits=p.logits), mask)
 
 
-def test_probabilities_that_have_run_together_are_refused():
+def test_probabilities_that_have_run_together_raise_an_error():
     far = DecisionRule("given", 25.0, score="msr", scale="log-odds")
     with pytest.raises(DomainError, match="float32 probabilities cannot be compared"):
         far.apply(np.array([0.5, 1.0], np.float32), scale="probability")
@@ -105,9 +105,9 @@ def test_what_is_said_is_checked():
     assert ODDS.apply([0.5, 3.0]).tolist() == [False, True]
     with pytest.raises(InputError, match="must be one of"):
         ODDS.apply([0.5], scale="logits")
-    own = DecisionRule("given", 7.0, score="mls", scale="score")
+    rule = DecisionRule("given", 7.0, score="mls", scale="score")
     with pytest.raises(InputError, match="no exact counterpart on the scale 'probability'"):
-        own.apply([0.5], scale="probability")
+        rule.apply([0.5], scale="probability")
     bare = DecisionRule("given", 0.5)
     assert bare.apply([0.4, 5.0]).tolist() == [False, True]
     with pytest.raises(InputError, match="does not record the scale"):
@@ -206,9 +206,9 @@ def test_files_of_before_scales_were_recorded_are_read():
     told = DecisionRule.from_json(json.dumps(old | {"scale": "log-odds"}))
     assert told == ODDS
     p = model()
-    found = ab.check_rule(rule, {"later": p})
-    assert found.checks[0].accepted == ODDS.apply(p).sum()
-    (warning,) = [f for f in found.notes if f.kind == "scale_unknown"]
+    check = ab.check_rule(rule, {"later": p})
+    assert check.checks[0].accepted == ODDS.apply(p).sum()
+    (warning,) = [f for f in check.notes if f.kind == "scale_unknown"]
     assert warning.level == "warning"
     assert "all numbers below are wrong" in warning.message
     assert "scale_unknown" not in {f.kind for f in ab.check_rule(ODDS, p).notes}
@@ -221,13 +221,13 @@ def test_checks_name_the_data_and_take_the_scale():
     with pytest.raises(InputError, match=r"^hospital: `confidence` may be on another scale"):
         ab.check_rule(rule, {"hospital": sure})
     column = ab.Predictions(confidence={"msr": sure}, loss=~p.correct)
-    found = ab.check_rule(rule, {"a": sure, "b": column}, scale="probability", calibration=None)
-    assert [c.accepted for c in found.checks] == [rule.accepted] * 2
-    row = found.rows()[-1]
+    check = ab.check_rule(rule, {"a": sure, "b": column}, scale="probability", calibration=None)
+    assert [c.accepted for c in check.checks] == [rule.accepted] * 2
+    row = check.rows()[-1]
     assert row["threshold_scale"] == "log-odds"
     assert row["threshold_probability"] == rule.threshold_on("probability")
     assert row["threshold_log_odds"] == row["threshold"] == rule.threshold
-    same = [f for f in found.notes if f.kind == "same_data"]
+    same = [f for f in check.notes if f.kind == "same_data"]
     assert len(same) == 1  # an array has no failures to compare
 
 

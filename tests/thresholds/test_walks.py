@@ -96,7 +96,7 @@ def test_a_walk_that_ends_where_it_began_accepts_all_above_the_next_value():
 
 
 @pytest.mark.parametrize("tied", [0.5, 0.9, 0.1 + 0.2, 1 - 2**-30])
-def test_what_is_tied_below_a_start_is_left_out_in_data_of_single_precision_too(tied):
+def test_what_is_tied_below_a_start_is_omitted_in_data_of_single_precision_too(tied):
     # The next double above the ties is rounded down to them there: half of the answers were wrong.
     sure = np.linspace(2, 3, 1000)
     confidence, wrong = np.r_[sure, np.full(1000, tied)], np.arange(2000) >= 1000
@@ -223,7 +223,7 @@ def test_the_reason_speaks_of_thresholds_that_accept_enough_to_be_certified():
     confidence = np.linspace(1, 0, 400)
     wrong = np.arange(400) % 5 == 4
     rule = thresholds.sgr(confidence, wrong, max_risk=0.05, delta=0.05)
-    found = re.search(r"the (\d+) needed is ([\d.]+), with (\d+) accepted", rule.reason)
-    needed, least, accepted = int(found[1]), float(found[2]), int(found[3])
+    result = re.search(r"the (\d+) needed is ([\d.]+), with (\d+) accepted", rule.reason)
+    needed, least, accepted = int(result[1]), float(result[2]), int(result[3])
     assert accepted >= needed >= 59
     assert least == pytest.approx(wrong[:accepted].mean(), rel=1e-3)

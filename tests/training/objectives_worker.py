@@ -41,9 +41,9 @@ def results(rank, world):
 def main():
     rank, world, meeting, out = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=world)
-    found = results(rank, world)
+    result = results(rank, world)
     dist.destroy_process_group()
-    Path(out).write_text(json.dumps(found), encoding="utf-8")
+    Path(out).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

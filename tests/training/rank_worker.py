@@ -50,7 +50,7 @@ def trained(name, options, rank, world):
     torch.manual_seed(1)
     model = torch.nn.Linear(FEATURES, CLASSES).double()
     loss = RankWeightedLoss(**options)
-    found = []
+    results = []
     for step in range(2):
         rows = share(step, rank, world, empty="empty" in name)
         # One process gives no weights; they then count 1 where the other does.
@@ -66,7 +66,7 @@ def trained(name, options, rank, world):
             for parameter in model.parameters():
                 dist.all_reduce(parameter.grad)
                 parameter.grad /= world
-        found += [value.item(), *model.weight.grad.flatten().tolist(), *model.bias.grad.tolist()]
+        results += [value.item(), *model.weight.grad.flatten().tolist(), *model.bias.grad.tolist()]
         with torch.no_grad():
             # By hand: torch.optim takes a second to import.
             for parameter in model.parameters():
@@ -74,8 +74,8 @@ def trained(name, options, rank, world):
     # A process evaluates total: no other has to take part.
     loss.eval()
     if rank == 0:
-        found.append(loss(model(x), y).item())
-    return found
+        results.append(loss(model(x), y).item())
+    return results
 
 
 def results(rank, world):

@@ -112,27 +112,27 @@ def test_values(n, seed):
 
     assert loss("cross-entropy") == pytest.approx(cross_entropy(parts, y), rel=1e-12)
     for strength in (0.5, 10.0):
-        found = loss("joint", strength=strength)
-        assert found == pytest.approx(joint(parts, y, strength), rel=1e-10)
+        result = loss("joint", strength=strength)
+        assert result == pytest.approx(joint(parts, y, strength), rel=1e-10)
     for reward in (1.0001, 2.2, 4.0):
-        found = loss("deep-gamblers", reward=reward)
-        assert found == pytest.approx(gamblers(parts, y, reward), rel=1e-12)
+        result = loss("deep-gamblers", reward=reward)
+        assert result == pytest.approx(gamblers(parts, y, reward), rel=1e-12)
     for weight in (1.0, 3.0):
-        found = loss("confidnet", failure_weight=weight)
-        assert found == pytest.approx(confidnet(parts, y, weight), rel=1e-12)
+        result = loss("confidnet", failure_weight=weight)
+        assert result == pytest.approx(confidnet(parts, y, weight), rel=1e-12)
     everyone = np.ones(n, dtype=bool)
     # The price is kept in float32.
     expected = devries(parts, y, float(np.float32(0.7)), everyone)
     assert loss("devries", price=0.7) == pytest.approx(expected, rel=1e-12)
     for coverage, penalty, alpha in [(0.8, 32.0, 0.5), (1.0, 3.0, 1.0), (0.1, 0.0, 0.2)]:
-        found = loss("selectivenet", coverage=coverage, penalty=penalty, alpha=alpha)
+        result = loss("selectivenet", coverage=coverage, penalty=penalty, alpha=alpha)
         expected = selective_net(parts, y, coverage, penalty, alpha)
-        assert found == pytest.approx(expected, rel=1e-12)
+        assert result == pytest.approx(expected, rel=1e-12)
     for threshold, keep in [(0.5, 1.0), (0.0, 0.0), (0.9, 0.3)]:
-        found = loss("cwsa", threshold=threshold, keep=keep)
-        assert found == pytest.approx(weighted(parts, y, threshold, keep), rel=1e-12)
-    found = loss("self-adaptive")
-    assert found == pytest.approx(self_adaptive(parts, y, np.ones(n)), rel=1e-12)
+        result = loss("cwsa", threshold=threshold, keep=keep)
+        assert result == pytest.approx(weighted(parts, y, threshold, keep), rel=1e-12)
+    result = loss("self-adaptive")
+    assert result == pytest.approx(self_adaptive(parts, y, np.ones(n)), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -239,18 +239,18 @@ def hints_drawn(objective, n):
 
 def test_devries_hints_and_price_step_by_step():
     objective = made("devries", budget=0.8, price=0.1)
-    price, seen = np.float32(0.1), []
+    price, calls = np.float32(0.1), []
     for step in range(40):
         out, labels = output(16, seed=step)
         hinted = hints_drawn(objective, 16)
         parts, y = arrays(out, labels)
-        found = objective(out, labels).item()
-        assert found == pytest.approx(devries(parts, y, float(price), hinted), rel=1e-6)
+        result = objective(out, labels).item()
+        assert result == pytest.approx(devries(parts, y, float(price), hinted), rel=1e-6)
         asked = np.mean(np.log1p(np.exp(-parts[3])))
         price = price / 0.99 if asked >= 0.8 else price / 1.01
         assert objective.multiplier.item() == pytest.approx(price, rel=1e-5)
-        seen.append((hinted.mean(), asked >= 0.8))
-    shares, over = zip(*seen, strict=True)
+        calls.append((hinted.mean(), asked >= 0.8))
+    shares, over = zip(*calls, strict=True)
     assert 0.4 < np.mean(shares) < 0.6
     assert 0 < np.mean(over) < 1  # both directions were taken
 
@@ -282,14 +282,14 @@ def test_devries_price_holds_the_budget():
     confidence = torch.zeros(64, requires_grad=True)
     objective = made("devries", budget=0.4)
     optimizer = torch.optim.Adam([confidence], lr=0.02)
-    asked = []
+    calls = []
     for _ in range(800):
         loss = objective(Output(logits, torch.zeros(64, 1), confidence=confidence), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        asked.append(torch.nn.functional.softplus(-confidence).mean().item())
-    assert np.mean(asked[400:]) == pytest.approx(0.4, abs=0.05)
+        calls.append(torch.nn.functional.softplus(-confidence).mean().item())
+    assert np.mean(calls[400:]) == pytest.approx(0.4, abs=0.05)
 
 
 # ---------------------------------------------------------------------------- SelectiveNet
@@ -337,8 +337,8 @@ def test_self_adaptive_targets_step_by_step():
         q = softmax(parts[0])
         for i, row in enumerate(rows):
             target[row] = 0.9 * target[row] + 0.1 * q[i, y[i]]
-        found = objective(out, labels, index=torch.tensor(rows)).item()
-        assert found == pytest.approx(self_adaptive(parts, y, target[rows]), rel=1e-5)
+        result = objective(out, labels, index=torch.tensor(rows)).item()
+        assert result == pytest.approx(self_adaptive(parts, y, target[rows]), rel=1e-5)
     assert np.allclose(objective.target.numpy(), target[: len(objective.target)], atol=1e-6)
 
 
@@ -415,7 +415,7 @@ def test_confidence_does_not_saturate(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_wrong_batches_are_refused_in_plain_words(name):
+def test_wrong_batches_raise_an_error_in_plain_words(name):
     out, labels = output()
     objective = made(name)
     with pytest.raises(ShapeError, match=r"`labels` must have one entry for each of the 6 samples"):
@@ -447,7 +447,7 @@ def test_wrong_batches_are_refused_in_plain_words(name):
         ("self-adaptive", "abstention"),
     ],
 )
-def test_an_output_of_another_head_is_refused(name, field):
+def test_an_output_of_another_head_raises_an_error(name, field):
     out, labels = output()
     with pytest.raises(MissingInputError, match=f"`output` must have `{field}`"):
         last_phase(made(name))(out._replace(**{field: None}), labels, index=torch.arange(6))
@@ -479,7 +479,7 @@ def test_the_objective_is_the_metric(threshold):
     assert alone(threshold)(out, labels).item() == pytest.approx(1 - metric, abs=1e-12)
 
 
-def test_the_gradient_is_that_of_the_chain_rule():
+def test_the_gradient_equals_that_of_the_chain_rule():
     threshold = 0.5
     out, labels = output(40, seed=4, grad=True)
     alone(threshold)(out, labels).backward()

@@ -191,7 +191,7 @@ def test_eval_mode_changes_nothing_and_draws_nothing(name):
     assert repr(after) == repr(before[1])
 
 
-def test_the_area_is_that_of_the_metric():
+def test_the_area_equals_that_of_the_metric():
     out, labels = output(40, classes=3)
     objective = made("rank-weighted").eval()
     losses = torch.nn.functional.cross_entropy(out.logits, labels, reduction="none")
@@ -335,7 +335,7 @@ def test_a_phase_needs_its_parts():
         net.enter(last_phase(made("deep-gamblers")).phase)
 
 
-def test_an_unknown_phase_is_refused():
+def test_an_unknown_phase_raises_an_error():
     with pytest.raises(UnknownNameError, match="Did you mean 'gamble'"):
         made("deep-gamblers").enter("gambel")
 
@@ -426,8 +426,8 @@ def test_the_page_names_every_objective_with_its_options(root):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds_of_any_size(name):
-    one, two = (training.make(name, rng=2**70 + 3).head(WIDTH, 3) for _ in range(2))
-    assert same(state(one), state(two))
+    first, second = (training.make(name, rng=2**70 + 3).head(WIDTH, 3) for _ in range(2))
+    assert same(state(first), state(second))
 
 
 def test_a_reward_above_the_number_of_classes_warns_and_is_trained_with():
@@ -438,7 +438,7 @@ def test_a_reward_above_the_number_of_classes_warns_and_is_trained_with():
     assert training.make("deep-gamblers", reward=2.0).head(4, 2).abstention is not None
 
 
-def test_an_index_that_is_a_name_and_no_row_is_refused():
+def test_an_index_that_is_a_name_and_no_row_raises_an_error():
     objective = training.make("self-adaptive", rng=0)
     out = objective.head(WIDTH, 3)(torch.zeros(1, WIDTH))
     with pytest.raises(InputError, match=r"`index` must count .* got 1,000,000,000,000"):
@@ -460,7 +460,7 @@ def test_logits_alone_are_no_output(name):
             call()
 
 
-def test_the_state_of_another_objective_is_refused_as_such():
+def test_the_state_of_another_objective_raises_an_error_as_such():
     adaptive = training.make("self-adaptive", rng=0)
     with pytest.raises(InputError, match="another objective: its phase is 'rank', and Self"):
         adaptive.load_state_dict(training.make("joint", rng=0).state_dict())

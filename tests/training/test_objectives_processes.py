@@ -15,8 +15,8 @@ WORKER = Path(__file__).with_name("objectives_worker.py")
 
 
 def test_two_processes_are_as_one(tmp_path):
-    found = in_two_and_in_one(WORKER, tmp_path)
-    first, second, expected = found["0"], found["1"], found["alone"]
+    result = in_two_and_in_one(WORKER, tmp_path)
+    first, second, expected = result["0"], result["1"], result["alone"]
     assert first == second
     assert first["targets"] == pytest.approx(expected["targets"], abs=1e-6)
     assert first["prices"] == pytest.approx(expected["prices"], rel=1e-6)

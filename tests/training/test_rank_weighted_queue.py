@@ -123,7 +123,7 @@ def test_a_small_batch_sees_the_weights_of_the_population():
     n, draws, u = 8, 400, torch.tensor([0.1, 0.5, 0.9, 0.97], dtype=torch.float64)
     bias = {}
     for size in (0, 1000):
-        loss, found = made(size), torch.empty(draws, 4, dtype=torch.float64)
+        loss, result = made(size), torch.empty(draws, 4, dtype=torch.float64)
         for draw in range(draws):
             if size:
                 loss.train()(*batch(torch.rand(size, generator=g)))
@@ -132,9 +132,9 @@ def test_a_small_batch_sees_the_weights_of_the_population():
                 # Only the loss of the one sample counts, so the value is its weight over n.
                 x = torch.zeros(n, dtype=torch.float64)
                 x[0] = n
-                found[draw, at] = loss.eval()(*batch([own, *others], x))
-        bias[size] = found.mean(0) + torch.log1p(-u)
-        error = found.std(0) / draws**0.5
+                result[draw, at] = loss.eval()(*batch([own, *others], x))
+        bias[size] = result.mean(0) + torch.log1p(-u)
+        error = result.std(0) / draws**0.5
         expected = torch.as_tensor(weight_bias(u.numpy(), n + size))
         assert ((bias[size] - expected).abs() < 4 * error).all()
         assert (error < 0.06).all()

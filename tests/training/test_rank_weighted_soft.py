@@ -27,7 +27,7 @@ def samples(n=30, seed=0):
 
 @pytest.mark.parametrize("weights", NAMES)
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
-def test_smooth_weights_at_whole_ranks_are_those_of_the_kernel(weights, n):
+def test_smooth_weights_at_whole_ranks_equal_those_of_the_kernel(weights, n):
     chosen = check_weighting(**options(weights) | {"between": options(weights).get("between")})
     ranks = torch.arange(1, n + 1, dtype=torch.float64)
     expected = chosen.at_whole_ranks(n, ranks)

@@ -204,7 +204,7 @@ def test_a_first_batch_without_gradients_leaves_the_next_alone():
 @pytest.mark.parametrize("given", [{}, {"queue": 40}])
 def test_the_host_takes_the_gradients_of_a_device(weights, given, monkeypatch):
     # On the host NumPy ranks the samples; a device does it by other steps, to the last digit.
-    found = []
+    results = []
     for way in ("host", "device"):
         if way == "device":
             for module in (_area, _weights):
@@ -216,9 +216,9 @@ def test_the_host_takes_the_gradients_of_a_device(weights, given, monkeypatch):
                 z.requires_grad_()
                 value = loss(z, y)
                 value.backward()
-                found.append((way, value.detach(), z.grad))
-    half = len(found) // 2
-    for (_, value, gradient), (_, other, its) in zip(found[:half], found[half:], strict=True):
+                results.append((way, value.detach(), z.grad))
+    half = len(results) // 2
+    for (_, value, gradient), (_, other, its) in zip(results[:half], results[half:], strict=True):
         assert torch.allclose(value, other, rtol=2e-7, atol=0)
         assert torch.allclose(gradient, its, rtol=2e-6, atol=1e-9)
 

@@ -1,4 +1,4 @@
-"""torch, or one line that says what is missing; and torch in one thread."""
+"""Import torch or raise a one-line error, and run torch in one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +29,6 @@ def one_thread() -> Iterator[None]:
 
 
 def accelerators(device: Any) -> list[Any]:
-    """Return the devices whose generators must be put back beside that of the CPU."""
+    """Return the devices whose generators must be restored in addition to that of the CPU."""
     where = torch.device(device)
     return [] if where.type == "cpu" else [where]

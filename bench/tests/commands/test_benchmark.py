@@ -94,7 +94,7 @@ def test_a_manifest_of_zeros_stops_no_run(folder, faked, capsys):
     assert run(["benchmark", "run", "glyphs"]) == 0
 
 
-def test_no_jobs_at_a_time_are_refused_and_a_folder_is_quoted(folder, faked, capsys):
+def test_no_jobs_at_a_time_raise_an_error_and_a_folder_is_quoted(folder, faked, capsys):
     fake = faked()
     assert run(["benchmark", "run", "glyphs", "--jobs", "0", "--out", "my runs"]) == 0
     assert fake.options["jobs"] == 0
@@ -117,7 +117,7 @@ def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monke
     assert "Runs are in runs" in printed.out
 
 
-def test_everything_can_be_asked_for_otherwise(folder, faked):
+def test_everything_can_be_requested_otherwise(folder, faked):
     fake = faked()
     (folder / "mine.toml").write_text('[benchmark]\ntask = "glyphs"\nseeds = [4]\n')
     asked = "--arms cross-entropy --methods msr mls --metrics aurc --samples 0 --severities 1 5"
@@ -191,8 +191,8 @@ def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatc
 
     def go_on(*_, **__):
         jobs.mkdir(parents=True)
-        told = ProgressWriter(Job("train-[x]", {}), jobs, "epoch", 12)
-        told(2.5)
+        writer = ProgressWriter(Job("train-[x]", {}), jobs, "epoch", 12)
+        writer(2.5)
         sleep(0.2)
         raise KeyboardInterrupt
 
@@ -202,17 +202,17 @@ def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatc
 
 
 def test_jobs_in_progress_have_a_line_of_the_bar(tmp_path):
-    told = ProgressWriter(Job("train-[x]", {}), tmp_path, "epoch", 12, interval=0)
+    writer = ProgressWriter(Job("train-[x]", {}), tmp_path, "epoch", 12, interval=0)
     bar = Progress(TextColumn("{task.description}", markup=False), console=Console(file=StringIO()))
     lines = JobLines(bar, folder=tmp_path)
-    told(2.0)
+    writer(2.0)
     lines.update()
-    told.path.write_text(told.path.read_text().replace("null", "40.5"))
+    writer.path.write_text(writer.path.read_text().replace("null", "40.5"))
     lines.update()
     jobs, own = bar.tasks
     assert (own.completed, own.total) == (2.0, 12)
     assert re.fullmatch(r"train-\[x\]: epoch 3 of 12, about (40|39) s left", own.description)
-    told.path.unlink()
+    writer.path.unlink()
     lines.update()
     assert [task.description for task in bar.tasks] == [jobs.description] == ["Jobs"]
 
@@ -393,7 +393,7 @@ def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "Added mine; `abstain benchmark report runs` includes it in the ranking." in printed
     store = Store.read("runs")
-    assert [one.title for one in store.added_methods] == ["Mine"]
+    assert [method.title for method in store.added_methods] == ["Mine"]
     assert run(["benchmark", "add-scores", "runs", "mine.csv"]) == 2
     assert "mine" in capsys.readouterr().err
     assert run(["benchmark", "add-scores", "runs", "mine.csv", "--replace"]) == 0
@@ -425,11 +425,20 @@ def test_a_report_and_its_tables(made, folder, capsys):
 def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monkeypatch):
     """Where there is no terminal a line now and then; the next status knows the rest."""
     monkeypatch.setattr(console_of_commands, "_SECONDS_BETWEEN_LINES", 0.0)
-    asked = ["--methods", "msr", "confidnet", "--metrics", "augrc", "--studies", "iid", "unseen"]
-    assert run(["benchmark", "report", "runs", *asked]) == 0
+    arguments = [
+        "--methods",
+        "msr",
+        "confidnet",
+        "--metrics",
+        "augrc",
+        "--studies",
+        "iid",
+        "unseen",
+    ]
+    assert run(["benchmark", "report", "runs", *arguments]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"Comparing the methods: {i} of 2 studies" for i in (1, 2)]
-    stages = {one.part for one in read_costs(folder / "runs") if one.stage == REPORT}
+    stages = {cost.part for cost in read_costs(folder / "runs") if cost.stage == REPORT}
     assert stages == {"reading", "comparison", "looks", "ranking", "page", "tables"}
 
 
@@ -448,7 +457,7 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     from bench.tests.runs.shifts_folder import make_folder
 
     make_folder(folder / "theirs", 1)
-    asked = [
+    arguments = [
         "--arm",
         "confidnet",
         "--seed",
@@ -459,7 +468,7 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
         "skip",
         "skip",
     ]
-    assert run(["benchmark", "import", "theirs", "runs", *asked]) == 0
+    assert run(["benchmark", "import", "theirs", "runs", *arguments]) == 0
     printed = words(capsys.readouterr().out)
     assert "Imported confidnet-seed1" in printed
     assert run(["benchmark", "status", "runs"]) == 0
@@ -467,8 +476,8 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     assert "Imported: 1 run of confidnet" in printed
     # Nothing was run here, so no job took any time; "0 s" was printed.
     assert printed.endswith("The run is complete.")
-    assert run(["benchmark", "import", "theirs", "runs", *asked]) == 2
-    assert run(["benchmark", "import", "theirs", "runs", *asked, "--replace"]) == 0
+    assert run(["benchmark", "import", "theirs", "runs", *arguments]) == 2
+    assert run(["benchmark", "import", "theirs", "runs", *arguments, "--replace"]) == 0
     assert {"msr", "confidnet"} <= set(Store.read("runs").stored_runs[0].validation_values)
 
 
@@ -477,9 +486,9 @@ def test_methods_that_cannot_be_computed_have_one_line(folder, capsys):
     from bench.tests.runs.shifts_folder import make_folder
 
     make_folder(folder / "theirs", 1, train=False, sampled=False)
-    asked = ["theirs", "runs", "--arm", "devries", "--seed", "1"]
-    asked += ["--exposures", "skip", "iid", "skip", "skip"]
-    assert run(["benchmark", "import", *asked]) == 0
+    arguments = ["theirs", "runs", "--arm", "devries", "--seed", "1"]
+    arguments += ["--exposures", "skip", "iid", "skip", "skip"]
+    assert run(["benchmark", "import", *arguments]) == 0
     lines = capsys.readouterr().out.splitlines()
     (line,) = [line for line in lines if "cannot be computed" in line]
     assert line.startswith("Note: 17 methods cannot be computed: ")
@@ -494,13 +503,16 @@ def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
     make_folder(folder / "theirs" / "test_results", 1, held_out=[0], abstains=True)
     (folder / "theirs" / "hydra").mkdir()
     (folder / "theirs" / "hydra" / "config.yaml").write_text("    out_classes:\n    - 0\n")
-    asked = ["theirs", "runs", "--arm", "dg", "--seed", "1"]
-    asked += ["--exposures", "validation", "iid", "skip", "skip"]
-    assert run(["benchmark", "import", *asked]) == 2
+    arguments = ["theirs", "runs", "--arm", "dg", "--seed", "1"]
+    arguments += ["--exposures", "validation", "iid", "skip", "skip"]
+    assert run(["benchmark", "import", *arguments]) == 2
     (told,) = re.findall(r"--held-out 0", capsys.readouterr().err)
-    assert run(["benchmark", "import", *asked, *told.split()]) == 0
+    assert run(["benchmark", "import", *arguments, *told.split()]) == 0
     assert "i.i.d. images are the exposure 'held-out-classes'" in words(capsys.readouterr().out)
-    assert [one.key for one in Store.read("runs").exposures] == ["iid", "held-out-classes"]
+    assert [exposure.key for exposure in Store.read("runs").exposures] == [
+        "iid",
+        "held-out-classes",
+    ]
 
 
 def test_every_field_of_the_file_can_be_printed():

@@ -121,8 +121,8 @@ def test_what_trains_says_what_it_needs(tmp_path):
 
 def test_a_protocol_and_what_it_would_take_are_told_without_torch(tmp_path):
     """And without the images: whoever plans a run has neither yet."""
-    asked = ["cifar10", "--protocol", "fd-shifts", "--dry-run"]
-    done = base(tmp_path, "benchmark", "run", *asked)
+    arguments = ["cifar10", "--protocol", "fd-shifts", "--dry-run"]
+    done = base(tmp_path, "benchmark", "run", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert "at most 214 jobs" in done.stdout
     assert not list(tmp_path.iterdir())

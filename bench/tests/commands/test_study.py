@@ -44,9 +44,9 @@ def words(text: str) -> str:
 
 
 def test_estimators_of_a_file(folder, capsys):
-    asked = ["--logits", "z_*", "--score", "msr", "--loss", "zero_one"]
-    asked += ["--sizes", "8", "32", "--repeats", "40"]
-    assert run(["study", "estimators", "test.parquet", *asked, "--out", "out"]) == 0
+    arguments = ["--logits", "z_*", "--score", "msr", "--loss", "zero_one"]
+    arguments += ["--sizes", "8", "32", "--repeats", "40"]
+    assert run(["study", "estimators", "test.parquet", *arguments, "--out", "out"]) == 0
     printed = words(capsys.readouterr().out)
     assert "RMSE relative to the AURC" in printed
     assert "Data: test.parquet" in printed
@@ -68,17 +68,17 @@ def test_estimators_of_a_file(folder, capsys):
 
 
 def test_parts_are_named_by_what_sets_them_apart(folder, capsys):
-    asked = ["--logits", "z_*", "--by", "kind", "--score", "pe", "--loss", "zero_one"]
-    assert run(["study", "population-forms", "test.parquet", *asked, "--out", "out"]) == 0
+    arguments = ["--logits", "z_*", "--by", "kind", "--score", "pe", "--loss", "zero_one"]
+    assert run(["study", "population-forms", "test.parquet", *arguments, "--out", "out"]) == 0
     capsys.readouterr()
     names = pl.read_csv(folder / "out" / "results.csv")["data"].to_list()
     assert names == ["kind = iid", "kind = noise"]
 
 
 def test_populations_and_formats_of_figures(folder, capsys):
-    asked = ["--population", "uniform-scores", "--sizes", "16", "64", "256", "--repeats", "20"]
+    arguments = ["--population", "uniform-scores", "--sizes", "16", "64", "256", "--repeats", "20"]
     formats = ["--figures", "svg", "--figures", "pdf"]
-    assert run(["study", "convergence", *asked, *formats, "--out", "out"]) == 0
+    assert run(["study", "convergence", *arguments, *formats, "--out", "out"]) == 0
     assert "1/sqrt(n)" in capsys.readouterr().out
     made = {path.name for path in (folder / "out" / "figures").iterdir()}
     assert made == {
@@ -128,7 +128,9 @@ def test_what_cannot_be_done_is_one_line(folder, capsys, arguments, said):
     assert captured.err.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, capsys, monkeypatch):
+def test_a_folder_that_cannot_be_written_raises_an_error_before_the_work(
+    folder, capsys, monkeypatch
+):
     def fail(*_, **__):
         pytest.fail("the study ran")
 
@@ -142,8 +144,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, caps
 
 def test_what_was_found_is_printed_when_its_files_cannot_be_written(folder, capsys):
     (folder / "out" / "differences.csv").mkdir(parents=True)
-    asked = ["--population", "uniform-scores", "--sizes", "50"]
-    assert run(["study", "population-forms", *asked, "--out", "out"]) == 2
+    arguments = ["--population", "uniform-scores", "--sizes", "50"]
+    assert run(["study", "population-forms", *arguments, "--out", "out"]) == 2
     captured = capsys.readouterr()
     assert "relative difference between AURC_a and AURC_p is" in words(captured.out)
     assert "differences.csv' is a folder" in captured.err
@@ -164,8 +166,8 @@ def test_more_than_memory_is_one_line(folder, capsys, monkeypatch):
 def test_a_file_without_a_failure_has_figures(folder, capsys):
     n = np.arange(100)
     pl.DataFrame({"confidence": n / 100, "correct": np.ones(100, int)}).write_csv("right.csv")
-    asked = ["right.csv", "--sizes", "8", "16", "--repeats", "3", "--out", "out"]
-    assert run(["study", "estimators", *asked]) == 0
+    arguments = ["right.csv", "--sizes", "8", "16", "--repeats", "3", "--out", "out"]
+    assert run(["study", "estimators", *arguments]) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -207,7 +209,7 @@ def test_a_study_of_ones_own_has_a_command_by_its_entry(capsys):
     assert "--seed INT Nothing is drawn. [default: 0]" in printed
 
 
-def test_an_unknown_study_is_refused(capsys):
+def test_an_unknown_study_raises_an_error(capsys):
     assert run(["study", "estimator"]) != 0
     captured = capsys.readouterr()
     assert "estimators" in captured.out + captured.err
@@ -286,8 +288,8 @@ def test_every_study_runs_and_leaves_its_folder(folder, capsys, squares):
     assert "It is 81." in printed
     left = pl.read_csv(folder / "out" / "results.csv")
     assert left["found"].to_list() == ["It is 81."] * 2
-    said = json.loads((folder / "out" / "first" / "study.json").read_text())
-    assert (said["parameters"], said["verdict"]) == ({"n": 9}, ["It is 81.", "So."])
+    fields = json.loads((folder / "out" / "first" / "study.json").read_text())
+    assert (fields["parameters"], fields["verdict"]) == ({"n": 9}, ["It is 81.", "So."])
     assert (folder / "out" / "second" / "report.html").is_file()
 
 
@@ -310,13 +312,13 @@ def test_a_quick_run_takes_the_parameters_of_the_entries(folder, capsys, squares
 
 def test_a_study_that_fails_stops_no_other_and_is_run_again(folder, capsys, squares):
     squares["first"].broken = True
-    asked = ["study", "--all", "--quick", "--out", "out"]
-    assert run(asked) == 1
+    arguments = ["study", "--all", "--quick", "--out", "out"]
+    assert run(arguments) == 1
     printed = words(capsys.readouterr().out)
     assert "1 of 2 studies are complete" in printed
     assert "first: `n` cannot be squared" in printed
     squares["first"].broken = False
-    assert run(asked) == 0
+    assert run(arguments) == 0
     assert [one.runs for one in squares.values()] == [[2, 2], [3]]
     assert "It is 9." in capsys.readouterr().out
     # Another command is another question.
@@ -325,14 +327,14 @@ def test_a_study_that_fails_stops_no_other_and_is_run_again(folder, capsys, squa
 
 
 def test_a_study_whose_files_were_changed_is_run_again(folder, capsys, squares):
-    asked = ["study", "--all", "--quick", "--out", "out"]
-    assert run(asked) == 0
+    arguments = ["study", "--all", "--quick", "--out", "out"]
+    assert run(arguments) == 0
     (folder / "out" / "first" / "study.json").unlink()
-    assert run(asked) == 0
+    assert run(arguments) == 0
     assert [one.runs for one in squares.values()] == [[2, 2], [3]]
 
 
-def test_quick_settings_give_way_to_those_that_are_asked_for(capsys):
+def test_quick_settings_give_way_to_those_that_are_requested(capsys):
     mine = Squares("squares", quick={"n": 4})
     own = App(name="own", result_action="return_value")
     own.command(command_of(mine.entry), name="squares")

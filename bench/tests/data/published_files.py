@@ -40,10 +40,10 @@ def write_cifar100_named(folder, held_out, *, per_class=2, seed=0):
     (place / "coarse_label_names.txt").write_text("\n".join(COARSE) + "\n")
     rng = np.random.default_rng(seed)
     for name in ("train.bin", "test.bin"):
-        found = rng.integers(0, 256, (100 * per_class, 2 + 3072), dtype=np.uint8)
-        found[:, 1] = rng.permutation(np.arange(100 * per_class) % 100)
-        found[:, 0] = above[found[:, 1]]
-        (place / name).write_bytes(found.tobytes())
+        result = rng.integers(0, 256, (100 * per_class, 2 + 3072), dtype=np.uint8)
+        result[:, 1] = rng.permutation(np.arange(100 * per_class) % 100)
+        result[:, 0] = above[result[:, 1]]
+        (place / name).write_bytes(result.tobytes())
     return place
 
 

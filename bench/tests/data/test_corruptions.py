@@ -143,9 +143,9 @@ def test_any_float_gives_the_same_kind_of_picture(name):
 @every
 def test_a_seed_draws_the_same_and_another_seed_does_not(name):
     clean = some(4)
-    one, two, other = (corrupt(clean, name, 3, rng=seed) for seed in (5, 5, 6))
-    assert (one == two).all()
-    assert (one == other).all() == (name in FIXED)
+    first, second, other = (corrupt(clean, name, 3, rng=seed) for seed in (5, 5, 6))
+    assert (first == second).all()
+    assert (first == other).all() == (name in FIXED)
     # Equal images of a batch get draws of their own.
     twins = corrupt(clean[[0, 0]], name, 3)
     assert (twins[0] == twins[1]).all() == (name in FIXED)
@@ -173,17 +173,17 @@ def test_noise_has_the_deviation_it_says():
     gray = np.full((60, 1, 32, 32), 0.5, np.float32)
     for severity, deviation in enumerate(CORRUPTIONS["gaussian-noise"].constants["deviation"], 1):
         if deviation < 0.2:  # else values are clipped
-            found = corrupt(gray, "gaussian-noise", severity) - gray
-            assert abs(found.std() / deviation - 1) < 0.02
+            result = corrupt(gray, "gaussian-noise", severity) - gray
+            assert abs(result.std() / deviation - 1) < 0.02
     photons = CORRUPTIONS["shot-noise"].constants["photons"][0]
-    found = corrupt(gray, "shot-noise", 1)
+    result = corrupt(gray, "shot-noise", 1)
     # Counts of (0.5 + 0.1) times the photons, whose variance is their mean.
-    assert abs(found.std() / np.sqrt(0.6 / photons) - 1) < 0.02
-    assert abs(found.mean() - 0.5) < 0.005
+    assert abs(result.std() / np.sqrt(0.6 / photons) - 1) < 0.02
+    assert abs(result.mean() - 0.5) < 0.005
     share = CORRUPTIONS["impulse-noise"].constants["share"][4]
-    found = corrupt(gray, "impulse-noise", 5)
-    assert abs((found == 0).mean() - share / 2) < 0.005
-    assert abs((found == 1).mean() - share / 2) < 0.005
+    result = corrupt(gray, "impulse-noise", 5)
+    assert abs((result == 0).mean() - share / 2) < 0.005
+    assert abs((result == 1).mean() - share / 2) < 0.005
 
 
 @pytest.mark.parametrize("name", ["defocus-blur", "motion-blur", "glass-blur", "zoom-blur"])
@@ -246,9 +246,9 @@ def test_the_same_seed_hits_the_same_pixels_at_every_severity():
 
 
 def test_the_sheet_of_crystals_goes_round_and_cannot_be_written_to():
-    from abstain_bench.data.corruptions.catalogue import SIDE, sheet
+    from abstain_bench.data.corruptions.catalogue import SIDE, frost_texture
 
-    ice = sheet()
+    ice = frost_texture()
     assert ice.shape == (SIDE, SIDE)
     assert 0 <= ice.min() < 0.1
     assert 0.7 < ice.max() <= 1
@@ -258,7 +258,7 @@ def test_the_sheet_of_crystals_goes_round_and_cannot_be_written_to():
         ice[0, 0] = 1
 
 
-def test_names_and_severities_are_refused_in_plain_words():
+def test_names_and_severities_raise_an_error_in_plain_words():
     with pytest.raises(UnknownNameError, match=r"'gausian-noise'\. Did you mean 'gaussian-noise'"):
         corrupt(some(), "gausian-noise", 1)
     for severity in (0, 6, 2.0, True, "3"):
@@ -278,7 +278,7 @@ def test_names_and_severities_are_refused_in_plain_words():
         (np.full((4, 1, 8, 8), np.nan), DomainError, "must be finite"),
     ],
 )
-def test_pictures_that_cannot_be_are_refused(pictures, error, said):
+def test_pictures_that_cannot_be_raise_an_error(pictures, error, said):
     with pytest.raises(error, match=said):
         corrupt(pictures, "fog", 1)
 

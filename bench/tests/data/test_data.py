@@ -35,12 +35,12 @@ def test_parts_have_no_picture_in_common_and_classes_in_proportion():
         assert (part.pixels[:, 0, 0, 0] == part.rows).all()
 
 
-def test_parts_are_those_of_their_seed():
-    one, two, other = (split(some(), 20, rng=seed)[0].rows.tolist() for seed in (1, 1, 2))
-    assert one == two != other
+def test_parts_equal_those_of_their_seed():
+    first, second, other = (split(some(), 20, rng=seed)[0].rows.tolist() for seed in (1, 1, 2))
+    assert first == second != other
 
 
-def test_too_large_parts_are_refused():
+def test_too_large_parts_raise_an_error():
     with pytest.raises(InputError, match="need 70 images, and there are 60"):
         split(some(), 50, 20)
     with pytest.raises(InputError, match="at least one image per class"):
@@ -56,7 +56,7 @@ def test_too_large_parts_are_refused():
         (np.zeros((2, 1, 8, 8), np.uint8), [0, 2], DomainError),
     ],
 )
-def test_images_refuse_what_cannot_be(pixels, labels, error):
+def test_images_refuse_invalid_input_raises_an_error(pixels, labels, error):
     with pytest.raises(error):
         Images(pixels, np.array(labels), ("a", "b"))
 
@@ -120,14 +120,14 @@ def damaged(place, name, content):
         (lambda p: damaged(p, "batches.meta.txt", b"a\nb\n"), FileFormatError, "10 classes"),
     ],
 )
-def test_damaged_cifar_is_refused(tmp_path, harm, error, said):
+def test_damaged_cifar_raises_an_error(tmp_path, harm, error, said):
     place = write_cifar10(tmp_path)
     harm(place)
     with pytest.raises(error, match=said):
         read_cifar10(place, records=20)
 
 
-def test_other_sizes_than_the_official_are_refused_unasked(tmp_path):
+def test_other_sizes_than_the_official_raise_an_error_unasked(tmp_path):
     with pytest.raises(FileFormatError, match=r"10,000 images of 3,073 bytes make 30,730,000"):
         read_cifar10(write_cifar10(tmp_path))
 

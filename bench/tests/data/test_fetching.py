@@ -132,12 +132,12 @@ def source(server, monkeypatch):
 
 def test_fetched_checked_and_unpacked(tmp_path, server, source):
     source()
-    told = []
-    place = fetch("set", tmp_path / "new", progress=lambda *x: told.append(x))
+    reports = []
+    place = fetch("set", tmp_path / "new", progress=lambda *x: reports.append(x))
     assert place == tmp_path / "new" / "set"
     assert (place / "a.bin").read_bytes() == DATA
     assert (place / "sub" / "b.txt").read_bytes() == b"b"
-    assert told[-1] == ("set.tar.gz", len(ARCHIVE), len(ARCHIVE))
+    assert reports[-1] == ("set.tar.gz", len(ARCHIVE), len(ARCHIVE))
     assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["set", "set.tar.gz"]
     (place / "sub" / "b.txt").unlink()
     (place / "a.bin").write_bytes(DATA[:1000])  # half extracted
@@ -245,9 +245,9 @@ ENDLESS = 50_000_000
 @pytest.mark.parametrize("begins_well", [True, False])
 def test_no_more_than_the_known_size_is_fetched(tmp_path, server, source, begins_well):
     whole = ARCHIVE if begins_well else bytes(len(ARCHIVE))
-    told = []
+    reports = []
     source(whole + bytes(ENDLESS), sha256=sha256(ARCHIVE), size=len(ARCHIVE))
-    asked = {"progress": lambda _, done, __: told.append(done)}
+    asked = {"progress": lambda _, done, __: reports.append(done)}
     if begins_well:
         assert (fetch("set", tmp_path, **asked) / "a.bin").read_bytes() == DATA
         assert (tmp_path / "set.tar.gz").read_bytes() == ARCHIVE
@@ -255,12 +255,12 @@ def test_no_more_than_the_known_size_is_fetched(tmp_path, server, source, begins
         with pytest.raises(FileFormatError, match="is not the published file: its SHA-256"):
             fetch("set", tmp_path, **asked)
         assert not list(tmp_path.iterdir())
-    assert max(told) == len(ARCHIVE)
+    assert max(reports) == len(ARCHIVE)
     # The rest was not even sent: only what fits into the buffers on the way.
     assert server.sent < ENDLESS
 
 
-def test_what_is_longer_and_has_no_checksum_is_refused(tmp_path, source):
+def test_what_is_longer_and_has_no_checksum_raises_an_error(tmp_path, source):
     source(ARCHIVE + b"more", md5sum="", size=len(ARCHIVE))
     with pytest.raises(FileFormatError, match=rf"more than {len(ARCHIVE):,} bytes, so it was del"):
         fetch("set", tmp_path)
@@ -270,7 +270,7 @@ def test_what_is_longer_and_has_no_checksum_is_refused(tmp_path, source):
 
 
 @pytest.mark.parametrize("beyond", [b"", b"more"])
-def test_a_part_of_the_known_size_is_asked_for_no_more(tmp_path, server, source, beyond):
+def test_a_part_of_the_known_size_is_requested_no_more(tmp_path, server, source, beyond):
     source(sha256=sha256(ARCHIVE), size=len(ARCHIVE))
     left(tmp_path, "set.tar.gz.part", ARCHIVE + beyond)
     assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA

@@ -30,8 +30,8 @@ def test_cifar_c_gives_one_severity_in_the_order_of_the_test_pictures(tmp_path):
 def test_cifar100_c_takes_names(tmp_path):
     place = write.write_cifar_c(tmp_path, name="CIFAR-100-C", classes=100)
     names = tuple(f"class {i}" for i in range(100))
-    found = published.read_cifar100_c(place, "fog", 1, classes=names, records=4)
-    assert (found.n_classes, found.classes[7]) == (100, "class 7")
+    result = published.read_cifar100_c(place, "fog", 1, classes=names, records=4)
+    assert (result.n_classes, result.classes[7]) == (100, "class 7")
     with pytest.raises(InputError, match="100 classes"):
         published.read_cifar100_c(place, "fog", 1, classes=("a",), records=4)
 
@@ -61,7 +61,7 @@ def pickled(path):
         (lambda p: np.save(p / "fog.npy", np.zeros((20, 32, 32, 3), int)), "bytes"),
     ],
 )
-def test_damaged_cifar_c_is_refused(tmp_path, harm, said):
+def test_damaged_cifar_c_raises_an_error(tmp_path, harm, said):
     place = write.write_cifar_c(tmp_path)
     harm(place)
     with pytest.raises(FileFormatError, match=said):
@@ -111,13 +111,13 @@ def test_super_classes_need_true_names_and_labels(tmp_path):
     with pytest.raises(FileFormatError, match="no class 'oak_tree'"):
         published.read_cifar100_super(place, records=200)
     (place / "fine_label_names.txt").write_text(names)
-    found = np.fromfile(place / "test.bin", np.uint8).reshape(200, 3074)
-    found[7, 0] = (found[7, 0] + 1) % 20
-    (place / "test.bin").write_bytes(found.tobytes())
+    result = np.fromfile(place / "test.bin", np.uint8).reshape(200, 3074)
+    result[7, 0] = (result[7, 0] + 1) % 20
+    (place / "test.bin").write_bytes(result.tobytes())
     with pytest.raises(FileFormatError, match="lies in the super-classes"):
         published.read_cifar100_super(place, records=200)
-    found[7, 0] = 20
-    (place / "test.bin").write_bytes(found.tobytes())
+    result[7, 0] = 20
+    (place / "test.bin").write_bytes(result.tobytes())
     with pytest.raises(
         FileFormatError, match="image 7 has the label 20, and the last super-class is 19"
     ):
@@ -152,9 +152,9 @@ def test_matlab_arrays_as_scipy_wrote_them(tmp_path, kind, compressed):
     }
     arrays["text"] = "skipped"
     savemat(tmp_path / "x.mat", arrays, do_compression=compressed)
-    found = read_matlab5(tmp_path / "x.mat", ("X", "y", "longer_name", "z"))
-    assert set(found) == {"X", "y", "longer_name"}
-    for name, array in found.items():
+    result = read_matlab5(tmp_path / "x.mat", ("X", "y", "longer_name", "z"))
+    assert set(result) == {"X", "y", "longer_name"}
+    for name, array in result.items():
         assert array.dtype == np.dtype(kind)
         assert (array == arrays[name]).all()
 
@@ -238,7 +238,7 @@ def test_emnist_is_upright_and_named_by_its_mapping(tmp_path):
         ),
     ],
 )
-def test_damaged_idx_is_refused(tmp_path, name, content, said):
+def test_damaged_idx_raises_an_error(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FileFormatError, match=said):
         published.read_idx(tmp_path / name)
@@ -292,7 +292,7 @@ def test_tiny_imagenet_is_resized_and_labeled(tmp_path):
         (lambda p: (p / "val/val_annotations.txt").unlink(), "val_annotations.txt is missing"),
     ],
 )
-def test_damaged_tiny_imagenet_is_refused(tmp_path, harm, said):
+def test_damaged_tiny_imagenet_raises_an_error(tmp_path, harm, said):
     place = write.write_tiny_imagenet(tmp_path)
     harm(place)
     with pytest.raises(FileFormatError, match=said):
@@ -314,13 +314,13 @@ def test_tiny_imagenet_half_extracted(tmp_path):
 def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
     write.write_image_folder(tmp_path, ["cat", "dog"], records=3)
     wide = write.write_picture(tmp_path / "cat" / "wide.png", size=(120, 40), seed=1)
-    found = published.find_image_folder(tmp_path).read(side=40)
-    assert (found.classes, found.n) == (("cat", "dog"), 7)
+    result = published.find_image_folder(tmp_path).read(side=40)
+    assert (result.classes, result.n) == (("cat", "dog"), 7)
     from PIL import Image
 
     with Image.open(wide) as image:
         center = np.asarray(image)[:, 40:80].transpose(2, 0, 1)
-    assert (found.pixels[3] == center).all()
+    assert (result.pixels[3] == center).all()
     few, again, other = (
         published.find_image_folder(tmp_path).sample(4, rng=seed).read(side=8).rows.tolist()
         for seed in (1, 1, 2)
@@ -333,8 +333,8 @@ def test_image_folders_crop_the_center_and_draw_by_seed(tmp_path):
 def test_all_kinds_of_pictures_become_color(tmp_path, mode):
     path = tmp_path / "a" / ("x.jpg" if mode in {"L", "CMYK"} else "x.png")
     write.write_picture(path, mode=mode, color=(90, 90, 90))
-    found = published.find_image_folder(tmp_path).read(side=8)
-    assert abs(found.pixels.astype(int) - 90).max() <= 6
+    result = published.find_image_folder(tmp_path).read(side=8)
+    assert abs(result.pixels.astype(int) - 90).max() <= 6
 
 
 def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path):
@@ -463,7 +463,7 @@ def edit(path, old, new, count=-1):
         (lambda p: p.write_text("split,location_remapped,y,filename\n"), "has no rows"),
     ],
 )
-def test_damaged_metadata_is_refused(tmp_path, harm, said):
+def test_damaged_metadata_raises_an_error(tmp_path, harm, said):
     place, n = write.write_iwildcam(tmp_path)
     harm(place / "metadata.csv")
     with pytest.raises(FileFormatError, match=said):
@@ -517,10 +517,10 @@ def test_held_out_classes_have_no_class_any_more():
     assert (new.pixels[:, 0, 0, 0] == new.rows).all()
 
 
-def test_held_out_classes_are_those_of_the_seed_or_those_asked_for():
-    one, two, other = (published.held_out_classes(100, rng=s).tolist() for s in (1, 1, 2))
-    assert one == two != other
-    assert len(one) == 40
+def test_held_out_classes_equal_those_of_the_seed_or_those_requested():
+    first, second, other = (published.held_out_classes(100, rng=s).tolist() for s in (1, 1, 2))
+    assert first == second != other
+    assert len(first) == 40
     kept, new = published.held_out(labeled(), classes=[4, 0])
     assert kept.classes == ("b", "c", "d")
     assert set((new.rows % 5).tolist()) == {0, 4}

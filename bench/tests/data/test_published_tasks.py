@@ -141,13 +141,13 @@ def test_official_corruptions_are_of_the_tested_pictures_and_are_not_corrupted_a
     ]
     jpeg = next(e for e in spoiled if e.key == "corruption-jpeg-3-official")
     assert jpeg.title == "corruption-jpeg 3 (official)"
-    found, clean = jpeg.load(), parts.exposures[0].load()
-    assert (found.labels == clean.labels).all()
-    assert found.rows.tolist() == clean.rows.tolist() == list(range(10, 20))
-    assert found.pixels[0, :, 0, 0].tolist() == [150, 151, 152]  # image 2 * 20 + 10, times 3
+    result, clean = jpeg.load(), parts.exposures[0].load()
+    assert (result.labels == clean.labels).all()
+    assert result.rows.tolist() == clean.rows.tolist() == list(range(10, 20))
+    assert result.pixels[0, :, 0, 0].tolist() == [150, 151, 152]  # image 2 * 20 + 10, times 3
     inputs = Preprocessing((0.0,) * 3, (1.0,) * 3)
     seen = inputs.prepare_exposure(jpeg, seed=0)
-    assert np.array_equal(seen.numpy() * 255, found.pixels.astype(np.float32))
+    assert np.array_equal(seen.numpy() * 255, result.pixels.astype(np.float32))
     assert np.array_equal(
         inputs.prepare_exposure(jpeg, seed=0, images=clean), inputs.prepare(clean, seed=0)
     )
@@ -173,7 +173,7 @@ def test_corruptions_that_are_not_there_are_told(home, tmp_path):
     assert f"`abstain data fetch svhn --folder {tmp_path}` brings SVHN" in others[1]
 
 
-def test_corruptions_of_other_test_pictures_are_refused(tmp_path):
+def test_corruptions_of_other_test_pictures_raise_an_error(tmp_path):
     write_cifar10(tmp_path, records=20)
     place = write.write_cifar_c(tmp_path, records=20)
     np.save(place / "labels.npy", np.tile(np.roll(np.arange(20) % 10, 1), 5))
@@ -201,8 +201,8 @@ def test_parts_that_are_drawn_have_no_picture_in_common(name, home, pictures):
     folder = pictures if name == "imagenet-folder" else home
     parts = TASKS[name].load(folder, sizes(name))
     tested = set() if name == "imagenet-folder" else set(parts.exposures[0].load().rows.tolist())
-    seen = [set(parts.train.rows.tolist()), set(parts.validation.rows.tolist()), tested]
-    assert sum(map(len, seen)) == len(set().union(*seen))
+    values = [set(parts.train.rows.tolist()), set(parts.validation.rows.tolist()), tested]
+    assert sum(map(len, values)) == len(set().union(*values))
 
 
 def test_a_folder_of_pictures_may_have_shifts_and_new_classes(pictures, tmp_path):

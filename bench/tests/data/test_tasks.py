@@ -50,8 +50,8 @@ def test_pictures_fit_the_classifier(parts):
 def test_each_of_many_corruptions_takes_fewer_pictures():
     for name, clean, spoiled in (("glyphs", 2080, 260), ("digits", 2500, 1000)):
         exposures = TASKS[name].load(None).exposures
-        found = {e.load().n for e in exposures if e.key.endswith("-1")}
-        assert (exposures[0].load().n, found) == (clean, {spoiled})
+        names = {e.load().n for e in exposures if e.key.endswith("-1")}
+        assert (exposures[0].load().n, names) == (clean, {spoiled})
         own = next(e for e in exposures if e.corruption).load()
         # Each class as often, and none of them seen more than once.
         assert len(set(np.bincount(own.labels).tolist())) == 1

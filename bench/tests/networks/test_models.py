@@ -80,9 +80,9 @@ def test_published_millions_of_parameters(name, millions):
 def test_features_have_their_width(name):
     backbone = MODELS[name].make((3, 32, 32), seed=0)
     assert isinstance(backbone, Backbone)
-    found = backbone(torch.zeros(2, 3, 32, 32))
-    assert found.shape == (2, backbone.width)
-    assert torch.equal(found, backbone.features(torch.zeros(2, 3, 32, 32)))
+    result = backbone(torch.zeros(2, 3, 32, 32))
+    assert result.shape == (2, backbone.width)
+    assert torch.equal(result, backbone.features(torch.zeros(2, 3, 32, 32)))
 
 
 @pytest.mark.parametrize("name", ["preresnet-56", "preresnet-110", "preresnet-164", "wrn-28-10"])
@@ -92,7 +92,7 @@ def test_large_models_have_their_width(name):
         assert backbone(torch.zeros(2, 3, 32, 32)).shape == (2, backbone.width)
 
 
-def test_weights_are_those_of_the_seed_and_the_global_generator_is_left_alone():
+def test_weights_equal_those_of_the_seed_and_the_global_generator_is_left_alone():
     before = torch.get_rng_state()
     one, two, other = (MODELS["tiny-conv"].make((1, 8, 8), seed=seed) for seed in (3, 3, 4))
     assert torch.equal(before, torch.get_rng_state())
@@ -151,10 +151,10 @@ def test_resnet_halves_as_the_published_network_does():
 
 
 def fingerprint(arrays):
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for name, x in arrays:
-        found.update(name.encode() + x.numpy().tobytes())
-    return found.hexdigest()[:16]
+        result.update(name.encode() + x.numpy().tobytes())
+    return result.hexdigest()[:16]
 
 
 # Taken before models had dropout. torch draws other normal numbers where it has no AVX2.
@@ -173,7 +173,7 @@ BEFORE = {
 @VECTORS
 @pytest.mark.parametrize("name", BEFORE)
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_seeded_weights_are_those_of_old_at_any_dropout(name, dropout):
+def test_seeded_weights_equal_those_of_old_at_any_dropout(name, dropout):
     shape, expected = BEFORE[name]
     backbone = MODELS[name].make(shape, seed=0, dropout=dropout)
     assert fingerprint(backbone.state_dict().items()) == expected
@@ -189,8 +189,8 @@ def test_the_small_network_draws_its_weights_in_the_order_of_old():
         for layer in layers:
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     backbone = MODELS["small-conv"].make((1, 28, 28), seed=5, dropout=0.3)
-    found = [x.weight for x in backbone.modules() if isinstance(x, nn.Conv2d)]
-    assert all(torch.equal(a, b.weight) for a, b in zip(found, layers, strict=True))
+    results = [x.weight for x in backbone.modules() if isinstance(x, nn.Conv2d)]
+    assert all(torch.equal(a, b.weight) for a, b in zip(results, layers, strict=True))
 
 
 def old_features(backbone, pictures):
@@ -198,16 +198,16 @@ def old_features(backbone, pictures):
     return backbone.stages(pictures).mean(dim=(2, 3))
 
 
-def test_without_dropout_results_are_those_of_old_and_nothing_is_drawn():
+def test_without_dropout_results_equal_those_of_old_and_nothing_is_drawn():
     x = torch.randn(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))
-    one, two = (MODELS["small-conv"].make((1, 28, 28), seed=0) for _ in range(2))
+    first, second = (MODELS["small-conv"].make((1, 28, 28), seed=0) for _ in range(2))
     before = torch.get_rng_state()
-    found, expected = one.train()(x), old_features(two.train(), x)
+    result, expected = first.train()(x), old_features(second.train(), x)
     assert torch.equal(before, torch.get_rng_state())
-    assert torch.equal(found, expected)
-    found.sum().backward()
+    assert torch.equal(result, expected)
+    result.sum().backward()
     expected.sum().backward()
-    pairs = zip(one.parameters(), two.parameters(), strict=True)
+    pairs = zip(first.parameters(), second.parameters(), strict=True)
     assert all(torch.equal(a.grad, b.grad) for a, b in pairs)
 
 
@@ -237,8 +237,8 @@ def test_dropout_is_on_in_training_only(name):
 def test_the_last_layer_sees_dropped_features():
     # Widths that give the mean of each image one value a feature, never 0 unless dropped.
     backbone = SmallConv(widths=(64,), dropout=0.25).train()
-    found = backbone(torch.randn(200, 1, 8, 8))
-    assert abs(float((found == 0).float().mean()) - 0.25) < 0.02
+    result = backbone(torch.randn(200, 1, 8, 8))
+    assert abs(float((result == 0).float().mean()) - 0.25) < 0.02
 
 
 def test_vgg13_drops_where_fd_shifts_does():
@@ -261,7 +261,7 @@ def test_resnet_drops_from_the_second_stage_on():
 
 @pytest.mark.parametrize("make", SMALL.values(), ids=SMALL)
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5])
-def test_rates_that_make_no_sense_are_refused(make, rate):
+def test_rates_that_make_no_sense_raise_an_error(make, rate):
     with pytest.raises(DomainError, match="`dropout` must"):
         make(rate)
 
@@ -274,14 +274,14 @@ def make_tiny(**options):
 
 
 @pytest.mark.parametrize("within", [None, "state_dict", "model"])
-def test_weights_are_read_and_the_last_layer_left_out(tmp_path, within):
+def test_weights_are_read_and_the_last_layer_omitted(tmp_path, within):
     trained = MODELS["tiny-conv"].make((1, 8, 8), seed=0).state_dict()
     content = {**trained, "fc.weight": torch.zeros(10, 24)}
     # Old files do not count batches.
     content = {k: v for k, v in content.items() if not k.endswith("num_batches_tracked")}
     torch.save(content if within is None else {within: content}, tmp_path / "w.pt")
-    found = make_tiny(weights=tmp_path / "w.pt").state_dict()
-    assert all(torch.equal(found[name], trained[name]) for name in trained)
+    result = make_tiny(weights=tmp_path / "w.pt").state_dict()
+    assert all(torch.equal(result[name], trained[name]) for name in trained)
 
 
 class _Evil:
@@ -289,7 +289,7 @@ class _Evil:
         return (pytest.fail, ("unpickled",))
 
 
-def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
+def test_files_that_are_no_weights_of_the_model_raise_an_error(tmp_path):
     path = tmp_path / "w.pt"
     with pytest.raises(InputError, match="no file of weights"):
         make_tiny(weights=path)
@@ -305,7 +305,7 @@ def test_files_that_are_no_weights_of_the_model_are_refused(tmp_path):
             make_tiny(weights=path)
 
 
-def test_weights_of_another_model_are_refused_by_the_first_that_differs(tmp_path):
+def test_weights_of_another_model_raise_an_error_by_the_first_that_differs(tmp_path):
     path, own = tmp_path / "w.pt", make_tiny().state_dict()
     first = "stages.0.0.weight"
     for content, match in [
@@ -330,8 +330,8 @@ def test_safetensors_files_are_read(tmp_path):
     save = import_peer("safetensors.torch").save_file
     trained = MODELS["tiny-conv"].make((1, 8, 8), seed=0).state_dict()
     save(trained, tmp_path / "w.safetensors")
-    found = make_tiny(weights=tmp_path / "w.safetensors").state_dict()
-    assert all(torch.equal(found[name], trained[name]) for name in trained)
+    result = make_tiny(weights=tmp_path / "w.safetensors").state_dict()
+    assert all(torch.equal(result[name], trained[name]) for name in trained)
     (tmp_path / "w.safetensors").write_bytes(b"half a file")
     with pytest.raises(FileFormatError, match="damaged"):
         make_tiny(weights=tmp_path / "w.safetensors")

@@ -92,8 +92,8 @@ def test_every_value_is_there_with_its_mark():
     exact = {a["value"] for a in Page(plain_page_text()).of("data")}
     for metric, comparison in plain().comparisons.items():
         for study in plain().headline:
-            found = comparison.estimates_of(metric, (("study", study.name),))
-            assert {repr(float(e.value)) for e in found} <= exact
+            estimates = comparison.estimates_of(metric, (("study", study.name),))
+            assert {repr(float(e.value)) for e in estimates} <= exact
     best = re.findall(r'<data class="best" value="([^"]*)">([^<]*)<', plain_page_text())
     augrc = Leaderboard(plain()).grid("augrc")
     for study in augrc.studies:
@@ -113,32 +113,32 @@ def test_every_study_and_method_can_be_gone_to():
     assert {option["value"] for option in page.of("option")} >= {f"#{key}" for key in keys}
 
 
-def test_new_classes_stand_side_by_side():
+def test_new_classes_stand_in_parallel():
     text = plain_page_text()
     section = text[text.index('id="new-classes"') : text.index('id="studies"')]
     for head in ("errors removed", "errors kept", "by cost", "as outliers"):
         assert head in section
     for name in ("digits", "digits-kept", "digits-scod", "digits-outlier"):
-        found = plain().comparisons["augrc"].estimates_of("augrc", (("study", name),))
-        assert all(f'value="{float(e.value)!r}"' in section for e in found)
+        estimates = plain().comparisons["augrc"].estimates_of("augrc", (("study", name),))
+        assert all(f'value="{float(e.value)!r}"' in section for e in estimates)
 
 
-def test_ranks_by_both_protocols_stand_side_by_side():
+def test_ranks_by_both_protocols_stand_in_parallel():
     text = plain_page_text()
     section = text[text.index('id="new-classes"') : text.index('id="studies"')]
     title = "Ranks by Failure AUROC: errors removed, and as outliers"
     part = section[section.rindex(f"{title}; 1 is best") :]
     heads = re.findall("errors removed</|as outliers</", part)
     assert heads == ["errors removed</", "as outliers</"]
-    found = plain().comparisons["failure_auroc"]
+    result = plain().comparisons["failure_auroc"]
     for name in ("digits", "digits-outlier"):
-        ranks = [s.rank for s in found.standings_of("failure_auroc", (("study", name),))]
+        ranks = [s.rank for s in result.standings_of("failure_auroc", (("study", name),))]
         assert all(f'value="{float(rank)!r}"' in part for rank in ranks)
     only = benchmark_html(made_results(metrics=("augrc",)))
     assert title not in only
 
 
-def test_what_is_missing_is_left_out_and_said():
+def test_what_is_missing_is_omitted_and_said():
     text = plain_page_text()
     assert "Images are not available: they were not requested." in text
     assert 'id="backbones"' in text
@@ -193,12 +193,12 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
     _task(monkeypatch, load)
     own = [replace(e, study="iid", method="msr") for e in light().extremes[:2]]
     asked = replace(own[0], exposure="iid", row=3), replace(own[1], exposure="gone")
-    found = benchmark_pictures(replace(light(), extremes=asked), "glyphs", "data")
+    result = benchmark_pictures(replace(light(), extremes=asked), "glyphs", "data")
     # The first row stands for the study at the head of the page.
-    assert list(found.sources) == [("iid", 0), ("iid", 3)]
-    assert found.reason == "the task has no gone"
+    assert list(result.sources) == [("iid", 0), ("iid", 3)]
+    assert result.reason == "the task has no gone"
     # Two deviations of 0.25 above a mean of 0.25 in the second channel, the means in the others.
-    levels = _read(found.sources["iid", 3])
+    levels = _read(result.sources["iid", 3])
     assert levels.shape == (8, 8, 3)
     assert np.unique(levels.reshape(-1, 3), axis=0).tolist() == [[64, 191, 128]]
     # Its rows are of what the run took of the files.
@@ -223,10 +223,10 @@ def test_without_the_data_the_page_says_why(monkeypatch, error, said):
         raise error
 
     _task(monkeypatch, load)
-    found = benchmark_pictures(light(), "glyphs")
-    assert not found.sources
-    assert said in found.reason
-    assert said in "".join(Page(benchmark_html(light(), images=found)).text)
+    result = benchmark_pictures(light(), "glyphs")
+    assert not result.sources
+    assert said in result.reason
+    assert said in "".join(Page(benchmark_html(light(), images=result)).text)
 
 
 def test_the_leader_and_the_baseline_are_shown():
@@ -240,7 +240,7 @@ def test_the_leader_and_the_baseline_are_shown():
         assert names == {first, "msr"}
 
 
-def test_the_map_is_that_of_the_pairs():
+def test_the_map_equals_that_of_the_pairs():
     data = study_split(plain().headline[0])
     square = SignificanceMapDisplay.from_comparison(plain().comparisons["augrc"], data=data)
     cells = {
@@ -278,7 +278,7 @@ def test_ranks_by_both_metrics():
 
 
 # ----------------------------------------------------------------------------------- verdict
-def test_the_verdict_is_that_of_the_tables():
+def test_the_verdict_equals_that_of_the_tables():
     overall, leads, base = verdict_of(Leaderboard(plain()))
     grid = Leaderboard(plain()).grid("augrc")
     assert (
@@ -321,10 +321,10 @@ def test_values_that_do_not_exist():
     undefined = replace(
         gone, comparisons={"augrc": replace(comparison, estimates=estimates, pairs=())}
     )
-    said = "".join(Page(benchmark_html(replace(undefined, curves={}))).text)
-    assert "nan" not in said.lower()
-    assert "No method is best: AUGRC is equal for all methods." in said
-    assert "is best in" not in said
+    text = "".join(Page(benchmark_html(replace(undefined, curves={}))).text)
+    assert "nan" not in text.lower()
+    assert "No method is best: AUGRC is equal for all methods." in text
+    assert "is best in" not in text
 
 
 def test_only_results_are_written(tmp_path):

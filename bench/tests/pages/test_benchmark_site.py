@@ -75,12 +75,12 @@ def test_the_sentences_have_the_numbers_of_the_results():
     best = best_method(board)
     means = board.mean_rank_by_method("augrc")
     assert means[best] == min(means.values())
-    said = " ".join(summary_sentences(board))
-    assert f"“{best}” has the best mean rank: {means[best]:.2f} of 4" in said
+    text = " ".join(summary_sentences(board))
+    assert f"“{best}” has the best mean rank: {means[best]:.2f} of 4" in text
     curve = results().curves["iid", best]
     wrong = np.interp(0.8, curve.coverage, curve.selective_risk)
     assert (
-        f"{100 * round(wrong, 2):g}% of its accepted answers are wrong on images from the" in said
+        f"{100 * round(wrong, 2):g}% of its accepted answers are wrong on images from the" in text
     )
 
 

@@ -124,7 +124,7 @@ def test_the_whole_report_is_written_for_a_paper(format):
     assert attacked.count(r"\begin{tabular}") == attacked.count(r"\end{tabular}")
 
 
-def test_unknown_metrics_are_refused():
+def test_unknown_metrics_raise_an_error():
     for write in (benchmark_latex, benchmark_markdown):
         with pytest.raises(UnknownNameError, match="no metric 'augr'"):
             write(plain(), "augr")
@@ -159,8 +159,8 @@ def test_every_table_is_a_file(tmp_path):
     assert pl.read_parquet(tmp_path / "tables" / "curves.parquet").equals(plain().frame("curves"))
     with (tmp_path / "tables" / "values.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    found = plain().rows("estimates")
-    assert [float(row["value"]) for row in rows] == [row["value"] for row in found]
+    result = plain().rows("estimates")
+    assert [float(row["value"]) for row in rows] == [row["value"] for row in result]
     assert {row["study"] for row in rows} == {study.name for study in plain().studies}
     with pytest.raises(InputError, match="got dict"):
         write_tables({}, tmp_path / "no")
@@ -168,15 +168,15 @@ def test_every_table_is_a_file(tmp_path):
 
 
 def test_each_study_is_looked_up_once_for_all_tables(tmp_path, monkeypatch):
-    asked, found = [], Comparison.estimates_of
+    calls, result = [], Comparison.estimates_of
 
     def counted(self, metric, data):
-        asked.append((metric, data))
-        return found(self, metric, data)
+        calls.append((metric, data))
+        return result(self, metric, data)
 
     monkeypatch.setattr(Comparison, "estimates_of", counted)
     write_tables(plain(), tmp_path)
-    assert len(asked) == len(set(asked)) > len(plain().studies)
+    assert len(calls) == len(set(calls)) > len(plain().studies)
 
 
 def test_hostile_names_stay_in_their_cells(tmp_path):
@@ -186,7 +186,7 @@ def test_hostile_names_stay_in_their_cells(tmp_path):
 
 
 # --------------------------------------------------------------------------------- backbones
-def test_models_side_by_side():
+def test_models_in_parallel():
     other = made_results(seed=4, model="vgg13")
     display = backbone_display(Leaderboard(plain()), [Leaderboard(other)])
     assert {v.model for v in display.values} == {"small-conv", "vgg13"}

@@ -23,9 +23,9 @@ def grid(*columns, kind="sub-class"):
     names = "abcd"[: max(map(len, columns))]
     studies = tuple(Study(str(i), str(i), kind, ("iid",)) for i in range(len(columns)))
     entries = {
-        (name, study.name): GridEntry(Number(float(i)), own[i], i + 1.0)
-        for study, own in zip(studies, columns, strict=True)
-        for i, name in enumerate(names[: len(own)])
+        (name, study.name): GridEntry(Number(float(i)), column[i], i + 1.0)
+        for study, column in zip(studies, columns, strict=True)
+        for i, name in enumerate(names[: len(column)])
     }
     methods = tuple(MethodFacts(name, name, "arm") for name in names)
     return Grid("augrc", Label("AUGRC", "lower", 1000), studies, methods, entries)
@@ -38,7 +38,7 @@ def untested():
     return replace(results, comparisons={"failure_auroc": replace(comparison, pairs=())})
 
 
-def test_several_studies_say_in_how_many_the_lead_is_more_than_chance():
+def test_several_studies_say_in_how_many_the_lead_is_more_than_probability():
     apart, alike = ("best", "worse", "worse"), ("best", "worse", "not told apart")
     some = "(significantly better than all others in 1 of them)"
     assert best_methods_sentence(grid(apart, alike)).endswith(
@@ -50,13 +50,13 @@ def test_several_studies_say_in_how_many_the_lead_is_more_than_chance():
 
 
 def test_methods_that_lead_together_are_no_others():
-    found = grid(("best", "best", "not told apart", "not told apart"))
+    result = grid(("best", "best", "not told apart", "not told apart"))
     assert (
         "“a” and “b” are best (none of 2 others is significantly different)"
-        in best_methods_sentence(found)
+        in best_methods_sentence(result)
     )
-    found = grid(("best", "best", "worse", "not told apart"))
-    assert "(1 of 2 others are not significantly different)" in best_methods_sentence(found)
+    result = grid(("best", "best", "worse", "not told apart"))
+    assert "(1 of 2 others are not significantly different)" in best_methods_sentence(result)
 
 
 def test_a_baseline_that_is_told_from_the_best_everywhere_is_said_to_be_worse():
@@ -68,8 +68,8 @@ def test_a_baseline_that_is_told_from_the_best_everywhere_is_said_to_be_worse():
         said(worse, worse)
         == "in no study and significantly worse than the best in all tested studies."
     )
-    found = said(worse, ("worse", "best"))
-    assert found.endswith("and significantly worse than the best in all other tested studies.")
+    result = said(worse, ("worse", "best"))
+    assert result.endswith("and significantly worse than the best in all other tested studies.")
     assert said(worse, alike).startswith(
         "in no study and not significantly different from the best in 1 of 2"
     )
@@ -77,10 +77,10 @@ def test_a_baseline_that_is_told_from_the_best_everywhere_is_said_to_be_worse():
 
 
 def test_what_was_not_tested_is_not_said_to_be_found():
-    said = verdict_of(Leaderboard(untested()))
-    (leads,) = (one for one in said if one.startswith("By "))
+    verdict = verdict_of(Leaderboard(untested()))
+    (leads,) = (one for one in verdict if one.startswith("By "))
     assert leads.count("(not tested)") == len(Leaderboard(untested()).grid("failure_auroc").studies)
-    (base,) = (one for one in said if one.startswith("The baseline"))
+    (base,) = (one for one in verdict if one.startswith("The baseline"))
     assert base.endswith("differences were not tested.")
     assert "significantly" not in leads + base
 

@@ -109,8 +109,8 @@ def test_a_method_with_one_seed_keeps_its_rows():
     seeds = [replace(row, run=run) for row in rows for run in ("1", "2")]
     single = [replace(row, run="1") for row in rows[:1]]
     kept = [*single, *rows[1:], *(r for r in seeds if r.method != rows[0].method)]
-    found = Leaderboard(replace(plain(), thresholds=tuple(kept))).thresholds
-    assert found == [*single, *rows[1:]]
+    result = Leaderboard(replace(plain(), thresholds=tuple(kept))).thresholds
+    assert result == [*single, *rows[1:]]
 
 
 def test_every_kind_of_study_and_metric_is_explained():
@@ -128,12 +128,12 @@ def test_every_kind_of_study_and_metric_is_explained():
 def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
     board = Leaderboard(plain())
     for study in plain().studies:
-        told = [
+        messages = [
             name
             for name, rule in ERROR_RULES.items()
             if capitalize_first(rule) in study_sentence(board, study)
         ]
-        assert told == ([study.errors] if study.kind in NEW_CLASS_KINDS else []), study.name
+        assert messages == ([study.errors] if study.kind in NEW_CLASS_KINDS else []), study.name
     assert {study.kind in NEW_CLASS_KINDS for study in plain().studies} == {True, False}
 
 
@@ -155,7 +155,7 @@ def test_means_are_called_so_only_where_they_are():
     assert "Fractions, means over the seeds." in plain_text()
     single = tuple(replace(row, run="1") for row in plain().thresholds)
     fits = tuple(replace(row, run="1") for row in plain().calibration)
-    tried = tuple(replace(one, seeds=1) for one in plain().chosen)
+    tried = tuple(replace(setting, seeds=1) for setting in plain().chosen)
     text = benchmark_html(
         replace(plain(), thresholds=single, calibration=fits, chosen=tried, curves={})
     )

@@ -44,7 +44,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_numbers_of_studies_are_those_of_a_terminal_without_end(name, width):
+def test_the_numbers_of_studies_equal_those_of_a_terminal_without_end(name, width):
     def numbers(columns):
         console = Console(width=columns)
         with console.capture() as shown:

@@ -148,7 +148,7 @@ def test_errors_stand_beside_their_numbers():
     assert heads == ["Bias", "X", "None", "Yes", "Nan", "Count"]
 
 
-def test_a_column_without_anything_in_it_is_left_out():
+def test_a_column_without_anything_in_it_is_omitted():
     rows = [{"n": n, "selection": "", "label": "", "zero": 0.0} for n in (1, 2)]
     result = StudyResult("s", "S", "Why?", parameters={}, tables={"results": rows})
     printed = study_html(result, command="")
@@ -157,7 +157,7 @@ def test_a_column_without_anything_in_it_is_left_out():
     assert "Label" not in printed
 
 
-def test_a_glossary_without_words_is_left_out():
+def test_a_glossary_without_words_is_omitted():
     bare = StudyResult("a", "Title", "Why?", {}, {"results": [{"x": 1.0}]})
     assert "Glossary" not in study_html(bare, command="")
     assert "Glossary" in study_html(replace(bare, glossary={"x": "a number"}), command="")
@@ -183,7 +183,7 @@ def test_files(tmp_path):
     assert len(rows) == result.figures["bias"].frame().height
 
 
-def test_what_is_no_study_is_refused(tmp_path):
+def test_what_is_no_study_raises_an_error(tmp_path):
     for call in (study_html, study_terminal):
         with pytest.raises(InputError, match=r"must be a StudyResult.*got dict"):
             call({})

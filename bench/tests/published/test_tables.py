@@ -64,21 +64,21 @@ def test_the_cells_have_not_changed_since_they_were_compared_with_the_shared_fil
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_cell_is_that_of_the_shared_file(name, shared):
+def test_every_cell_equals_that_of_the_shared_file(name, shared):
     with (shared / "data/published" / f"{name}.csv").open(newline="", encoding="utf-8") as stream:
         expected = list(csv.DictReader(stream))
     columns = compared_columns(expected[0])
     stored = json.loads(DIGESTS.read_text(encoding="utf-8"))[name]
     assert stored == {"columns": columns, "sha256": digest(expected, columns)}
-    found = published.table(name)
+    result = published.table(name)
 
     def counted(rows):
         return Counter(tuple(row[column] for column in columns) for row in rows)
 
-    assert counted(found) == counted(expected)
+    assert counted(result) == counted(expected)
     # What the note of a cell says is in its note or, where it is a doubt, in that.
     noted = {tuple(r[c] for c in columns): r.get("note", "") for r in expected}
-    for row in found:
+    for row in result:
         text = noted[tuple(row[c] for c in columns)]
         assert text in row["note"] or ("see README" in text and row["doubt"])
 
@@ -117,7 +117,7 @@ def test_nothing_of_a_table_can_be_changed():
     assert published.table("fd_shifts_table_1") is published.table("fd_shifts_table_1")
 
 
-def test_an_unknown_table_is_refused_with_the_nearest_name():
+def test_an_unknown_table_raises_an_error_with_the_nearest_name():
     with pytest.raises(UnknownNameError, match=r"'augrc_table_5'.*augrc_table_"):
         published.table("augrc_table_5")
 
@@ -161,9 +161,9 @@ def test_every_network_is_ours():
 def test_every_doubt_concerns_cells_or_its_table():
     for name, one in TABLES.items():
         for doubt in one.doubts:
-            found = [row for row in published.table(name) if doubt.concerns(row)]
-            assert bool(found) is bool(doubt.where), (name, doubt.text)
-            assert all(doubt.text in row["doubt"] for row in found)
+            results = [row for row in published.table(name) if doubt.concerns(row)]
+            assert bool(results) is bool(doubt.where), (name, doubt.text)
+            assert all(doubt.text in row["doubt"] for row in results)
 
 
 def test_the_cells_in_doubt_are_those_that_are_known():

@@ -60,9 +60,11 @@ def test_imported_runs_alone_have_results(tmp_path):
         for seed in (1, 2):
             made = make_folder(tmp_path / f"{arm}{seed}", seed, train=False, sampled=False)
             import_fd_shifts(made, tmp_path / "runs", arm=arm, seed=seed, exposures=SHORT)
-    found = results_of(Store.read(tmp_path / "runs"), metrics=["augrc"])
-    assert {m.name: m.arm for m in found.methods}["confidnet"] == "confidnet"
-    assert found.frame("estimates").filter(run="mean", study="svhn").height == len(found.methods)
+    results = results_of(Store.read(tmp_path / "runs"), metrics=["augrc"])
+    assert {m.name: m.arm for m in results.methods}["confidnet"] == "confidnet"
+    assert results.frame("estimates").filter(run="mean", study="svhn").height == len(
+        results.methods
+    )
 
 
 def test_what_the_page_shows_works(tmp_path, monkeypatch):
@@ -76,8 +78,8 @@ def test_what_the_page_shows_works(tmp_path, monkeypatch):
     exec(compile(block.code, "adding-scores.md", "exec"), {})
     (facts,) = add_scores(folder, "my_scores.parquet").methods
     store = Store.read(folder)
-    said = store.scores(store.tested_runs[0], "digits", logits=True)
-    ordered = said.logits.copy()
+    scores = store.scores(store.tested_runs[0], "digits", logits=True)
+    ordered = scores.logits.copy()
     ordered.sort(axis=1)
     assert facts.name == "gap"
-    assert said.confidence["gap"] == pytest.approx(ordered[:, -1] - ordered[:, -2], abs=1e-6)
+    assert scores.confidence["gap"] == pytest.approx(ordered[:, -1] - ordered[:, -2], abs=1e-6)

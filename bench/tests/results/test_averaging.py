@@ -58,17 +58,21 @@ def test_values_are_the_means_of_the_parts_and_then_of_the_seeds():
         for r, own in enumerate(seeds)
         for m in "ab"
     }
-    for one in part.estimates:
-        own = [v for (run, m), v in each.items() if m == one.method and one.run in {run, "mean"}]
-        assert one.value == pytest.approx(np.mean(own), abs=1e-12)
-        assert one.n == 60 * TYPES * len(SHIFTS)
+    for estimate in part.estimates:
+        own = [
+            v
+            for (run, m), v in each.items()
+            if m == estimate.method and estimate.run in {run, "mean"}
+        ]
+        assert estimate.value == pytest.approx(np.mean(own), abs=1e-12)
+        assert estimate.n == 60 * TYPES * len(SHIFTS)
     assert part.sampled[0].values.shape == (2, 2)
     assert part.sampled[0].mean.tolist() == pytest.approx(
-        [one.value for one in part.estimates if one.run == "mean"]
+        [estimate.value for estimate in part.estimates if estimate.run == "mean"]
     )
 
 
-def test_the_error_is_that_of_leaving_pictures_out_one_by_one():
+def test_the_error_equals_that_of_leaving_pictures_out_one_by_one():
     """The jackknife over pictures, which knows nothing of influence functions."""
     n, seeds = 80, drawn(np.random.default_rng(1), 80)
 
@@ -127,12 +131,12 @@ def test_failures_of_the_parts_add_up():
 
 def test_a_metric_without_influence_has_values_alone():
     part = found_in(drawn(np.random.default_rng(5), 60), "failure_ap_error")
-    assert all(np.isfinite(one.value) for one in part.estimates)
+    assert all(np.isfinite(estimate.value) for estimate in part.estimates)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["augrc", "aurc", "failure_auroc"])
-def test_intervals_cover_and_equal_methods_are_seldom_told_apart(metric):
+def test_intervals_cover_and_equal_methods_are_seldom_distinguished(metric):
     """Over new pictures; 400 draws leave 95 % uncertain by 1.1 points, so 3.5 errors are 4."""
     rng, expected, draws = np.random.default_rng(6), truth(metric), 400
     held = told = 0

@@ -32,15 +32,15 @@ def beside(results):
 
 
 def cell(name, method, study, classifier="CNN"):
-    (found,) = [
+    (result,) = [
         r for r in table(name)
         if (r["task"], r["abstain_study"]) == ("cifar10", study)
         and (r["method"], r["classifier"]) == (method, classifier)
     ]  # fmt: skip
-    return found["number"]
+    return result["number"]
 
 
-def test_numbers_are_those_of_the_results_and_of_the_tables(results, beside):
+def test_numbers_equal_those_of_the_results_and_of_the_tables(results, beside):
     assert results.published == ()
     keys = {(n.metric, n.study, n.method) for n in beside.published}
     # The studies of both are these; of the new classes and sub-classes the papers have others.
@@ -81,28 +81,28 @@ def test_ranks_are_among_the_common_methods_in_the_direction_of_the_metric(besid
 
 
 def test_equal_printed_numbers_share_the_best_rank(results):
-    found = with_published(results)
-    accuracy = [n for n in found.published if (n.metric, n.study) == ("accuracy", "iid")]
+    result = with_published(results)
+    accuracy = [n for n in result.published if (n.metric, n.study) == ("accuracy", "iid")]
     assert len({n.published for n in accuracy if n.method in {"msr", "pe"}}) == 1
     assert {n.published_rank for n in accuracy if n.method in {"msr", "pe"}} == {1}
 
 
 def test_a_transformer_is_beside_transformers(results):
-    found = with_published(of(results, model={"name": "vit-b16"}))
-    assert {n.classifier for n in found.published} == {"ViT"}
+    result = with_published(of(results, model={"name": "vit-b16"}))
+    assert {n.classifier for n in result.published} == {"ViT"}
     # Traub et al. have none of them.
-    assert "augrc" not in {n.metric for n in found.published}
-    auroc = [n for n in found.published if (n.metric, n.method) == ("failure_auroc", "msr")]
+    assert "augrc" not in {n.metric for n in result.published}
+    auroc = [n for n in result.published if (n.metric, n.method) == ("failure_auroc", "msr")]
     assert auroc[0].published == cell("fd_shifts_table_9", "msr", "iid", "ViT")
 
 
 def test_a_score_that_papers_call_otherwise_is_beside_their_number(tmp_path):
     """TEMP-MLS is the softmax response with a temperature."""
     methods = ("msr", "temp_msr", "pe")
-    found = with_published(
+    results = with_published(
         results_of(make_runs(tmp_path, task="cifar10", methods=methods), metrics=["augrc"])
     )
-    own = {n.method: n.published for n in found.published if n.study == "iid"}
+    own = {n.method: n.published for n in results.published if n.study == "iid"}
     assert own["temp_msr"] == cell("augrc_table_3", "temp_mls", "iid")
     assert len(own) == 3
 
@@ -113,10 +113,12 @@ def told(results):
 
 def test_what_differs_is_said(results):
     (said,) = told(results)
-    assert "The network is vgg13 in both, trained otherwise, on other splits" in said
+    assert "The network is vgg13 in both, trained with other settings, splits" in said
     (said,) = told(of(results, model={"name": "small-conv"}))
-    assert said.startswith("Networks are vgg13 there and small-conv here, trained otherwise")
-    assert "compare orders and magnitudes, not digits" in said
+    assert said.startswith(
+        "Networks are vgg13 there and small-conv here, trained with other settings"
+    )
+    assert "compare orders and magnitudes, not exact values" in said
 
 
 def test_where_nothing_is_published_that_is_said(results):
@@ -137,45 +139,45 @@ def test_a_rotation_is_beside_the_pooled_ones(results):
         replace(s, name="held-out-classes") if s.name == "digits" else s for s in results.studies
     )
     comparisons = {}
-    for metric, own in results.comparisons.items():
+    for metric, comparison in results.comparisons.items():
 
         def named(data):
             return tuple((k, "held-out-classes" if v == "digits" else v) for k, v in data)
 
         comparisons[metric] = replace(
-            own,
-            data=tuple(map(named, own.data)),
-            estimates=tuple(replace(e, data=named(e.data)) for e in own.estimates),
+            comparison,
+            data=tuple(map(named, comparison.data)),
+            estimates=tuple(replace(e, data=named(e.data)) for e in comparison.estimates),
         )
     changed = replace(of(results, task="svhn-open-2"), studies=studies, comparisons=comparisons)
-    found = with_published(changed)
-    assert {n.study for n in found.published} == {"held-out-classes"}
-    said = " ".join(told(changed))
-    assert "of 5 rotations together; these runs are of 1." in said
+    result = with_published(changed)
+    assert {n.study for n in result.published} == {"held-out-classes"}
+    text = " ".join(told(changed))
+    assert "of 5 rotations together; these runs are of 1." in text
     every = ", ".join(f"svhn-open-{k}" for k in range(1, 6))
-    assert with_published(of(changed, task=every)).published == found.published
+    assert with_published(of(changed, task=every)).published == result.published
     assert "rotations together" not in " ".join(told(of(changed, task=every)))
 
 
 def test_doubtful_cells_are_told(results):
     comparisons = {}
-    for metric, own in results.comparisons.items():
+    for metric, comparison in results.comparisons.items():
 
         def named(data):
             return tuple((k, "tiny-imagenet" if v == "digits" else v) for k, v in data)
 
         comparisons[metric] = replace(
-            own,
-            data=tuple(map(named, own.data)),
-            estimates=tuple(replace(e, data=named(e.data)) for e in own.estimates),
+            comparison,
+            data=tuple(map(named, comparison.data)),
+            estimates=tuple(replace(e, data=named(e.data)) for e in comparison.estimates),
         )
     changed = replace(of(results, task="svhn"), comparisons=comparisons)
-    said = " ".join(told(changed))
-    assert "Published numbers of tiny-imagenet are doubtful: The columns printed c10" in said
+    text = " ".join(told(changed))
+    assert "Published numbers of tiny-imagenet are doubtful: The columns printed c10" in text
 
 
 # ---------------------------------------------------------------------------------- formats
-def test_nothing_is_added_where_it_is_not_asked_for(results, beside):
+def test_nothing_is_added_where_it_is_not_requested(results, beside):
     assert list(published_section(results)) == list(published_summary(results)) == []
     (section,) = published_section(beside)
     assert section.nav_title == "Published"
@@ -183,13 +185,20 @@ def test_nothing_is_added_where_it_is_not_asked_for(results, beside):
 
 def test_the_command_prints_them_and_leaves_files(tmp_path, capsys):
     make_runs(tmp_path / "runs", seeds=(0,), task="cifar10", model={"name": "vgg13"})
-    asked = ["benchmark", "report", str(tmp_path / "runs"), "--metrics", "augrc", "failure_auroc"]
+    arguments = [
+        "benchmark",
+        "report",
+        str(tmp_path / "runs"),
+        "--metrics",
+        "augrc",
+        "failure_auroc",
+    ]
     tables = tmp_path / "runs" / "report" / "tables"
-    assert run([*asked, "--published"]) == 0
-    said = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "Order of the methods: this run and published" in said
-    assert "AUGRC × 1000 ↓: this run and published" in said
-    assert "compare orders and magnitudes" in " ".join(said.split())
+    assert run([*arguments, "--published"]) == 0
+    text = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "Order of the methods: this run and published" in text
+    assert "AUGRC × 1000 ↓: this run and published" in text
+    assert "compare orders and magnitudes" in " ".join(text.split())
     frame = pl.read_csv(tables / "published.csv")
     assert frame.height == 2 * 2 * 3
     assert {"value", "published", "ratio", "rank", "published_rank", "source"} <= {*frame.columns}

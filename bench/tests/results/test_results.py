@@ -65,32 +65,32 @@ def values(results, metric):
 
 
 def test_every_study_method_and_seed_has_the_value_of_the_concatenated_arrays(store, results):
-    found = values(results, "augrc")
-    chosen = {one.method: one for one in results.chosen if one.metric == "augrc"}
-    assert len(chosen) == 8
+    result = values(results, "augrc")
+    selected = {setting.method: setting for setting in results.chosen if setting.metric == "augrc"}
+    assert len(selected) == 8
     checked = 0
     for study in results.studies:
-        for method, one in chosen.items():
+        for method, setting in selected.items():
             each = []
             for seed in store.seeds:
-                run = run_of(store, one, seed)
+                run = run_of(store, setting, seed)
                 own = cases(store, results, run, study, method)
                 each.append(np.mean([ab.augrc(c[kept], loss[kept]) for c, loss, kept in own]))
-                assert found[study.name, str(seed), method] == pytest.approx(each[-1], abs=1e-12)
-            assert found[study.name, "mean", method] == pytest.approx(np.mean(each), abs=1e-12)
+                assert result[study.name, str(seed), method] == pytest.approx(each[-1], abs=1e-12)
+            assert result[study.name, "mean", method] == pytest.approx(np.mean(each), abs=1e-12)
             checked += 1
     assert checked == 14 * 8
 
 
-def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
+def test_the_auroc_of_outliers_equals_that_of_the_outlier_label(store):
     """FD-Shifts, eq. 26: new classes against all i.i.d. pictures, whatever was said of them."""
-    found = results_of(store, metrics=["failure_auroc"], studies=["digits-outlier"])
-    one = next(own for own in found.chosen if own.method == "mcd_msr")
+    results = results_of(store, metrics=["failure_auroc"], studies=["digits-outlier"])
+    one = next(setting for setting in results.chosen if setting.method == "mcd_msr")
     run = run_of(store, one, 1)
     said = [store.scores(run, key).confidence["mcd_msr"] for key in ("iid", "digits")]
     above = said[0][:, None] - said[1]
     expected = (above > 0).mean() + (above == 0).mean() / 2
-    value = values(found, "failure_auroc")["digits-outlier", "1", "mcd_msr"]
+    value = values(results, "failure_auroc")["digits-outlier", "1", "mcd_msr"]
     assert value == pytest.approx(expected, abs=1e-12)
 
 
@@ -99,21 +99,21 @@ def test_each_metric_uses_the_settings_chosen_by_it(store, results):
     places = {(one.method, one.metric): (one.arm, one.setting) for one in results.chosen}
     # Otherwise the test below could not tell.
     assert any(places[m, "augrc"] != places[m, "accuracy"] for m, _ in places)
-    found = values(results, "accuracy")
+    result = values(results, "accuracy")
     for study in results.studies:
         # Of costs there is no accuracy, and without the wrong answers it says nothing.
         if study.errors in {"scod", "removed", "outlier"}:
-            assert (study.name, "mean", "msr") not in found
+            assert (study.name, "mean", "msr") not in result
             assert results.undefined["accuracy", study.name]
             continue
         for one in (own for own in results.chosen if own.metric == "accuracy"):
             own = cases(store, results, run_of(store, one, 1), study, one.method)
             expected = np.mean([1 - loss[counts].mean() for _, loss, counts in own])
-            assert found[study.name, "1", one.method] == pytest.approx(expected, abs=1e-12)
+            assert result[study.name, "1", one.method] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["corruption-pooled", "digits"])
-def test_intervals_and_pairs_are_those_of_compare(store, results, name):
+def test_intervals_and_pairs_equal_those_of_compare(store, results, name):
     study = next(study for study in results.studies if study.name == name)
     splits = {}
     for one in results.chosen:
@@ -160,9 +160,9 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
     assert ranks == {s.method: s.rank for s in direct.standings if s.data == data}
 
 
-def test_the_mean_over_the_severities_is_that_of_their_runs_side_by_side(store, results):
+def test_the_mean_over_the_severities_equals_that_of_their_runs_in_parallel(store, results):
     """What `compare` says of seeds x severities as runs, in which a picture counts once."""
-    named = {own.name: own for own in results.studies}
+    named = {study.name: study for study in results.studies}
     splits = {}
     for one in results.chosen:
         if one.metric == "augrc":
@@ -210,13 +210,13 @@ def test_the_area_under_the_mean_curve_is_the_mean_of_the_areas(store, results):
 def test_only_headline_studies_count_together(results):
     (across,) = results.comparisons["augrc"].mean_ranks
     assert across.blocks == 5 == len(results.headline)
-    assert set(across.methods) == {own.name for own in results.methods}
+    assert set(across.methods) == {method.name for method in results.methods}
 
 
 def test_calibrated_confidences_are_what_ece_is_of(store, results):
-    found = values(results, "ece")
+    result = values(results, "ece")
     study = next(study for study in results.studies if study.name == "unseen")
-    for one in (own for own in results.chosen if own.metric == "ece"):
+    for one in (setting for setting in results.chosen if setting.metric == "ece"):
         run = run_of(store, one, 2)
         known = store.scores(run, VALIDATION)
         answers = known.prediction_for(one.method in AVERAGES)
@@ -227,13 +227,17 @@ def test_calibrated_confidences_are_what_ece_is_of(store, results):
         test = ab.Predictions(confidence={"c": confidence}, loss=loss)
         chance = ab.calibrate("c", held_out).score(test).probability
         expected = ab.metrics.ece(chance, loss)
-        assert found["unseen", "2", one.method] == pytest.approx(expected, abs=1e-12)
+        assert result["unseen", "2", one.method] == pytest.approx(expected, abs=1e-12)
     assert all(np.isnan(e.low) for e in results.comparisons["ece"].estimates)
     assert {s.rank for s in results.comparisons["ece"].standings} >= {1.0, 8.0}
     rows = {(r.study, r.method, r.run): r for r in results.calibration}
     # The confidence of "knn" is no probability; that of "msr" is the log-odds of one.
     assert rows["iid", "knn", "1"].raw is None
-    msr = next(own for own in results.chosen if (own.metric, own.method) == ("augrc", "msr"))
+    msr = next(
+        setting
+        for setting in results.chosen
+        if (setting.metric, setting.method) == ("augrc", "msr")
+    )
     iid = next(study for study in results.studies if study.name == "iid")
     confidence, loss, _ = by_hand(store, run_of(store, msr, 1), iid, "msr")
     raw = ab.metrics.ece(1 / (1 + np.exp(-confidence)), loss)
@@ -246,7 +250,7 @@ def test_thresholds_are_set_on_validation_data_and_meet_all_pictures(store, resu
     rows = {(r.study, r.method, r.run): r for r in results.thresholds}
     kept = {study.name: replace(study, errors="kept") for study in results.studies}
     seen = set()
-    for one in (own for own in results.chosen if own.metric == "augrc"):
+    for one in (setting for setting in results.chosen if setting.metric == "augrc"):
         for seed in store.seeds:
             run = run_of(store, one, seed)
             known = store.scores(run, VALIDATION)
@@ -340,9 +344,9 @@ def test_a_frame_is_its_rows_and_no_more_than_those_of_one_metric_at_a_time(resu
         for table in results.TABLES
     }
     for table, frame in expected.items():
-        found = results.frame(table)
-        assert found.schema == frame.schema
-        assert found.equals(frame, null_equal=True)
+        result = results.frame(table)
+        assert result.schema == frame.schema
+        assert result.equals(frame, null_equal=True)
     with pytest.raises(InputError, match="estimates"):
         results.frame("estimate")
     monkeypatch.setattr(type(results), "rows", lambda *_: pytest.fail("all metrics at once"))
@@ -360,13 +364,13 @@ def test_what_the_reader_should_know_is_told(results):
 def test_no_other_run_changes_a_number(store, results):
     alone = results_of(store, metrics=["augrc"], studies=["digits", "iid"], methods=["msr", "knn"])
     assert [study.name for study in alone.studies] == ["iid", "digits"]
-    assert [own.name for own in alone.methods] == ["msr", "knn"]
+    assert [method.name for method in alone.methods] == ["msr", "knn"]
     every = values(results, "augrc")
     for place, value in values(alone, "augrc").items():
         assert value == every[place]
 
 
-def test_what_does_not_exist_is_refused(store):
+def test_what_does_not_exist_raises_an_error(store):
     with pytest.raises(UnknownNameError, match="unseen"):
         results_of(store, studies=["unsen"])
     with pytest.raises(UnknownNameError, match="confidnet"):
@@ -390,17 +394,17 @@ def test_a_missing_run_leaves_out_its_seed_or_its_methods_and_that_is_told(tmp_p
     options = {"methods": small, "severities": (), "n": 40, "metrics": ("augrc",)}
     # One method of seven in one seed of three: without it 6 x 3 numbers, without its seed 7 x 2.
     store = made_store(tmp_path / "a", seeds=3, missing=[("devries", 2)], **options)
-    found = results_of(store, studies=["iid"])
-    assert found.comparisons["augrc"].runs == ("1", "2", "3")
-    assert "seed 2" in found.left_out["devries"]
-    assert any(f.kind == "left_out" and f.score == "devries" for f in found.findings)
-    assert any(f.kind == "settings" and "2" in f.message for f in found.findings)
+    results = results_of(store, studies=["iid"])
+    assert results.comparisons["augrc"].runs == ("1", "2", "3")
+    assert "seed 2" in results.left_out["devries"]
+    assert any(f.kind == "left_out" and f.score == "devries" for f in results.findings)
+    assert any(f.kind == "settings" and "2" in f.message for f in results.findings)
     # Five of seven: the seed goes.
     store = made_store(tmp_path / "b", seeds=3, missing=[("cross-entropy", 2)], **options)
-    found = results_of(store, studies=["iid"])
-    assert found.comparisons["augrc"].runs == ("1", "3")
-    assert found.left_out == {}
-    assert any(f.kind == "seeds" and "Seed 2" in f.message for f in found.findings)
+    results = results_of(store, studies=["iid"])
+    assert results.comparisons["augrc"].runs == ("1", "3")
+    assert results.left_out == {}
+    assert any(f.kind == "seeds" and "Seed 2" in f.message for f in results.findings)
 
 
 def test_ties_and_values_that_are_undefined_break_nothing(tmp_path, small):
@@ -412,24 +416,24 @@ def test_ties_and_values_that_are_undefined_break_nothing(tmp_path, small):
     # This network makes no error at all on i.i.d. pictures.
     parts[0] = replace(iid, prediction=iid.labels, mean_prediction=None)
     path.write_bytes(pack_scores(parts))
-    found = results_of(Store.read(tmp_path), metrics=["failure_auroc", "augrc"])
-    assert ("failure_auroc", "iid") in found.undefined
+    results = results_of(Store.read(tmp_path), metrics=["failure_auroc", "augrc"])
+    assert ("failure_auroc", "iid") in results.undefined
     estimates = {
         (dict(e.data)["study"], e.run, e.method): e
-        for e in found.comparisons["failure_auroc"].estimates
+        for e in results.comparisons["failure_auroc"].estimates
     }
-    chosen = {o.method: o for o in found.chosen if o.metric == "failure_auroc"}
-    undefined = [m for m, o in chosen.items() if (o.arm, o.setting) == (run.arm, run.setting)]
+    selected = {o.method: o for o in results.chosen if o.metric == "failure_auroc"}
+    undefined = [m for m, o in selected.items() if (o.arm, o.setting) == (run.arm, run.setting)]
     assert undefined
     for method in undefined:
         assert np.isnan(estimates["iid", "1", method].value)
         assert ("iid", "mean", method) not in estimates
         assert np.isfinite(estimates["unseen", "mean", method].value)
     assert np.isfinite(estimates["iid", "mean", "devries"].value)
-    assert any(f.kind == "few_failures" for f in found.findings)
-    augrc = values(found, "augrc")
-    study = next(study for study in found.studies if study.name == "digits")
-    for one in (own for own in found.chosen if own.metric == "augrc"):
+    assert any(f.kind == "few_failures" for f in results.findings)
+    augrc = values(results, "augrc")
+    study = next(study for study in results.studies if study.name == "digits")
+    for one in (setting for setting in results.chosen if setting.metric == "augrc"):
         run = run_of(store, one, 2)
         confidence, loss, counts = by_hand(Store.read(tmp_path), run, study, one.method)
         expected = ab.augrc(confidence[counts], loss[counts])
@@ -441,21 +445,21 @@ def test_a_study_without_failures_and_confidences_that_say_nothing(tmp_path, sma
     store = made_store(
         tmp_path, seeds=1, n=40, methods=small, severities=(), settings=("only",), metrics=metrics
     )
-    for one in store.stored_runs:
-        parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
+    for stored_run in store.stored_runs:
+        parts = [store.scores(stored_run.run, e.key, logits=True) for e in store.exposures]
         parts[0] = replace(parts[0], prediction=parts[0].labels, mean_prediction=None)
         parts[1] = replace(
             parts[1], confidence={m: np.full(parts[1].n, 0.5) for m in parts[1].confidence}
         )
-        (tmp_path / one.test_file).write_bytes(pack_scores(parts))
-    found = results_of(Store.read(tmp_path), studies=["iid", "unseen"])
-    assert found.undefined == {("failure_auroc", "iid"): "there are no failures"}
-    assert {e.value for e in found.comparisons["augrc"].estimates if e.data[0][1] == "iid"} == {0}
+        (tmp_path / stored_run.test_file).write_bytes(pack_scores(parts))
+    results = results_of(Store.read(tmp_path), studies=["iid", "unseen"])
+    assert results.undefined == {("failure_auroc", "iid"): "there are no failures"}
+    assert {e.value for e in results.comparisons["augrc"].estimates if e.data[0][1] == "iid"} == {0}
     unseen = {
-        e.value for e in found.comparisons["failure_auroc"].estimates if e.data[0][1] == "unseen"
+        e.value for e in results.comparisons["failure_auroc"].estimates if e.data[0][1] == "unseen"
     }
     assert unseen == {0.5}
-    assert not any(e.kind == "overconfident" for e in found.extremes if e.study == "iid")
+    assert not any(e.kind == "overconfident" for e in results.extremes if e.study == "iid")
 
 
 def test_a_method_nobody_chose_a_setting_for_is_compared_with_the_others(tmp_path, small):
@@ -468,12 +472,12 @@ def test_a_method_nobody_chose_a_setting_for_is_compared_with_the_others(tmp_pat
             (tmp_path / one.test_file).write_bytes(pack_scores(added))
         kept.append(one)
     rewrite(store, kept)
-    found = results_of(Store.read(tmp_path), studies=["iid", "digits"])
-    facts = {own.name: own for own in found.methods}
+    results = results_of(Store.read(tmp_path), studies=["iid", "digits"])
+    facts = {own.name: own for own in results.methods}
     assert facts["theirs"].added
     assert list(facts)[-1] == "theirs"
-    assert values(found, "augrc")["iid", "mean", "theirs"] >= 0
-    (one,) = (own for own in found.chosen if own.method == "theirs")
+    assert values(results, "augrc")["iid", "mean", "theirs"] >= 0
+    (one,) = (own for own in results.chosen if own.method == "theirs")
     assert one.arm == "devries"
     assert "undefined on the validation data" in one.note
 
@@ -494,7 +498,7 @@ def rewrite(store, kept):
     )
 
 
-def test_runs_on_different_pictures_are_refused(tmp_path, small):
+def test_runs_on_different_pictures_raise_an_error(tmp_path, small):
     store = made_store(tmp_path, seeds=1, n=40, methods=small, severities=(), metrics=("augrc",))
     one = next(k for k in store.stored_runs if k.run.arm == "devries" and k.test_file)
     parts = [store.scores(one.run, e.key, logits=True) for e in store.exposures]
@@ -506,8 +510,8 @@ def test_runs_on_different_pictures_are_refused(tmp_path, small):
 
 def test_resamples_give_ece_its_intervals(tmp_path, small):
     store = made_store(tmp_path, seeds=2, n=60, methods=small, severities=(), metrics=("ece",))
-    found = results_of(store, studies=["iid"], methods=["msr", "devries"], bootstrap=100)
-    ece = found.comparisons["ece"]
+    results = results_of(store, studies=["iid"], methods=["msr", "devries"], bootstrap=100)
+    ece = results.comparisons["ece"]
     assert ece.bootstrap == 100
     assert all(e.low <= e.value <= e.high for e in ece.estimates)
 

@@ -23,35 +23,35 @@ def stores(tmp_path_factory):
 def means(results):
     return {
         (dict(e.data)["study"], e.method, e.metric): e
-        for own in results.comparisons.values()
-        for e in own.estimates
+        for comparison in results.comparisons.values()
+        for e in comparison.estimates
         if e.run == "mean"
     }
 
 
 def test_every_number_is_the_mean_over_the_folders(stores):
-    found = rotated_results(stores, metrics=METRICS, studies=STUDIES)
+    results = rotated_results(stores, metrics=METRICS, studies=STUDIES)
     each = [means(results_of(store, metrics=METRICS, studies=STUDIES)) for store in stores]
-    together = means(found)
+    together = means(results)
     assert set(together) == set(each[0])
     for place, own in together.items():
         expected = np.mean([one[place].value for one in each])
         assert own.value == pytest.approx(expected, abs=1e-12), place
     # One run for each folder and seed.
-    runs = {e.run for e in found.comparisons["augrc"].estimates} - {"mean"}
+    runs = {e.run for e in results.comparisons["augrc"].estimates} - {"mean"}
     assert runs == {f"open-{i}, seed {seed}" for i in range(3) for seed in (1, 2)}
-    assert found.thresholds == found.extremes == ()
-    assert found.curves["digits", "msr"].coverage[-1] == 1
-    assert any(one.kind == "rotations" for one in found.findings)
+    assert results.thresholds == results.extremes == ()
+    assert results.curves["digits", "msr"].coverage[-1] == 1
+    assert any(one.kind == "rotations" for one in results.findings)
 
 
 def test_facts_are_those_that_all_folders_share_and_the_time_of_all(stores):
-    told = [{"train": 5, "seconds": 2.0}, {"train": 6, "seconds": 3.0}, {"train": 5}]
-    told = [{**own, "device": "cpu"} for own in told]
-    named = [replace(store, facts=own) for store, own in zip(stores, told, strict=True)]
-    found = rotated_results(named, metrics=["augrc"], studies=["iid"]).facts
-    assert (found["seconds"], found["device"]) == (5.0, "cpu")
-    assert "train" not in found
+    messages = [{"train": 5, "seconds": 2.0}, {"train": 6, "seconds": 3.0}, {"train": 5}]
+    messages = [{**own, "device": "cpu"} for own in messages]
+    named = [replace(store, facts=own) for store, own in zip(stores, messages, strict=True)]
+    result = rotated_results(named, metrics=["augrc"], studies=["iid"]).facts
+    assert (result["seconds"], result["device"]) == (5.0, "cpu")
+    assert "train" not in result
 
 
 def test_pictures_that_folders_share_do_not_count_twice(stores):
@@ -65,13 +65,13 @@ def test_pictures_that_folders_share_do_not_count_twice(stores):
 
 def test_the_command_writes_one_report(stores, tmp_path, capsys):
     first, *others = (str(store.folder) for store in stores)
-    asked = ["benchmark", "report", first, "--rotations", *others, "--metrics", "augrc"]
-    assert not run([*asked, "--out", str(tmp_path / "report")])
+    arguments = ["benchmark", "report", first, "--rotations", *others, "--metrics", "augrc"]
+    assert not run([*arguments, "--out", str(tmp_path / "report")])
     assert "mean over 3 folders" in " ".join(capsys.readouterr().out.split())
     page = (tmp_path / "report" / "benchmark.html").read_text(encoding="utf-8")
     assert "mean over 3 folders that hold out other classes" in page
 
 
-def test_what_cannot_be_one_is_refused(stores, tmp_path):
+def test_what_cannot_be_one_raises_an_error(stores, tmp_path):
     with pytest.raises(InputError, match="at least two folders"):
         rotated_results(stores[:1])

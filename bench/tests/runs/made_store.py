@@ -163,7 +163,7 @@ class _Maker:
         self.rng = np.random.default_rng(rng)
         self.quality = float(self.rng.uniform(0.8, 1.2))
         self.methods = {
-            name: own for name, own in methods.items() if passes or not name.startswith("mcd")
+            name: method for name, method in methods.items() if passes or not name.startswith("mcd")
         }
         self.ties, self.passes, self.n = ties, passes, n
 

@@ -42,20 +42,20 @@ def said(key, seed, tilt=0.0):
         labels = np.full(n, -1)
     rng = np.random.default_rng([KEYS.index(key), seed, int(10 * tilt)])
     logits = rng.normal(0.0, 1.0 + tilt, (n, 3))
-    known = labels >= 0
-    logits[np.flatnonzero(known), labels[known]] += CLEAR.get(key, 1.2)
+    is_known = labels >= 0
+    logits[np.flatnonzero(is_known), labels[is_known]] += CLEAR.get(key, 1.2)
     return network_outputs(logits.astype(np.float32), labels, np.arange(n))
 
 
 def scored(key, outputs, fitted):
-    found = fitted.score(outputs)
+    score = fitted.score(outputs)
     return RunScores(
         exposure=key,
         labels=outputs.labels,
         source_indices=outputs.ids,
         prediction=np.argmax(outputs.logits, axis=1),
         mean_prediction=None,
-        confidence=dict(found),
+        confidence=dict(score),
         logits=outputs.logits,
     )
 

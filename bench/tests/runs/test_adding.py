@@ -43,19 +43,19 @@ def saved(folder, rows, name="mine.parquet"):
 
 def test_what_is_exported_is_what_the_run_said(folder):
     store = Store.read(folder)
-    found = export(store, store.tested_runs[1], folder.parent / "one.parquet")
-    rows = pl.read_parquet(found.path)
-    assert (found.runs, found.rows, found.classes) == (("plain-seed1",), rows.height, 3)
+    result = export(store, store.tested_runs[1], folder.parent / "one.parquet")
+    rows = pl.read_parquet(result.path)
+    assert (result.runs, result.rows, result.classes) == (("plain-seed1",), rows.height, 3)
     assert rows["exposure"].unique(maintain_order=True).to_list() == list(KEYS)
     for key in KEYS:
-        said = store.scores(store.tested_runs[1], key, logits=True)
+        scores = store.scores(store.tested_runs[1], key, logits=True)
         own = rows.filter(exposure=key)
-        assert own["row"].to_list() == list(range(said.n))
-        assert own["label"].to_list() == said.labels.tolist()
-        assert own["prediction"].to_list() == said.prediction.tolist()
+        assert own["row"].to_list() == list(range(scores.n))
+        assert own["label"].to_list() == scores.labels.tolist()
+        assert own["prediction"].to_list() == scores.prediction.tolist()
         logits = own.select("logit_0", "logit_1", "logit_2").to_numpy()
         assert logits.dtype == np.float32
-        assert np.array_equal(logits, said.logits)
+        assert np.array_equal(logits, scores.logits)
     with pytest.raises(UnknownNameError, match="Did you mean 'plain-seed"):
         export(store, "plain-seed", folder.parent / "one.parquet")
     with pytest.raises(InputError, match="must end in"):
@@ -84,21 +84,25 @@ def test_rows_in_any_order_and_format_are_the_same_scores(folder, kind):
     for run in store.tested_runs:
         assert store.validation_values(run)["mine"] == store.validation_values(run)["msr"]
         for key in KEYS:
-            said = store.scores(run, key).confidence
-            assert np.array_equal(said["mine"], said["msr"])
+            confidence = store.scores(run, key).confidence
+            assert np.array_equal(confidence["mine"], confidence["msr"])
 
 
 def test_uncertainties_names_and_several_columns(folder):
     rows = rows_of(folder).with_columns(a=-pl.col("mine"), b=-pl.col("logit_0")).drop("mine")
-    found = add_scores(folder, saved(folder, rows), name="unc", title="Doubt", lower_is_safer=True)
-    assert [one.name for one in found.methods] == ["unc-a", "unc-b"]
-    assert [one.title for one in found.methods] == ["Doubt, a", "Doubt, b"]
+    result = add_scores(folder, saved(folder, rows), name="unc", title="Doubt", lower_is_safer=True)
+    assert [method.name for method in result.methods] == ["unc-a", "unc-b"]
+    assert [method.title for method in result.methods] == ["Doubt, a", "Doubt, b"]
     store = Store.read(folder)
-    said = store.scores(store.tested_runs[0], "digits", logits=True)
-    assert np.array_equal(said.confidence["unc-a"], said.confidence["msr"])
-    assert np.allclose(said.confidence["unc-b"], said.logits[:, 0])
+    scores = store.scores(store.tested_runs[0], "digits", logits=True)
+    assert np.array_equal(scores.confidence["unc-a"], scores.confidence["msr"])
+    assert np.allclose(scores.confidence["unc-b"], scores.logits[:, 0])
     add_scores(folder, saved(folder, rows), columns=["b"], name="logit")
-    assert [one.name for one in Store.read(folder).added_methods] == ["unc-a", "unc-b", "logit"]
+    assert [method.name for method in Store.read(folder).added_methods] == [
+        "unc-a",
+        "unc-b",
+        "logit",
+    ]
 
 
 def test_a_method_is_replaced_and_removed(folder):
@@ -109,9 +113,9 @@ def test_a_method_is_replaced_and_removed(folder):
     other = saved(folder, rows_of(folder, "mls"), "other.parquet")
     add_scores(folder, other, replace=True)
     store = Store.read(folder)
-    said = store.scores(store.tested_runs[0], "iid").confidence
-    assert np.array_equal(said["mine"], said["mls"])
-    assert [one.file for one in store.added_methods] == ["other.parquet"]
+    confidence = store.scores(store.tested_runs[0], "iid").confidence
+    assert np.array_equal(confidence["mine"], confidence["mls"])
+    assert [method.file for method in store.added_methods] == ["other.parquet"]
     assert len(list((folder / "added").glob("*.npz"))) == len(store.tested_runs)
     assert remove_scores(folder, "mine").file == "other.parquet"
     store = Store.read(folder)
@@ -138,7 +142,7 @@ def test_what_is_interrupted_was_not_added(folder, monkeypatch):
     assert Store.read(folder).added_methods == before.added_methods
     assert len(list((folder / "added").glob("*.npz"))) == 6
     add_scores(folder, path, name="third")
-    assert [one.name for one in Store.read(folder).added_methods] == ["first", "third"]
+    assert [method.name for method in Store.read(folder).added_methods] == ["first", "third"]
     assert len(list((folder / "added").glob("*.npz"))) == 6
 
 
@@ -147,20 +151,22 @@ def test_predictions_of_its_own_are_judged(folder):
     rows = rows_of(folder).with_columns(
         prediction=pl.when(pl.col("label") >= 0).then(pl.col("label")).otherwise(0)
     )
-    found = add_scores(folder, saved(folder, rows))
-    assert "predictions of the file" in found.notes[-1]
+    result = add_scores(folder, saved(folder, rows))
+    assert "predictions of the file" in result.notes[-1]
     store = Store.read(folder)
     own = [run for run in store.tested_runs if run.arm == "mine"]
     assert [(run.name, run.setting, run.seed) for run in own] == [
         (f"mine-plain-seed{k}", "", k) for k in range(3)
     ]
-    said = store.scores(own[0], "iid")
-    assert np.array_equal(said.prediction, said.labels)
-    assert list(said.confidence) == ["mine"]
+    scores = store.scores(own[0], "iid")
+    assert np.array_equal(scores.prediction, scores.labels)
+    assert list(scores.confidence) == ["mine"]
     assert store.validation_values(own[0])["mine"]["accuracy"] == 1.0
     assert "mine" not in store.scores(store.tested_runs[0], "iid").confidence
     assert {
-        one.arm for one in select_best_settings(store.stored_runs, METRICS) if one.method == "mine"
+        setting.arm
+        for setting in select_best_settings(store.stored_runs, METRICS)
+        if setting.method == "mine"
     } == {"mine"}
     assert export(store, None, folder.parent / "again.parquet").runs == tuple(
         f"plain-seed{k}" for k in range(3)
@@ -186,13 +192,13 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
     )
     notes = add_scores(folder, saved(folder, pl.concat([rows, untested]))).notes
     assert any("not tested" in note and "plain-c-seed0" in note for note in notes)
-    chosen = {
-        one.metric: one
-        for one in select_best_settings(Store.read(folder).stored_runs, METRICS)
-        if one.method == "mine"
+    selected = {
+        setting.metric: setting
+        for setting in select_best_settings(Store.read(folder).stored_runs, METRICS)
+        if setting.method == "mine"
     }
-    assert chosen["failure_auroc"].setting == "b"
-    assert set(chosen["failure_auroc"].tried) == {"a", "b"}
+    assert selected["failure_auroc"].setting == "b"
+    assert set(selected["failure_auroc"].tried) == {"a", "b"}
     beyond = untested.with_columns(exposure=pl.lit("iid"), row=pl.int_range(pl.len()) % 80)
     with pytest.raises(InputError, match="'plain-c-seed0' was not tested"):
         add_scores(folder, saved(folder, pl.concat([rows, beyond.head(80)])), name="more")
@@ -200,12 +206,14 @@ def test_settings_are_chosen_by_the_validation_rows(tmp_path):
 
 def test_without_validation_rows_one_setting_can_be_added(folder):
     rows = rows_of(folder).filter(pl.col("exposure") != "validation")
-    found = add_scores(folder, saved(folder, rows))
-    assert "no rows of the exposure 'validation'" in found.notes[0]
+    result = add_scores(folder, saved(folder, rows))
+    assert "no rows of the exposure 'validation'" in result.notes[0]
     store = Store.read(folder)
     assert store.validation_values(store.runs[0])["mine"] == {}
     assert "mine" not in store.scores(store.runs[0], "validation").confidence
-    assert any(one.method == "mine" for one in select_best_settings(store.stored_runs, METRICS))
+    assert any(
+        setting.method == "mine" for setting in select_best_settings(store.stored_runs, METRICS)
+    )
 
 
 def _without(rows, **where):
@@ -268,7 +276,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_what_does_not_fit_is_refused_and_nothing_is_left(folder, what):
+def test_what_does_not_fit_raises_an_error_and_nothing_is_left(folder, what):
     change, message = BROKEN[what]
     rows = change(rows_of(folder))
     with pytest.raises((InputError, DomainError), match=message):
@@ -286,7 +294,7 @@ def test_classes_may_be_named(folder):
         add_scores(folder, saved(folder, rows.with_columns(prediction=pl.lit("z"))), name="other")
 
 
-def test_pickles_and_other_folders_are_refused(folder, tmp_path):
+def test_pickles_and_other_folders_raise_an_error(folder, tmp_path):
     path = tmp_path / "mine.npz"
     np.savez(path, run=np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(FileFormatError, match="never loaded"):
@@ -295,7 +303,7 @@ def test_pickles_and_other_folders_are_refused(folder, tmp_path):
         add_scores(tmp_path, path)
 
 
-def test_scores_of_networks_that_changed_are_refused(folder):
+def test_scores_of_networks_that_changed_raise_an_error(folder):
     """Scores belong to the networks they were computed from; a new training voids them."""
     add_scores(folder, saved(folder, rows_of(folder)))
     store = Store.read(folder, with_added=False)
@@ -320,10 +328,10 @@ def test_receipts_outlive_the_manifest_and_damage_is_said(folder):
         exposures=store.exposures,
         stored_runs=store.stored_runs,
     )
-    assert [one.name for one in Store.read(folder).added_methods] == ["mine"]
+    assert [method.name for method in Store.read(folder).added_methods] == ["mine"]
     receipts = folder / "added" / "added.json"
-    found = json.loads(receipts.read_text())
-    receipts.write_text(json.dumps({**found, "version": 9}))
+    fields = json.loads(receipts.read_text())
+    receipts.write_text(json.dumps({**fields, "version": 9}))
     with pytest.raises(
         FileFormatError, match=r"damaged: the field `version` must be 1.*add the scores again"
     ):

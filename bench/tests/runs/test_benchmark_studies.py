@@ -78,7 +78,7 @@ def test_new_classes_need_iid_pictures_beside_them():
         studies_of([ExposureFacts("digits", "digits", "digits", "new-class")])
 
 
-def test_two_studies_of_one_name_are_refused():
+def test_two_studies_of_one_name_raise_an_error():
     one = ExposureFacts("unseen", "unseen", "unseen", "sub-class")
     with pytest.raises(InputError, match="'unseen' twice"):
         studies_of([one, one])
@@ -87,28 +87,28 @@ def test_two_studies_of_one_name_are_refused():
 def test_a_study_of_new_classes_keeps_the_places_of_its_sources_apart():
     study = Study("digits", "digits", "new-class", ("iid", "digits"), "removed")
     places = np.array([3, 3, 5])
-    found = concatenate_scores(
+    result = concatenate_scores(
         study, [scores("iid", 3, places=places), scores("digits", 4, new=True)]
     )
-    assert found.n == 7
-    assert np.unique(found.source_indices).size == 2 + 4
-    assert found.source_indices[0] == found.source_indices[1] != found.source_indices[2]
-    assert not np.isin(found.source_indices[3:], found.source_indices[:3]).any()
+    assert result.n == 7
+    assert np.unique(result.source_indices).size == 2 + 4
+    assert result.source_indices[0] == result.source_indices[1] != result.source_indices[2]
+    assert not np.isin(result.source_indices[3:], result.source_indices[:3]).any()
 
 
 def test_corruptions_are_of_the_same_pictures():
     study = Study("corruption", "corruptions", "corruption", ("a", "b"))
-    found = concatenate_scores(study, [scores("a", 5), scores("b", 5, seed=1)])
-    assert found.source_indices.tolist() == [*range(5), *range(5)]
+    result = concatenate_scores(study, [scores("a", 5), scores("b", 5, seed=1)])
+    assert result.source_indices.tolist() == [*range(5), *range(5)]
 
 
 def test_what_one_exposure_lacks_the_study_lacks():
     study = Study("corruption", "corruptions", "corruption", ("a", "b"))
-    one, two = scores("a", 4, methods=("m", "o")), scores("b", 3, averaged=False)
-    found = concatenate_scores(study, [one, two])
-    assert list(found.confidence) == ["m"]
-    assert found.confidence["m"].tolist() == [*one.confidence["m"], *two.confidence["m"]]
-    assert found.mean_prediction.tolist() == [*one.mean_prediction, *two.prediction]
+    first, second = scores("a", 4, methods=("m", "o")), scores("b", 3, averaged=False)
+    result = concatenate_scores(study, [first, second])
+    assert list(result.confidence) == ["m"]
+    assert result.confidence["m"].tolist() == [*first.confidence["m"], *second.confidence["m"]]
+    assert result.mean_prediction.tolist() == [*first.mean_prediction, *second.prediction]
 
 
 @pytest.mark.parametrize("averages", [False, True])

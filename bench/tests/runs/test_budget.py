@@ -20,7 +20,7 @@ def row(found, stage, arm):
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORK_SIZES if name != "vit-b16"])
-def test_products_and_parameters_are_those_of_the_layers(name):
+def test_products_and_parameters_equal_those_of_the_layers(name):
     torch = pytest.importorskip("torch")
     from abstain_bench.networks import MODELS, n_parameters
 
@@ -88,7 +88,7 @@ def test_pictures_are_as_many_as_the_paper_prints():
     ] for s in (1, 2)) == 2000  # fmt: skip
 
 
-def test_jobs_are_those_of_the_specification_each_once():
+def test_jobs_equal_those_of_the_specification_each_once():
     config, found = budget(seeds=2)
     spec = Specification(config, tuple(found.counts.exposures))
     every = {(one.run.arm, one.run.setting) for one in (*spec.networks, *spec.ensembles)}
@@ -114,7 +114,7 @@ def test_passes_are_three_for_a_step_and_a_shared_warm_up_counts_once():
 
 def test_hours_are_products_over_the_rate_and_go_with_the_area():
     config, found = budget(seeds=1, arms=["cross-entropy"], methods=["msr"])
-    passes = sum(one.passes for one in found.rows)
+    passes = sum(row.passes for row in found.rows)
     products = NETWORK_SIZES["vgg13-fd-shifts"].products
     assert found.hours == pytest.approx(passes * 2 * products / 1e13 / 3600)
     assert budget_of(config, found.counts, teraflops=20.0).hours == pytest.approx(found.hours / 2)
@@ -129,10 +129,10 @@ def test_hours_are_products_over_the_rate_and_go_with_the_area():
 
 
 def test_pictures_that_nobody_published_are_counted_as_they_are_read():
-    found = count_images("digits8", None, None, ["fog"], [1, 4])
-    assert isinstance(found, ImageCounts)
-    assert (found.train, found.validation, found.side, found.classes) == (900, 300, 8, 10)
+    result = count_images("digits8", None, None, ["fog"], [1, 4])
+    assert isinstance(result, ImageCounts)
+    assert (result.train, result.validation, result.side, result.classes) == (900, 300, 8, 10)
     parts = TASKS["digits8"].load_images(None)
-    assert found.exposures["letters"] == parts.exposures[-2].load().n
-    assert sum("corruption" in name for name in found.exposures) == 2
+    assert result.exposures["letters"] == parts.exposures[-2].load().n
+    assert sum("corruption" in name for name in result.exposures) == 2
     assert published_counts("digits8", None, [], []) is None

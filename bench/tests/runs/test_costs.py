@@ -38,16 +38,16 @@ def work(job, folder):
 def folder(tmp_path):
     run_jobs([Job(name, {}) for name in TOOK], work, tmp_path / JOBS)
     for path in (tmp_path / JOBS).glob("*.json"):
-        said = json.loads(path.read_text())
-        path.write_text(json.dumps({**said, "seconds": 7.0}))
+        fields = json.loads(path.read_text())
+        path.write_text(json.dumps({**fields, "seconds": 7.0}))
     return tmp_path
 
 
 def test_the_seconds_of_all_jobs_add_up(folder):
     costs = read_costs(folder)
     assert sum(one.seconds for one in costs) == pytest.approx(7.0 * 5)
-    found = {(one.stage, one.part, one.score): (one.jobs, one.seconds) for one in costs}
-    assert found == {
+    results = {(one.stage, one.part, one.score): (one.jobs, one.seconds) for one in costs}
+    assert results == {
         ("train", "", ""): (1, 7.0),
         ("train", "training", ""): (1, 5.0),
         ("train", "pictures", ""): (1, 1.0),
@@ -86,11 +86,11 @@ def test_the_last_report_is_a_stage(folder):
     watch.add({"ranking": 1.5, "page": 2.0})
     watch.add({"page": 1.0})
     write_report_costs(folder, watch)
-    found = [one for one in read_costs(folder) if one.stage == REPORT]
-    assert found == [Cost(REPORT, "ranking", "", 1, 1.5), Cost(REPORT, "page", "", 1, 3.0)]
+    results = [cost for cost in read_costs(folder) if cost.stage == REPORT]
+    assert results == [Cost(REPORT, "ranking", "", 1, 1.5), Cost(REPORT, "page", "", 1, 3.0)]
     for content in ("", "[]", '{"page": "x"}', '{"page": -1}', '{"other thing": 1}'):
         (folder / "report-costs.json").write_text(content)
-        assert REPORT not in {one.stage for one in read_costs(folder)}
+        assert REPORT not in {cost.stage for cost in read_costs(folder)}
 
 
 def test_a_folder_that_nobody_may_write_to_stops_no_report(tmp_path):
@@ -101,5 +101,5 @@ def test_a_folder_that_nobody_may_write_to_stops_no_report(tmp_path):
 def test_what_took_no_time_of_a_changed_receipt_is_nothing(tmp_path):
     took = {"training": 9.0, "scores": {}}
     one = Receipt("train-a", "k", 7.0, {"took": took}, "", {}, {}, ())
-    found = {c.part: c.seconds for c in read_costs(tmp_path, [one])}
-    assert found == {"training": 9.0, "other": 0.0}
+    results = {c.part: c.seconds for c in read_costs(tmp_path, [one])}
+    assert results == {"training": 9.0, "other": 0.0}

@@ -37,7 +37,7 @@ def test_devices_are_read():
         ("cuda:0,mps:0", "of one kind; got cuda, mps"),
     ],
 )
-def test_devices_that_make_no_sense_are_refused(text, said):
+def test_devices_that_make_no_sense_raise_an_error(text, said):
     with pytest.raises(InputError, match=said):
         parse_devices(text)
 
@@ -53,7 +53,7 @@ def test_devices_are_dealt_out_in_turn(monkeypatch):
     assert device_of_this_process(["cpu"]) == "cpu"
 
 
-def test_devices_that_are_not_there_are_refused():
+def test_devices_that_are_not_there_raise_an_error():
     torch = pytest.importorskip("torch")
     check_devices_available(["cpu"])
     absent = f"cuda:{torch.cuda.device_count()}"

@@ -81,8 +81,8 @@ def imported(name, path, **more):
     folder = written(name, path)
     arm = {"confidnet_openset": "confidnet"}.get(name, name)
     asked = {"arm": arm, "seed": 0, "exposures": EXPOSURES[name], **more}
-    found = import_fd_shifts(folder, path / "runs", **asked)
-    return found, Store.read(path / "runs")
+    imported_run = import_fd_shifts(folder, path / "runs", **asked)
+    return imported_run, Store.read(path / "runs")
 
 
 @pytest.fixture(scope="module", params=["confidnet", "dg", "devries"])
@@ -93,7 +93,7 @@ def both(request, tmp_path_factory):
 
 def rows_of(store, name):
     """Confidences of all rows of a folder, in its order."""
-    keys = ["validation", *(one.key for one in store.exposures)]
+    keys = ["validation", *(exposure.key for exposure in store.exposures)]
     parts = [store.scores(store.runs[0], key) for key in keys]
     return {m: np.concatenate([part.confidence[m] for part in parts]) for m in parts[0].confidence}
 
@@ -124,7 +124,7 @@ def is_reversed(own, validation, method):
     return slope > 0
 
 
-def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
+def test_every_metric_in_every_study_equals_that_of_fd_shifts(both):
     name, _, store = both
     studies = [study for study in STUDIES if (study, "ext", "aurc") in told(name).values]
     results = results_of(
@@ -149,8 +149,8 @@ def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
                 continue
             for metric, (ours, times) in METRICS.items():
                 expected = told(name).values[study, own, metric]
-                found = times * values[STUDIES[study], method, ours]
-                assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (
+                result = times * values[STUDIES[study], method, ours]
+                assert result == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (
                     study,
                     own,
                     metric,
@@ -180,17 +180,17 @@ def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
         ("mls", "react_det_mls", np.array),
         ("msr", "react_det_mcp", expit),
     ):
-        found = values("react", base=base, percentile=99, **layer)
-        np.testing.assert_allclose(said(found), theirs[own], **close)
+        result = values("react", base=base, percentile=99, **layer)
+        np.testing.assert_allclose(said(result), theirs[own], **close)
     np.testing.assert_allclose(-score("mcd_sv", p).values, theirs["mcd_sv"], rtol=1e-9)
     # Its energy is of the stored logits, ours of those of the features: float16 is between them.
-    found = values("vim", centered=True, **layer)
+    result = values("vim", centered=True, **layer)
     stored = score("energy", p).values
     made = score(
         "energy",
         Predictions(logits=features @ seen.last_layer[0].T + seen.last_layer[1], loss=p.loss),
     )
-    np.testing.assert_allclose(found - made.values + stored, theirs["vim"], **close)
+    np.testing.assert_allclose(result - made.values + stored, theirs["vim"], **close)
     # About the origin, as the paper has it, is another score.
     assert np.abs(values("vim", **layer) - theirs["vim"]).max() > 1
 
@@ -204,16 +204,16 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
         "temperature", Predictions(logits=held.logits, labels=held.labels), objective="nll"
     )
     p = Predictions(logits=iid.logits, labels=iid.labels)
-    found = 1000 * ab.aurc(score("msr", p, temperature=facts.temperature).values, ~p.correct)
-    assert found == pytest.approx(facts.values["iid_study", "temp_mls", "aurc"], rel=1e-9)
+    result = 1000 * ab.aurc(score("msr", p, temperature=facts.temperature).values, ~p.correct)
+    assert result == pytest.approx(facts.values["iid_study", "temp_mls", "aurc"], rel=1e-9)
 
     # Another temperature, of the logits of clipped features on validation data.
     train = read_results(written("confidnet", tmp_path / "x"), EXPOSURES["confidnet"])
     hot = {"base": "msr", "percentile": 99, "temperature": facts.clipped_temperature}
     clipped = fit("react", train.train, last_layer=train.last_layer, **hot)
     features = next(part for part in train.exposures if part.facts.key == "iid").outputs
-    found = 1000 * ab.aurc(score(clipped, features).values, ~p.correct)
-    assert found == pytest.approx(facts.values["iid_study", "react_temp_mls", "aurc"], rel=1e-6)
+    result = 1000 * ab.aurc(score(clipped, features).values, ~p.correct)
+    assert result == pytest.approx(facts.values["iid_study", "react_temp_mls", "aurc"], rel=1e-6)
 
     def likelihood(temperature):
         p = log_softmax(held.logits.astype(np.float64) / temperature, axis=1)
@@ -243,13 +243,13 @@ def test_ext_waic_is_the_mean_less_the_deviation_of_the_passes(name, tmp_path):
     _, store = imported(name, tmp_path)
     with np.load(tmp_path / name / "test_results" / "external_confids_dist.npz") as file:
         passes = file["arr_0"].astype(np.float64)
-    found = rows_of(store, name)[fd_shifts_scores(OBJECTIVES[name])["ext_waic"]]
-    np.testing.assert_allclose(found, passes.mean(axis=1) - passes.std(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(found, told(name).confidence["ext_waic"], rtol=1e-6)
+    result = rows_of(store, name)[fd_shifts_scores(OBJECTIVES[name])["ext_waic"]]
+    np.testing.assert_allclose(result, passes.mean(axis=1) - passes.std(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(result, told(name).confidence["ext_waic"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["dg", "devries"])
-def test_scores_of_features_are_those_of_their_formulas(name, tmp_path):
+def test_scores_of_features_equal_those_of_their_formulas(name, tmp_path):
     """By brute force, with one row of the last layer for each class."""
     _, store = imported(name, tmp_path)
     ours, scores = rows_of(store, name), fd_shifts_scores(OBJECTIVES[name])
@@ -334,6 +334,6 @@ def test_an_open_set_folder_of_fd_shifts(tmp_path):
         ("original", held, np.ones(held.size, bool)),
     ):
         for metric, ours in (("augrc", ab.augrc), ("aurc", ab.aurc)):
-            found = 1000 * ours(confidence[counts], loss[counts])
+            result = 1000 * ours(confidence[counts], loss[counts])
             expected = facts.values[f"openset_{mode}_mode", "det_mcp", metric]
-            assert found == pytest.approx(expected, rel=1e-9)
+            assert result == pytest.approx(expected, rel=1e-9)

@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def test_a_folder_becomes_a_store(tmp_path, folder):
-    found = import_fd_shifts(
+    result = import_fd_shifts(
         folder.parent, tmp_path / "runs", arm="vit", seed=3, exposures=EXPOSURES, model="vit-b16"
     )
     store = Store.read(tmp_path / "runs")
@@ -29,12 +29,12 @@ def test_a_folder_becomes_a_store(tmp_path, folder):
     assert (run.name, run.arm, run.seed, run.model) == ("vit-seed3", "vit", 3, "vit-b16")
     assert run.facts["digest"]
     assert store.classes == ("0", "1", "2")
-    keys = [one.key for one in store.exposures]
+    keys = [exposure.key for exposure in store.exposures]
     assert keys[0] == "iid"
     assert keys[-1] == "svhn"
     assert len(keys) == 1 + 75 + 1
-    assert {one.kind for one in store.exposures} == {"iid", "corruption", "new-class"}
-    assert {one.corruption for one in store.exposures} == {*CORRUPTIONS, ""}
+    assert {exposure.kind for exposure in store.exposures} == {"iid", "corruption", "new-class"}
+    assert {exposure.corruption for exposure in store.exposures} == {*CORRUPTIONS, ""}
     table = raw(folder)
     iid = store.scores(run, "iid", logits=True)
     rows = table[:, -1] == 1
@@ -42,20 +42,20 @@ def test_a_folder_becomes_a_store(tmp_path, folder):
     assert np.array_equal(iid.labels, table[rows, -2])
     assert np.array_equal(iid.prediction, table[rows, :CLASSES].argmax(axis=1))
     assert any("float16" in note for note in run.facts["notes"])
-    assert {"msr", "temp_msr", "mcd_mi", "mahalanobis", "vim", "react"} <= set(found.methods)
-    assert set(iid.confidence) == set(found.methods) == set(store.validation_values(run))
+    assert {"msr", "temp_msr", "mcd_mi", "mahalanobis", "vim", "react"} <= set(result.methods)
+    assert set(iid.confidence) == set(result.methods) == set(store.validation_values(run))
 
 
-def test_the_numbers_are_those_of_the_evaluation(tmp_path, folder):
+def test_the_numbers_equal_those_of_the_evaluation(tmp_path, folder):
     import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=0, exposures=SHORT)
     store = Store.read(tmp_path / "runs")
     run = store.tested_runs[0]
     reading = ab.tables.read_predictions(folder)
     for key, code in {"validation": "0", "iid": "1"}.items():
         expected = reading[("dataset", code),]
-        found = store.scores(run, key).confidence
+        result = store.scores(run, key).confidence
         for name in ("msr", "mls", "pe", "gen"):
-            assert np.allclose(found[name], ab.confidence.score(name, expected).values, atol=1e-6)
+            assert np.allclose(result[name], ab.confidence.score(name, expected).values, atol=1e-6)
     wrong = ~reading[("dataset", "0"),].correct
     direct = ab.augrc(store.scores(run, "validation").confidence["msr"], wrong)
     assert store.validation_values(run)["msr"]["augrc"] == pytest.approx(float(direct), abs=1e-12)
@@ -72,12 +72,12 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
         "corruption-jpeg-2": (9, 1),
         "corruption-zoom-blur-5": (14, 4),
     }.items():
-        found = store.scores(store.tested_runs[0], key, logits=True)
-        assert np.array_equal(found.logits, noise[place])
-        assert found.source_indices.tolist() == [COUNTS[0] + COUNTS[1], COUNTS[0] + COUNTS[1] + 1]
+        result = store.scores(store.tested_runs[0], key, logits=True)
+        assert np.array_equal(result.logits, noise[place])
+        assert result.source_indices.tolist() == [COUNTS[0] + COUNTS[1], COUNTS[0] + COUNTS[1] + 1]
     new = store.scores(store.tested_runs[0], "svhn")
     assert (new.labels == -1).all()
-    assert new.source_indices.min() > found.source_indices.max()
+    assert new.source_indices.min() > result.source_indices.max()
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
     ],
 )
 def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, own):
-    found = import_fd_shifts(folder, tmp_path / "runs", arm=arm, seed=0, exposures=SHORT)
+    result = import_fd_shifts(folder, tmp_path / "runs", arm=arm, seed=0, exposures=SHORT)
     store = Store.read(tmp_path / "runs")
-    said = store.scores(store.tested_runs[0], "iid").confidence
+    confidence = store.scores(store.tested_runs[0], "iid").confidence
     for name, file in own.items():
         values = raw(folder, file)[COUNTS[0] : COUNTS[0] + COUNTS[1]]
-        assert np.array_equal(said[name], values if values.ndim == 1 else values.mean(axis=1))
+        assert np.array_equal(confidence[name], values if values.ndim == 1 else values.mean(axis=1))
     # The classifier of ConfidNet is one of cross-entropy; the others have names of their own.
-    assert ("msr" in found.methods) == (arm == "confidnet")
-    assert any("external" in note for note in found.notes)
+    assert ("msr" in result.methods) == (arm == "confidnet")
+    assert any("external" in note for note in result.notes)
 
 
 def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path, folder):
@@ -116,21 +116,21 @@ def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path,
 def test_a_score_under_another_name_is_not_imported_twice(tmp_path, arm):
     """Each counts once in the ranks."""
     folder = make_folder(tmp_path / "x", 1, abstains=arm == "dg")
-    found = import_fd_shifts(folder, tmp_path / "runs", arm=arm, seed=0, exposures=SHORT)
-    assert not [name for name in found.methods if METHODS[name].same_as]
+    imported_run = import_fd_shifts(folder, tmp_path / "runs", arm=arm, seed=0, exposures=SHORT)
+    assert not [name for name in imported_run.methods if METHODS[name].same_as]
     (ranks,) = results_of(Store.read(tmp_path / "runs"), metrics=["aurc"]).comparisons.values()
-    assert set(ranks.methods) == set(found.methods)
+    assert set(ranks.methods) == set(imported_run.methods)
 
 
 def test_the_last_layer_of_deep_gamblers_has_a_row_for_abstention(tmp_path):
     folder = make_folder(tmp_path / "x", 1, abstains=True)
-    found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
-    assert {"dg_res", "dg_msr", "dg_pe", "dg_mcd_msr", "dg_temp_msr"} <= set(found.methods)
-    told = read_results(folder, SHORT, abstains=True)
-    assert [len(part) for part in told.last_layer] == [CLASSES, CLASSES]
+    imported_run = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
+    assert {"dg_res", "dg_msr", "dg_pe", "dg_mcd_msr", "dg_temp_msr"} <= set(imported_run.methods)
+    results = read_results(folder, SHORT, abstains=True)
+    assert [len(part) for part in results.last_layer] == [CLASSES, CLASSES]
     layer = np.load(folder / "last_layer.npz")
-    expected = told.train.features @ layer["w"][:CLASSES].T + layer["b"][:CLASSES]
-    assert np.allclose(told.train.logits, expected, atol=1e-4)
+    expected = results.train.features @ layer["w"][:CLASSES].T + layer["b"][:CLASSES]
+    assert np.allclose(results.train.logits, expected, atol=1e-4)
     with pytest.raises(FileFormatError, match=r"last_layer.npz must hold.*'dg'"):
         import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=1, exposures=SHORT)
 
@@ -146,10 +146,10 @@ def masked(table, out):
 def test_classes_held_out_are_new_classes(tmp_path):
     folder = make_folder(tmp_path / "x", 1, held_out=[0])
     asked = {"arm": "confidnet", "seed": 0, "held_out": [0]}
-    found = import_fd_shifts(folder, tmp_path / "runs", exposures=EXPOSURES, **asked)
+    result = import_fd_shifts(folder, tmp_path / "runs", exposures=EXPOSURES, **asked)
     store = Store.read(tmp_path / "runs")
     assert store.classes == ("1", "2")
-    assert [one.key for one in store.exposures][-2:] == ["svhn", "held-out-classes"]
+    assert [exposure.key for exposure in store.exposures][-2:] == ["svhn", "held-out-classes"]
     assert store.exposures[-1].kind == "new-class"
     run, table = store.tested_runs[0], raw(folder)
     iid, p = table[:, -1] == 1, masked(table, [0])
@@ -171,7 +171,7 @@ def test_classes_held_out_are_new_classes(tmp_path):
     validation = (table[:, -1] == 0) & ~new
     assert np.array_equal(store.scores(run, "validation").labels, table[validation, -2] - 1)
     assert run.facts["held_out"] == [0]
-    assert any(f"{int((iid & new).sum())} i.i.d. images" in note for note in found.notes)
+    assert any(f"{int((iid & new).sum())} i.i.d. images" in note for note in result.notes)
     # The study: i.i.d. images that are right, and new ones, which are all wrong.
     right = p.argmax(axis=1) == table[:, -2]
     rows = iid & (right | new)
@@ -181,11 +181,11 @@ def test_classes_held_out_are_new_classes(tmp_path):
     assert row["value"] == pytest.approx(float(expected), abs=1e-12)
 
 
-def test_classes_held_out_are_asked_for_and_checked(tmp_path):
+def test_classes_held_out_are_requested_and_checked(tmp_path):
     folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
     asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
-    found = import_fd_shifts(folder, tmp_path / "a", **asked)
-    assert any("no training image has the classes 2" in note for note in found.notes)
+    imported_run = import_fd_shifts(folder, tmp_path / "a", **asked)
+    assert any("no training image has the classes 2" in note for note in imported_run.notes)
     for wrong, said in (
         ([3], "0 to 2; got 3"),
         ([2, 2], "one of them twice"),
@@ -210,13 +210,13 @@ def test_classes_held_out_are_asked_for_and_checked(tmp_path):
 
 def test_what_cannot_be_computed_has_a_reason(tmp_path):
     folder = make_folder(tmp_path / "a", 1, train=False, sampled=False)
-    found = import_fd_shifts(
+    result = import_fd_shifts(
         folder, tmp_path / "runs", arm="vit", seed=0, exposures=("-", *SHORT[1:])
     )
-    assert found.methods == ("msr", "mls", "pe", "energy", "margin", "gini", "gen")
-    assert "train_features.npz" in found.reasons["mahalanobis"]
-    assert "validation data" in found.reasons["temp_msr"]
-    assert "dropout" in found.reasons["mcd_pe"]
+    assert result.methods == ("msr", "mls", "pe", "energy", "margin", "gini", "gen")
+    assert "train_features.npz" in result.reasons["mahalanobis"]
+    assert "validation data" in result.reasons["temp_msr"]
+    assert "dropout" in result.reasons["mcd_pe"]
     store = Store.read(tmp_path / "runs")
     assert not store.stored_runs[0].validation_file
     assert store.validation_values(store.runs[0])["msr"] == {}
@@ -227,8 +227,8 @@ def test_probabilities_in_place_of_logits_are_said(tmp_path, folder):
     p = np.exp(table[:, :CLASSES])
     table[:, :CLASSES] = p / p.sum(axis=1, keepdims=True)
     np.savez(folder / "raw_logits.npz", table)
-    found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
-    assert any("`stored_probabilities`" in note for note in found.notes)
+    imported_run = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
+    assert any("`stored_probabilities`" in note for note in imported_run.notes)
     np.savez(folder / "raw_output.npz", table)
     (folder / "raw_logits.npz").unlink()
     (folder / "raw_logits_dist.npz").unlink()
@@ -261,7 +261,7 @@ def test_several_runs_and_the_same_one_again(tmp_path):
     assert places[0] == places[1]
 
 
-def test_other_pictures_are_refused(tmp_path, folder):
+def test_other_pictures_raise_an_error(tmp_path, folder):
     out = tmp_path / "runs"
     import_fd_shifts(folder, out, arm="confidnet", seed=0, exposures=EXPOSURES)
     fewer = (*EXPOSURES[:2], "-", EXPOSURES[3])

@@ -46,14 +46,14 @@ def test_the_logits_of_old_deep_gamblers_folders_are_recovered(tmp_path, dtype, 
     logits, old = with_probabilities(tmp_path, dtype)
     asked = {"arm": "dg", "seed": 0, "exposures": SHORT}
     import_fd_shifts(logits, tmp_path / "a", **asked)
-    found = import_fd_shifts(old, tmp_path / "b", stored_probabilities=True, **asked)
+    imported_run = import_fd_shifts(old, tmp_path / "b", stored_probabilities=True, **asked)
     flat = import_fd_shifts(old, tmp_path / "c", **asked)
     assert any("(--stored-probabilities)" in note for note in flat.notes)
-    assert not any("(--stored-probabilities)" in note for note in found.notes)
-    assert found.run.facts["stored_probabilities"]
-    assert set(flat.methods) - set(found.methods) == LEVEL_SCORES
+    assert not any("(--stored-probabilities)" in note for note in imported_run.notes)
+    assert imported_run.run.facts["stored_probabilities"]
+    assert set(flat.methods) - set(imported_run.methods) == LEVEL_SCORES
     for name in LEVEL_SCORES:
-        assert found.reasons[name] == "the logits are known up to a constant for each image"
+        assert imported_run.reasons[name] == "the logits are known up to a constant for each image"
     stores = [Store.read(tmp_path / name) for name in "abc"]
     expected, ours, flattened = (s.scores(s.tested_runs[0], "iid").confidence for s in stores)
     # The temperature of these few images depends on probabilities that float16 rounds off.
@@ -76,10 +76,10 @@ def test_what_is_no_softmax_is_not_read_as_one(tmp_path, folder):
 
 def test_logarithms_of_rounded_probabilities_are_finite():
     p = np.array([[1.0, 0.0], [0.25, 0.5]], dtype=np.float16)
-    found = logits_of_probabilities(p)
-    assert found[1].tolist() == [np.log(0.25), np.log(0.5)]
+    result = logits_of_probabilities(p)
+    assert result[1].tolist() == [np.log(0.25), np.log(0.5)]
     # Half of the smallest float16.
-    assert found[0].tolist() == [0.0, pytest.approx(np.log(2.0**-25))]
+    assert result[0].tolist() == [0.0, pytest.approx(np.log(2.0**-25))]
     wide = logits_of_probabilities(p.astype(np.float64))
     assert np.isfinite(wide).all()
     assert wide[0, 1] < -700
@@ -110,21 +110,21 @@ def test_all_methods_of_passes_are_there_with_a_tenth_of_the_corrupted_pictures(
     external = raw(folder, "external_confids_dist")[kept]
     for name in ("raw_logits", "encoded_output", "external_confids"):
         np.savez(folder / f"{name}.npz", raw(folder, name)[kept])
-    found = import_fd_shifts(folder, tmp_path / "runs", arm="devries", seed=0, exposures=EXPOSURES)
+    result = import_fd_shifts(folder, tmp_path / "runs", arm="devries", seed=0, exposures=EXPOSURES)
     mcd = {name for name in fd_shifts_scores("devries").values() if "mcd" in name}
     assert len(mcd) == 8
-    assert mcd | {"devries_waic"} <= set(found.methods)
-    assert not found.reasons
+    assert mcd | {"devries_waic"} <= set(result.methods)
+    assert not result.reasons
     store = Store.read(tmp_path / "runs")
     for key, first in {"corruption-brightness-1": 70, "corruption-fog-3": 70 + 22 * 3}.items():
         rows = slice(first, first + 3)
-        said = store.scores(store.runs[0], key)
+        scores = store.scores(store.runs[0], key)
         p = np.exp(samples[rows]) / np.exp(samples[rows]).sum(axis=1, keepdims=True)
         mean = p.mean(axis=2)
         odds = np.log(mean.max(axis=1)) - np.log1p(-mean.max(axis=1))
-        assert np.allclose(said.confidence["devries_mcd_msr"], odds, atol=1e-5)
-        assert np.array_equal(said.mean_prediction, mean.argmax(axis=1))
-        assert np.allclose(said.confidence["mcd_devries"], external[rows].mean(axis=1))
+        assert np.allclose(scores.confidence["devries_mcd_msr"], odds, atol=1e-5)
+        assert np.array_equal(scores.mean_prediction, mean.argmax(axis=1))
+        assert np.allclose(scores.confidence["mcd_devries"], external[rows].mean(axis=1))
 
 
 def configure(folder, text):
@@ -169,8 +169,8 @@ def test_networks_of_two_models_are_kept_apart(tmp_path):
     # Replacing the only run may change the model of the folder.
     import_fd_shifts(vit, out, seed=0, setting="vgg", model="vit-b16", replaces=True, **asked)
     assert Store.read(out).runs[0].model == "vit-b16"
-    found = import_fd_shifts(cnn, out, seed=1, setting="vgg", model="vit-b16", **asked)
-    assert not any("same model" in note for note in found.notes)
+    imported_run = import_fd_shifts(cnn, out, seed=1, setting="vgg", model="vit-b16", **asked)
+    assert not any("same model" in note for note in imported_run.notes)
 
 
 def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_path):
@@ -189,6 +189,6 @@ def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_pa
     with pytest.raises(InputError, match="has 5 features, got 4 features"):
         import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
     (vit / "encoded_output.npz").unlink()
-    found = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
-    (note,) = [note for note in found.notes if "same model" in note]
+    imported_run = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
+    (note,) = [note for note in imported_run.notes if "same model" in note]
     assert note.endswith("as confidnet-seed0; set the model of every run with `model` (--model)")

@@ -37,16 +37,16 @@ def test_a_job_is_known_by_what_it_asks_for():
 
 
 def test_jobs_are_done_once(tmp_path):
-    told = []
+    reports = []
     assert ends(run_jobs([A, B], work, tmp_path)) == ["done", "done"]
-    found = run_jobs([A, B], work, tmp_path, on_outcome=lambda o, i, n: told.append((i, n)))
-    assert ends(found) == ["kept", "kept"]
-    assert found[1].facts == {"read": 1}
-    assert told == [(1, 2), (2, 2)]
+    outcomes = run_jobs([A, B], work, tmp_path, on_outcome=lambda o, i, n: reports.append((i, n)))
+    assert ends(outcomes) == ["kept", "kept"]
+    assert outcomes[1].facts == {"read": 1}
+    assert reports == [(1, 2), (2, 2)]
     assert B.path(tmp_path, ".txt").read_text() == "ba"
 
 
-def test_jobs_that_were_needed_and_done_before_need_not_be_asked_for(tmp_path):
+def test_jobs_that_were_needed_and_done_before_need_not_be_requested(tmp_path):
     run_jobs([A], work, tmp_path)
     assert ends(run_jobs([B], work, tmp_path)) == ["done"]
     with pytest.raises(InputError, match="comes before one that it needs"):
@@ -63,12 +63,12 @@ def test_a_job_whose_receipt_was_changed_is_done_again(tmp_path, content):
 def test_what_a_receipt_says_was_found_cannot_be_changed(tmp_path):
     run_jobs([A, B], work, tmp_path)
     path = B.path(tmp_path, ".json")
-    said = path.read_text()
-    path.write_text(said.replace('"read": 1', '"read": 2'))
-    assert path.read_text() != said
-    found = run_jobs([A, B], work, tmp_path)
-    assert ends(found) == ["kept", "done"]
-    assert found[1].facts == {"read": 1}
+    text = path.read_text()
+    path.write_text(text.replace('"read": 1', '"read": 2'))
+    assert path.read_text() != text
+    outcomes = run_jobs([A, B], work, tmp_path)
+    assert ends(outcomes) == ["kept", "done"]
+    assert outcomes[1].facts == {"read": 1}
 
 
 #: As versions before November 2026 left it: no mark of the facts, and not what the job needs.
@@ -90,9 +90,9 @@ def test_a_receipt_is_written_as_it_was(tmp_path):
     # The key is part of the names of files, the order of the fields of no hash: both stay.
     assert (A.key[:12], B.stem) == ("f181f1cce43a", "b-66a574dfc2ba")
     run_jobs([A, B], work, tmp_path)
-    said = json.loads(B.path(tmp_path, ".json").read_text())
-    assert list(said) == ["name", "key", "seconds", "facts", "mark", "files", "spec", "needs"]
-    assert (said["needs"], said["facts"]) == ([A.key], {"read": 1})
+    fields = json.loads(B.path(tmp_path, ".json").read_text())
+    assert list(fields) == ["name", "key", "seconds", "facts", "mark", "files", "spec", "needs"]
+    assert (fields["needs"], fields["facts"]) == ([A.key], {"read": 1})
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_a_folder_that_is_called_like_a_job_is_nothing_of_it(tmp_path):
 
 def test_a_failure_stops_only_what_needs_it(tmp_path):
     bad = Job("bad", {"do": "fail"})
-    found = run_jobs([bad, Job("c", {}, (bad,)), A], work, tmp_path)
-    assert ends(found) == ["failed", "left out", "done"]
-    assert found[0].error == "ValueError: no luck"
+    outcomes = run_jobs([bad, Job("c", {}, (bad,)), A], work, tmp_path)
+    assert ends(outcomes) == ["failed", "left out", "done"]
+    assert outcomes[0].error == "ValueError: no luck"
     assert "Traceback" in bad.path(tmp_path, ".log").read_text()
-    assert found[1].error == "it needs bad, which failed"
+    assert outcomes[1].error == "it needs bad, which failed"
 
 
 def test_processes_that_die_stop_only_their_job(tmp_path):
     dead, once = Job("dead", {"do": "die"}), Job("once", {"do": "die once"})
-    found = run_jobs([once, dead, A], work, tmp_path, processes=2)
-    assert ends(found) == ["done", "failed", "done"]
-    assert "killed" in found[1].error
+    outcomes = run_jobs([once, dead, A], work, tmp_path, processes=2)
+    assert ends(outcomes) == ["done", "failed", "done"]
+    assert "killed" in outcomes[1].error
     assert not list(tmp_path.glob(".*.tmp"))
 
 
@@ -153,27 +153,27 @@ def test_a_job_that_a_death_cut_short_runs_alone(tmp_path):
     assert table.must_run_alone(other, [A])
     assert not table.must_run_alone(A, [])
     # So the second death of the one does not take the other along.
-    found = run_jobs([dead, A], work, tmp_path, processes=2)
-    assert (found[0].status, found[1].is_done) == ("failed", True)
+    outcomes = run_jobs([dead, A], work, tmp_path, processes=2)
+    assert (outcomes[0].status, outcomes[1].is_done) == ("failed", True)
 
 
 def test_a_job_lets_others_by_while_one_that_runs_is_to_spare_it_work(tmp_path):
-    one, two = (Job(name, {"x": name}, warm_up_file="ab.start") for name in "ab")
-    assert one.key == Job("a", {"x": "a"}).key
-    table = JobTable([one, two, A], tmp_path)
-    table.start(one)
+    first, second = (Job(name, {"x": name}, warm_up_file="ab.start") for name in "ab")
+    assert first.key == Job("a", {"x": "a"}).key
+    table = JobTable([first, second, A], tmp_path)
+    table.start(first)
     # After the others, but not to wait where there are none.
     assert table.next_job() is A
     table.start(A)
-    assert table.next_job() is two
+    assert table.next_job() is second
     table.waiting.append(A)
     file = tmp_path / "ab.start"
     file.write_bytes(b"")
-    assert table.next_job() is two
-    table.start(two)
-    table.finish(Outcome(one, "done"))
+    assert table.next_job() is second
+    table.start(second)
+    table.finish(Outcome(first, "done"))
     assert file.exists()
-    table.finish(Outcome(two, "failed"))
+    table.finish(Outcome(second, "failed"))
     assert not file.exists()
 
 
@@ -195,9 +195,9 @@ def test_jobs_that_ask_for_the_same_leave_files_of_their_own(tmp_path):
 
 
 def test_a_job_that_begins_is_told(tmp_path):
-    told = []
-    run_jobs([A], work, tmp_path, on_outcome=lambda o, i, n: told.append((o.status, i, n)))
-    assert told == [("begun", 0, 1), ("done", 1, 1)]
+    reports = []
+    run_jobs([A], work, tmp_path, on_outcome=lambda o, i, n: reports.append((o.status, i, n)))
+    assert reports == [("begun", 0, 1), ("done", 1, 1)]
 
 
 def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_path):
@@ -214,9 +214,9 @@ def test_processes_share_the_devices_and_keep_them_when_one_died(tmp_path):
     once = Job("once", {"do": "die once"})
     # After it, so that all are done by the pool that was made anew.
     looks = [Job(f"look{i}", {"do": "look", "i": i, "with": 2}, (once,)) for i in range(4)]
-    found = run_jobs([once, *looks], work, tmp_path, processes=2)
-    assert ends(found) == ["done"] * 5
-    by = {outcome.facts["pid"]: outcome.facts["device"] for outcome in found[1:]}
+    outcomes = run_jobs([once, *looks], work, tmp_path, processes=2)
+    assert ends(outcomes) == ["done"] * 5
+    by = {outcome.facts["pid"]: outcome.facts["device"] for outcome in outcomes[1:]}
     assert sorted(by.values()) == ["d:0", "d:1"]
     alone = run_jobs([Job("look", {"do": "look"})], work, tmp_path)
     assert alone[0].facts["device"] == "d:0"
@@ -231,9 +231,9 @@ def test_a_crew_does_the_jobs_of_several_rounds(tmp_path):
         second = run_jobs(more, work, tmp_path, processes=2, pool=crew)
         assert {one.facts["pid"] for one in second} <= {one.facts["pid"] for one in first}
         # One that dies is replaced, in this round and in the next.
-        found = run_jobs([dead, A], work, tmp_path, processes=2, pool=crew)
+        outcomes = run_jobs([dead, A], work, tmp_path, processes=2, pool=crew)
         # It may have been done just before, and then it is kept.
-        assert (found[0].status, found[1].is_done) == ("failed", True)
+        assert (outcomes[0].status, outcomes[1].is_done) == ("failed", True)
         (last,) = run_jobs([Job("last", {"do": "look"})], work, tmp_path, processes=2, pool=crew)
         assert last.status == "done"
     until = time.monotonic() + 10
@@ -282,14 +282,14 @@ def said_at(folder, now, job=A):
 
 
 def test_a_job_says_how_far_it_is_and_how_long_the_rest_takes(tmp_path, clock):
-    told = ProgressWriter(A, tmp_path, "epoch", 12)
-    told(2.0)
+    writer = ProgressWriter(A, tmp_path, "epoch", 12)
+    writer(2.0)
     assert [(one.description, np.isnan(one.seconds_left)) for one in said_at(tmp_path, 1000)] == [
         ("epoch 3 of 12", True)
     ]
     clock[0] = 1020.0
     # It went on from two epochs, so that one of them takes ten seconds.
-    told(4.0)
+    writer(4.0)
     assert said_at(tmp_path, 1020) == [JobProgress("a", "epoch", 4.0, 12, 80.0)]
     clock[0] = 1030.0
     assert read_job_progress(tmp_path)[0].seconds_left == 70.0
@@ -300,25 +300,25 @@ def test_a_job_says_how_far_it_is_and_how_long_the_rest_takes(tmp_path, clock):
 def test_it_says_so_no_more_than_once_a_second(tmp_path, clock, monkeypatch):
     written = []
     monkeypatch.setattr(type(tmp_path), "write_text", lambda self, text, **_: written.append(text))
-    told = ProgressWriter(A, tmp_path, "epoch", 12)
+    writer = ProgressWriter(A, tmp_path, "epoch", 12)
     for i in range(1, 1001):
         clock[0] = 1000 + i / 100
-        told(i / 100)
+        writer(i / 100)
     assert len(written) == 10
 
 
 def test_parts_follow_each_other(tmp_path):
-    told = ProgressWriter(A, tmp_path, "part", 2, interval=0)
-    found = []
+    writer = ProgressWriter(A, tmp_path, "part", 2, interval=0)
+    results = []
     for share in (0.5, 1.0, 0.25, 1.0):
-        told.add_share(share)
-        found.append(read_job_progress(tmp_path)[0])
-    assert [one.done for one in found] == [0.5, 1.0, 1.25, 2.0]
-    assert [one.description for one in found] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
+        writer.add_share(share)
+        results.append(read_job_progress(tmp_path)[0])
+    assert [one.done for one in results] == [0.5, 1.0, 1.25, 2.0]
+    assert [one.description for one in results] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
 
 
 @pytest.mark.parametrize("asked", ["", "fail"])
-def test_a_job_that_is_over_says_nothing(tmp_path, asked):
+def test_a_job_that_is_over_prints_nothing(tmp_path, asked):
     def told(job, folder):
         ProgressWriter(job, folder, "epoch", 2)(1.0)
         assert [one.name for one in read_job_progress(folder)] == ["a"]

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 def left(folder):
     """Return what jobs left: their files, and receipts without the time they took."""
-    found = {path.name: path.read_bytes() for path in folder.glob("*.txt")}
+    results = {path.name: path.read_bytes() for path in folder.glob("*.txt")}
     for path in folder.glob("*.json"):
-        found[path.name] = json.loads(path.read_text()) | {"seconds": 0}
-    return found
+        results[path.name] = json.loads(path.read_text()) | {"seconds": 0}
+    return results
 
 
 def test_a_worker_that_dies_stops_only_its_job(tmp_path):
@@ -38,21 +38,21 @@ def test_a_worker_that_dies_stops_only_its_job(tmp_path):
     # The first two begin together, one on each worker.
     jobs = [*looks, first, *middle, killed, bad, Job("never", {}, (bad,)), last, dead]
 
-    told = []
+    reports = []
     there = tmp_path / "cluster"
-    found = run_jobs(
-        jobs, work, there, processes=2, engine="dask", on_outcome=lambda o, *_: told.append(o)
+    outcomes = run_jobs(
+        jobs, work, there, processes=2, engine="dask", on_outcome=lambda o, *_: reports.append(o)
     )
-    by = {outcome.job.name: outcome for outcome in found}
+    by = {outcome.job.name: outcome for outcome in outcomes}
     assert [name for name, o in by.items() if not o.is_done] == ["bad", "never", "dead"]
     assert (there / "died").exists()
     assert by["dead"].error == "its process was killed (out of memory?)"
     assert by["bad"].error == "ValueError: no luck"
     assert "Traceback" in bad.path(there, ".log").read_text()
     # Each is over once, whatever died; whoever was on a worker that died has begun at most twice.
-    over = [o.job.name for o in told if o.status != "begun"]
+    over = [o.job.name for o in reports if o.status != "begun"]
     assert sorted(over) == sorted(by)
-    begun = [o.job.name for o in told if o.status == "begun"]
+    begun = [o.job.name for o in reports if o.status == "begun"]
     assert begun.count("dead") == begun.count("killed") == 2
     assert max(map(begun.count, by)) == 2
     assert not list(there.glob(".*"))
@@ -105,10 +105,10 @@ def test_a_running_cluster_is_used_and_left_as_it_was(tmp_path):
     ) as cluster:  # fmt: skip
         address = cluster.scheduler_address
         jobs = [Job(f"j{i}", {"i": i}) for i in range(5)]
-        found = run_jobs(jobs, note, tmp_path, engine="dask", address=address)
-        assert {outcome.status for outcome in found} == {"done"}
+        outcomes = run_jobs(jobs, note, tmp_path, engine="dask", address=address)
+        assert {outcome.status for outcome in outcomes} == {"done"}
         # These workers share a process, in which jobs are done one after the other.
-        times = sorted((o.facts["start"], o.facts["end"]) for o in found)
+        times = sorted((o.facts["start"], o.facts["end"]) for o in outcomes)
         assert all(end <= start for (_, end), (start, _) in pairwise(times))
         assert len(cluster.scheduler.workers) == 2
         with pytest.raises(InputError, match="does not see the folder"):
@@ -138,8 +138,8 @@ def test_what_cannot_be_reached_is_said_in_plain_words(tmp_path, monkeypatch):
 
 
 def test_workers_are_numbered_on_each_machine_and_keep_their_numbers():
-    one = assign_worker_indices(["tcp://a:1", "tcp://b:1", "tcp://a:2"], {})
-    assert one == {"tcp://a:1": 0, "tcp://b:1": 0, "tcp://a:2": 1}
+    first = assign_worker_indices(["tcp://a:1", "tcp://b:1", "tcp://a:2"], {})
+    assert first == {"tcp://a:1": 0, "tcp://b:1": 0, "tcp://a:2": 1}
     # The first worker of a died; who comes in its place takes its number and so its device.
-    two = assign_worker_indices(["tcp://a:2", "tcp://a:9", "tcp://b:1"], one)
-    assert two == {"tcp://a:2": 1, "tcp://a:9": 0, "tcp://b:1": 0}
+    second = assign_worker_indices(["tcp://a:2", "tcp://a:9", "tcp://b:1"], first)
+    assert second == {"tcp://a:2": 1, "tcp://a:9": 0, "tcp://b:1": 0}

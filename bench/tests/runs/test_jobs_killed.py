@@ -30,9 +30,9 @@ def begun(folder):
 
 def contents(folder):
     """Return what is in the folder, but for the time that jobs took and unfinished files."""
-    found = {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.startswith(".")}
-    receipts = {name: json.loads(text) for name, text in found.items() if name.endswith(".json")}
-    return found | {name: told | {"seconds": 0} for name, told in receipts.items()}
+    results = {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.startswith(".")}
+    receipts = {name: json.loads(text) for name, text in results.items() if name.endswith(".json")}
+    return results | {name: told | {"seconds": 0} for name, told in receipts.items()}
 
 
 def gone(pid):

@@ -18,7 +18,7 @@ def dropped(maps, rate=0.3, seed=0):
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.5, 0.9])
-def test_units_are_kept_with_their_chance_and_the_mean_stays(rate):
+def test_units_are_kept_with_their_probability_and_the_mean_stays(rate):
     maps = torch.ones(300, 16, 8, 8).contiguous(memory_format=torch.channels_last)
     out = dropped(maps, rate)
     n, kept = out.numel(), float((out > 0).float().mean())
@@ -47,7 +47,7 @@ def test_what_is_kept_is_scaled_and_the_gradient_is_the_mask(shape):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_units_are_left_out_whose_draw_is_too_high(shape, dtype):
+def test_units_are_omitted_whose_draw_is_too_high(shape, dtype):
     """Sixteen random bits each, in the order of memory; zeros have no sign."""
     maps = torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
     if maps.ndim == 4:
@@ -77,11 +77,11 @@ def test_the_layout_of_maps_is_kept():
     assert dropped(maps).is_contiguous()
     # Neither one nor the other: a part of larger maps.
     part = torch.randn(6, 8, 5, 5)[:, ::2]
-    kept = dropped(part) != 0
-    np.testing.assert_allclose(dropped(part)[kept], part[kept] / 0.7, rtol=1e-3)
+    mask = dropped(part) != 0
+    np.testing.assert_allclose(dropped(part)[mask], part[mask] / 0.7, rtol=1e-3)
 
 
-def test_nothing_is_drawn_where_nothing_is_to_be_left_out():
+def test_nothing_is_drawn_where_nothing_is_to_be_omitted():
     maps = torch.randn(50, 10)
     assert torch.equal(Dropout(0.3).eval()(maps), maps)
     before = torch.get_rng_state()

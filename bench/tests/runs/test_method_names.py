@@ -26,10 +26,10 @@ def test_stored_scores_of_earlier_versions_are_read(tmp_path):
 
 
 def test_reports_select_methods_in_both_spellings():
-    chosen = [
+    selected = [
         SelectedSetting(method=name, metric="augrc", arm="cross-entropy", setting="a", value=None)
         for name in ("msr", "mcd_msr")
     ]
-    assert select_methods(chosen, ["mcd-msr"]) == (chosen[1],)
+    assert select_methods(selected, ["mcd-msr"]) == (selected[1],)
     with pytest.raises(UnknownNameError, match="no method named 'mcd_mcp'"):
-        select_methods(chosen, ["mcd_mcp"])
+        select_methods(selected, ["mcd_mcp"])

@@ -50,7 +50,7 @@ def test_what_was_fitted_can_be_sent_to_another_process(fitted):
         assert np.array_equal(score(again[name], NETWORK).values, fitted.score(NETWORK)[name])
 
 
-def test_numbers_are_those_of_the_scores(fitted):
+def test_numbers_equal_those_of_the_scores(fitted):
     p = NETWORK
     found = fitted.score(NETWORK)
     for name in ("msr", "mls", "pe", "energy", "margin", "gini", "gen"):
@@ -76,20 +76,20 @@ def test_numbers_are_those_of_the_scores(fitted):
 
 
 def test_temp_mls_is_the_largest_tempered_probability_and_no_logit(fitted):
-    found = fitted.score(NETWORK)
+    score = fitted.score(NETWORK)
     tempered = NETWORK.logits / fitted.scores["temp_mls"].temperature
     p = np.exp(tempered) / np.exp(tempered).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(1 / (1 + np.exp(-found["temp_mls"])), p.max(axis=1), rtol=1e-5)
-    ranks = {name: np.argsort(np.argsort(found[name])) for name in ("mls", "temp_mls")}
+    np.testing.assert_allclose(1 / (1 + np.exp(-score["temp_mls"])), p.max(axis=1), rtol=1e-5)
+    ranks = {name: np.argsort(np.argsort(score[name])) for name in ("mls", "temp_mls")}
     assert not np.array_equal(ranks["mls"], ranks["temp_mls"])
 
 
 def test_another_name_gives_the_same_numbers_and_is_no_row_of_its_own(fitted):
-    found = fitted.score(NETWORK)
+    score = fitted.score(NETWORK)
     others = {m.name: METHODS[m.same_as] for m in METHODS.values() if m.same_as}
     assert set(others) == {"temp_mls", "dg_temp_mls"}
     for name, method in others.items():
-        assert np.array_equal(found[name], found[method.name])
+        assert np.array_equal(score[name], score[method.name])
         assert not method.same_as
         # Whether it is a probability is read from its meaning.
         assert method.meaning in METHODS[name].meaning
@@ -148,20 +148,20 @@ def test_ours_tracks_it_too():
 
 
 def test_own_confidences_and_their_mean(fitted):
-    found = fitted.score(NETWORK)
+    score = fitted.score(NETWORK)
     for name in ("confidnet", "dg_res", "devries"):
-        assert np.array_equal(found[name], NETWORK.confidence["learned"])
-    assert np.array_equal(found["dg_res_mcd"], found["mcd_confidnet"])
+        assert np.array_equal(score[name], NETWORK.confidence["learned"])
+    assert np.array_equal(score["dg_res_mcd"], score["mcd_confidnet"])
     p = (1 / (1 + np.exp(-PASS_CONFIDENCE))).mean(axis=1)
     fair = p < 1 - 1e-6
     assert fair.sum() > 50
     expected = np.log(p / (1 - p))[fair]
-    np.testing.assert_allclose(found["mcd_confidnet"][fair], expected, rtol=1e-6)
+    np.testing.assert_allclose(score["mcd_confidnet"][fair], expected, rtol=1e-6)
 
 
 def test_the_variants_of_the_mahalanobis_distance(fitted):
     """By hand: the classes' means, one matrix, and what is done with the distances."""
-    found, train = fitted.score(NETWORK), KNOWN.train
+    score, train = fitted.score(NETWORK), KNOWN.train
     x, labels = train.features.astype(float), train.labels
     seen, predicted = NETWORK.features.astype(float), NETWORK.logits.argmax(axis=1)
 
@@ -175,15 +175,15 @@ def test_the_variants_of_the_mahalanobis_distance(fitted):
         return np.linalg.inv(ledoit_wolf(x - means[labels], assume_centered=True)[0])
 
     plain = np.sort(distances(x, seen, shared(x)), axis=1)
-    np.testing.assert_allclose(found["mahalanobis"], -plain[:, 0], rtol=1e-9)
-    np.testing.assert_allclose(found["mahalanobis_margin"], plain[:, 1] - plain[:, 0], rtol=1e-7)
+    np.testing.assert_allclose(score["mahalanobis"], -plain[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(score["mahalanobis_margin"], plain[:, 1] - plain[:, 0], rtol=1e-7)
     unit, near = (y / np.linalg.norm(y, axis=1, keepdims=True) for y in (x, seen))
     lengthless = distances(unit, near, shared(unit)).min(axis=1)
-    np.testing.assert_allclose(found["mahalanobis_normalized"], -lengthless, rtol=1e-8)
+    np.testing.assert_allclose(score["mahalanobis_normalized"], -lengthless, rtol=1e-8)
     # FD-Shifts divides by n - 1, and inverts in single precision.
     total = distances(x, seen, np.linalg.pinv(np.cov(x.T)))
     expected = -total[np.arange(len(seen)), predicted] * len(x) / (len(x) - 1)
-    np.testing.assert_allclose(found["mahalanobis_predicted"], expected, rtol=1e-9)
+    np.testing.assert_allclose(score["mahalanobis_predicted"], expected, rtol=1e-9)
 
 
 def test_sure_passes_stay_in_order():
@@ -201,12 +201,12 @@ def test_sure_passes_stay_in_order():
 
 
 def test_ensembles_score_the_mean(fitted):
-    found = fitted.score(ENSEMBLE)
+    score = fitted.score(ENSEMBLE)
     e = np.exp(ENSEMBLE.logit_samples.astype(float))
     p = (e / e.sum(axis=2, keepdims=True)).mean(axis=1)
-    np.testing.assert_allclose(found["ens_pe"], (p * np.log(p)).sum(axis=1), atol=1e-9)
+    np.testing.assert_allclose(score["ens_pe"], (p * np.log(p)).sum(axis=1), atol=1e-9)
     each = -(e / e.sum(2, keepdims=True) * np.log(e / e.sum(2, keepdims=True))).sum(2).mean(1)
-    np.testing.assert_allclose(found["ens_mi"], (p * np.log(p)).sum(1) + each, atol=1e-9)
+    np.testing.assert_allclose(score["ens_mi"], (p * np.log(p)).sum(1) + each, atol=1e-9)
 
 
 def test_features_that_are_never_active_do_no_harm(fitted):
@@ -216,13 +216,13 @@ def test_features_that_are_never_active_do_no_harm(fitted):
         return replace(outputs, features=features, logits=features @ WEIGHT.T + BIAS)
 
     held = replace(KNOWN, train=dead(KNOWN.train))
-    chosen = [name for name in METHODS if "features" in METHODS[name].needs]
-    found = score_all(chosen, held, dead(NETWORK))
-    assert found.reasons == {}
+    selected = [name for name in METHODS if "features" in METHODS[name].needs]
+    scores = score_all(selected, held, dead(NETWORK))
+    assert scores.reasons == {}
     plain = Method("plain", "", "", "cross-entropy", frozenset(), fitted_on_train("mahalanobis"))
-    found = score_all([plain, "knn"], held, dead(NETWORK))
-    assert "singular" in found.reasons["plain"]
-    assert np.isfinite(found["knn"]).all()
+    scores = score_all([plain, "knn"], held, dead(NETWORK))
+    assert "singular" in scores.reasons["plain"]
+    assert np.isfinite(scores["knn"]).all()
 
 
 class Constant:
@@ -259,11 +259,11 @@ def broken(_):
 )
 def test_a_method_that_fails_stops_no_other(fit, reason):
     mine = Method("mine", "Mine", "me", "cross-entropy", frozenset(), fit)
-    found = score_all([mine, "msr"], KNOWN, NETWORK)
-    assert list(found) == ["mine", "msr"]
-    assert reason in found.reasons["mine"]
-    assert np.isnan(found["mine"]).all()
-    assert np.array_equal(found["msr"], score("msr", NETWORK).values)
+    scores = score_all([mine, "msr"], KNOWN, NETWORK)
+    assert list(scores) == ["mine", "msr"]
+    assert reason in scores.reasons["mine"]
+    assert np.isnan(scores["mine"]).all()
+    assert np.array_equal(scores["msr"], score("msr", NETWORK).values)
 
 
 def test_names_that_are_not_there():
@@ -309,10 +309,12 @@ def test_they_take_what_a_network_says():
             pictures = torch.rand(90, 1, 16, 16)
         torch.nn.init.ones_(network.head.classifier.bias)  # as if trained: logits above 0
         labels = np.arange(90) % 3
-        found = compute_outputs(network, objective, pictures, labels, np.arange(90), samples=3)
+        result = compute_outputs(network, objective, pictures, labels, np.arange(90), samples=3)
         last = (p.detach().numpy() for p in network.head.classifier.parameters())
-        chosen = [m for m in METHODS.values() if m.objective == kind and "ensemble" not in m.needs]
-        scores = score_all(chosen, FitData(found, found, *last), found)
+        selected = [
+            m for m in METHODS.values() if m.objective == kind and "ensemble" not in m.needs
+        ]
+        scores = score_all(selected, FitData(result, result, *last), result)
         assert scores.reasons == {}
         assert all(np.isfinite(values).all() for values in scores.values())
 
@@ -353,12 +355,12 @@ def test_the_method_of_the_page_is_a_method():
     try:
         with contextlib.redirect_stdout(printed):
             exec(file.code + use.code, {})
-        found = score_all(["class_cosine"], KNOWN, NETWORK)
+        scores = score_all(["class_cosine"], KNOWN, NETWORK)
     finally:
         METHODS._entries.pop("class_cosine", None)
     assert printed.getvalue() == use.output
     loss = (~right("msr", NETWORK)).astype(float)
-    assert failure_auroc(found["class_cosine"], loss) > 0.5
+    assert failure_auroc(scores["class_cosine"], loss) > 0.5
 
 
 if __name__ == "__main__":

@@ -60,13 +60,13 @@ def test_all_can_be_fitted(fitted):
 
 @ALL
 def test_confidences_are_finite_doubles(fitted, name):
-    found = one(fitted, name).score(given(name))
-    assert found.reasons == {}
-    assert found[name].dtype == np.float64
-    assert found[name].shape == (NETWORK.n,)
-    assert np.isfinite(found[name]).all()
+    score = one(fitted, name).score(given(name))
+    assert score.reasons == {}
+    assert score[name].dtype == np.float64
+    assert score[name].shape == (NETWORK.n,)
+    assert np.isfinite(score[name]).all()
     # ASH is for features behind a ReLU: of these, of both signs, it leaves little.
-    assert len(np.unique(found[name])) > (20 if name == "ash" else NETWORK.n // 2)
+    assert len(np.unique(score[name])) > (20 if name == "ash" else NETWORK.n // 2)
 
 
 @ALL
@@ -94,9 +94,9 @@ def test_higher_is_more_trusted(fitted, name):
     outputs = given(name)
     loss = (~right(name, outputs)).astype(float)
     assert 0.1 < loss.mean() < 0.4
-    found = failure_auroc(values(fitted, name, outputs), loss)
+    result = failure_auroc(values(fitted, name, outputs), loss)
     # An exception that is none any more must leave the table.
-    assert (found > 0.5) == (name not in NO_BETTER), found
+    assert (result > 0.5) == (name not in NO_BETTER), result
 
 
 @pytest.mark.parametrize("name", [*NO_BETTER, "knn", "vim", "ens_mi"])
@@ -121,8 +121,8 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
     changed = {}
     for part in ("train", "validation"):
         others = replace(KNOWN, **{part: getattr(OTHER, part)})
-        found = score_all([entry], others, given(name))[name]
-        changed[part] = not np.array_equal(found, whole)
+        result = score_all([entry], others, given(name))[name]
+        changed[part] = not np.array_equal(result, whole)
         assert not changed[part] or part in entry.fitted_splits
     for part in entry.fitted_splits:
         # SelectedSetting from a grid, a parameter may well be the same on other images. The features
@@ -132,9 +132,9 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
 
 
 def test_what_a_method_is_fitted_on_must_be_known():
-    found = score_all(["knn", "temp_msr", "msr"], replace(KNOWN, train=None), given("msr"))
-    assert "outputs for the train images" in found.reasons["knn"]
-    assert list(found.reasons) == ["knn"]
+    scores = score_all(["knn", "temp_msr", "msr"], replace(KNOWN, train=None), given("msr"))
+    assert "outputs for the train images" in scores.reasons["knn"]
+    assert list(scores.reasons) == ["knn"]
     with pytest.raises(MissingInputError, match="no outputs for the validation images"):
         FitData().split("validation")
 
@@ -151,9 +151,9 @@ def test_needs_are_all_that_is_needed(fitted, name):
     bare = FitData(without(KNOWN.train, *spare), without(KNOWN.validation, *spare))
     if "last_layer" in entry.needs:
         bare = replace(bare, weight=WEIGHT, bias=BIAS)
-    found = score_all([entry], bare, without(given(name), *spare))
-    assert found.reasons == {}
-    assert np.array_equal(found[name], values(fitted, name, given(name)))
+    scores = score_all([entry], bare, without(given(name), *spare))
+    assert scores.reasons == {}
+    assert np.array_equal(scores[name], values(fitted, name, given(name)))
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,13 @@ def test_a_missing_need_is_said_by_name(name, need):
         outputs = NETWORK  # passes are no networks
     else:
         outputs = without(outputs, need)
-    found = score_all([name, "msr"], what, outputs)
-    assert np.isnan(found[name]).all()
-    assert found[name].shape == (NETWORK.n,)
-    assert list(found.reasons) == [name]
-    assert NEEDS[need] in found.reasons[name]
-    assert name in found.reasons[name]
-    assert np.isfinite(found["msr"]).all()
+    scores = score_all([name, "msr"], what, outputs)
+    assert np.isnan(scores[name]).all()
+    assert scores[name].shape == (NETWORK.n,)
+    assert list(scores.reasons) == [name]
+    assert NEEDS[need] in scores.reasons[name]
+    assert name in scores.reasons[name]
+    assert np.isfinite(scores["msr"]).all()
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])
@@ -195,8 +195,8 @@ def test_pictures_of_no_known_class_are_not_fitted_on(name):
         part: joined(getattr(KNOWN, part), FAR.subset([0, 1, 2]))
         for part in ("train", "validation")
     }
-    found = score_all([name], replace(KNOWN, **strange), NETWORK)[name]
-    assert np.array_equal(found, score_all([name], KNOWN, NETWORK)[name])
+    result = score_all([name], replace(KNOWN, **strange), NETWORK)[name]
+    assert np.array_equal(result, score_all([name], KNOWN, NETWORK)[name])
 
 
 def joined(one, other):

@@ -31,8 +31,8 @@ def test_outputs_are_predictions_and_unknown_classes_are_always_wrong():
     unknown = out.labels == -1
     assert unknown.sum() == 2
     assert not out.correct[unknown].any()
-    known = np.argmax(out.logits, axis=1) == out.labels
-    np.testing.assert_array_equal(out.correct[~unknown], known[~unknown])
+    is_known = np.argmax(out.logits, axis=1) == out.labels
+    np.testing.assert_array_equal(out.correct[~unknown], is_known[~unknown])
     assert out.class_names == (0, 1, 2)
     assert out.ids.tolist() == [5, 5, 6, 7, 8, 8, 9]
 
@@ -74,7 +74,7 @@ def test_logits_are_kept_at_float32_or_better(given, kept):
         ({"confidence": np.zeros(3)}, "must have one entry for each of the 7"),
     ],
 )
-def test_lengths_that_differ_are_refused(changes, match):
+def test_lengths_that_differ_raise_an_error(changes, match):
     with pytest.raises(ShapeError, match=match):
         made(**changes)
 
@@ -89,7 +89,7 @@ def test_lengths_that_differ_are_refused(changes, match):
         ({"labels": np.full(N, -2)}, "labels"),
     ],
 )
-def test_values_that_make_no_sense_are_refused(changes, match):
+def test_values_that_make_no_sense_raise_an_error(changes, match):
     with pytest.raises(DomainError, match=match):
         made(**changes)
 
@@ -104,24 +104,24 @@ def softmax(x):
 
 def test_an_ensemble_averages_probabilities():
     members = [made(seed) for seed in range(3)]
-    found = ensemble_outputs(members)
+    result = ensemble_outputs(members)
     expected = np.mean([softmax(m.logits) for m in members], axis=0)
-    np.testing.assert_allclose(np.exp(found.logits), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(result.logits), expected, rtol=1e-6)
     for i, member in enumerate(members):
-        np.testing.assert_array_equal(found.logit_samples[:, i], member.logits)
-    assert found.features is None
-    assert found.confidence is None
-    np.testing.assert_array_equal(found.ids, members[0].ids)
+        np.testing.assert_array_equal(result.logit_samples[:, i], member.logits)
+    assert result.features is None
+    assert result.confidence is None
+    np.testing.assert_array_equal(result.ids, members[0].ids)
 
 
 def test_an_ensemble_is_exact_where_probabilities_saturate():
     sure = made(logits=np.tile(np.float32([40.0, 0.0, 20.0]), (N, 1)), confidence=None)
-    found = ensemble_outputs([sure, sure])
-    np.testing.assert_allclose(found.logits[0], [-np.exp(-20.0), -40.0, -20.0], rtol=1e-6)
-    assert found.confidence is None
+    result = ensemble_outputs([sure, sure])
+    np.testing.assert_allclose(result.logits[0], [-np.exp(-20.0), -40.0, -20.0], rtol=1e-6)
+    assert result.confidence is None
 
 
-def test_members_of_other_pictures_are_refused():
+def test_members_of_other_pictures_raise_an_error():
     for changes, match in [
         ({"labels": np.zeros(N, int)}, "`labels` of member 3"),
         ({"source_indices": np.arange(N)}, "`ids` of member 3"),
@@ -163,7 +163,7 @@ def asked(network, objective, pictures, **options):
     return compute_outputs(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
 
 
-def test_logits_are_those_of_training_and_features_go_to_them(torch, pictures):
+def test_logits_equal_those_of_training_and_features_go_to_them(torch, pictures):
     from abstain_bench.runs.training import compute_logits
 
     network, objective = network_of()
@@ -181,12 +181,12 @@ def test_samples_are_seeded_and_the_global_generator_is_left_alone(torch, pictur
     network, objective = network_of()
     few = pictures[:9]
     before = torch.get_rng_state()
-    one, two, other = (asked(network, objective, few, samples=4, seed=s) for s in (1, 1, 2))
+    first, second, other = (asked(network, objective, few, samples=4, seed=s) for s in (1, 1, 2))
     assert torch.equal(before, torch.get_rng_state())
-    np.testing.assert_array_equal(one.logit_samples, two.logit_samples)
-    assert not np.array_equal(one.logit_samples, other.logit_samples)
-    assert not np.array_equal(one.logit_samples[:, 0], one.logit_samples[:, 1])
-    np.testing.assert_array_equal(one.logits, asked(network, objective, few).logits)
+    np.testing.assert_array_equal(first.logit_samples, second.logit_samples)
+    assert not np.array_equal(first.logit_samples, other.logit_samples)
+    assert not np.array_equal(first.logit_samples[:, 0], first.logit_samples[:, 1])
+    np.testing.assert_array_equal(first.logits, asked(network, objective, few).logits)
 
 
 def test_samples_scatter_about_the_pass_without_dropout(pictures):
@@ -216,13 +216,13 @@ def test_blocks_change_nothing_without_dropout_and_are_bounded(torch, pictures, 
 
     network, objective = network_of("deep-gamblers")
     whole = asked(network, objective, pictures, samples=2)
-    seen = []
-    hook = network.head.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
+    calls = []
+    hook = network.head.register_forward_pre_hook(lambda _, x: calls.append(len(x[0])))
     monkeypatch.setattr(passes, "_MAX_BLOCK_PIXELS", 64 * 100)
     parts = asked(network, objective, pictures, samples=2)
     hook.remove()
-    assert max(seen) == 100
-    assert sum(seen) == 3 * len(pictures)
+    assert max(calls) == 100
+    assert sum(calls) == 3 * len(pictures)
     np.testing.assert_allclose(parts.logits, whole.logits, atol=1e-5)
     np.testing.assert_allclose(parts.confidence["learned"], whole.confidence["learned"], atol=1e-5)
     assert parts.logit_samples.shape == whole.logit_samples.shape == (1203, 2, K)
@@ -237,12 +237,12 @@ def test_blocks_are_bounded_by_the_side_at_which_the_layers_see_the_pictures(
 
     network, objective = network_of("deep-gamblers")
     network.backbone = Resized(network.backbone, 40)
-    seen = []
-    network.head.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
+    calls = []
+    network.head.register_forward_pre_hook(lambda _, x: calls.append(len(x[0])))
     monkeypatch.setattr(passes, "_MAX_BLOCK_PIXELS", 40 * 40 * 7)
-    found = asked(network, objective, pictures[:20])
-    assert seen == [7, 7, 6]
-    assert found.n == 20
+    result = asked(network, objective, pictures[:20])
+    assert calls == [7, 7, 6]
+    assert result.n == 20
 
 
 @pytest.mark.parametrize("kind", ["deep-gamblers", "confidnet", "devries", "self-adaptive"])
@@ -281,7 +281,7 @@ def test_what_is_done_once_for_all_passes_changes_no_pass(torch, pictures, model
         if isinstance(layer, torch.nn.Conv2d):
             torch.nn.init.normal_(layer.weight)
     few = pictures[:20]
-    found = asked(network, objective, few, samples=3, seed=5)
+    result = asked(network, objective, few, samples=3, seed=5)
     network.eval()
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(5)
@@ -289,15 +289,15 @@ def test_what_is_done_once_for_all_passes_changes_no_pass(torch, pictures, model
         for layer in network.modules():
             if isinstance(layer, torch.nn.Dropout):
                 layer.train()
-        drawn = [network(few) for _ in range(3)]
-    np.testing.assert_array_equal(found.logits, plain.logits.numpy())
-    np.testing.assert_array_equal(found.confidence["learned"], objective.confidence(plain).numpy())
-    for i, one in enumerate(drawn):
-        np.testing.assert_array_equal(found.logit_samples[:, i], one.logits.numpy())
+        draws = [network(few) for _ in range(3)]
+    np.testing.assert_array_equal(result.logits, plain.logits.numpy())
+    np.testing.assert_array_equal(result.confidence["learned"], objective.confidence(plain).numpy())
+    for i, one in enumerate(draws):
+        np.testing.assert_array_equal(result.logit_samples[:, i], one.logits.numpy())
     # The passes of the logits and of the confidence are the same ones.
-    p = 1 / (1 + np.exp(-np.stack([objective.confidence(one).numpy() for one in drawn])))
+    p = 1 / (1 + np.exp(-np.stack([objective.confidence(one).numpy() for one in draws])))
     waic = p.mean(axis=0) - p.std(axis=0)
-    np.testing.assert_allclose(found.confidence["learned_waic"], waic, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(result.confidence["learned_waic"], waic, rtol=1e-6, atol=1e-9)
 
 
 def test_what_cannot_be_asked_is_refused(torch, pictures):

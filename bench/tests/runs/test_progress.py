@@ -31,35 +31,35 @@ def counts(found):
 
 def test_a_run_that_has_just_begun(tmp_path):
     begin(tmp_path, small())
-    found = read_progress(tmp_path)
-    assert counts(found) == {
+    progress = read_progress(tmp_path)
+    assert counts(progress) == {
         "cross-entropy": (4, 0, 0, 0, 0),
         "dg": (4, 0, 0, 0, 0),
         "ensemble": (2, 0, 0, 0, 0),
     }
-    assert found.selected == ()
-    assert not found.is_validated
-    assert not found.is_finished
+    assert progress.selected == ()
+    assert not progress.is_validated
+    assert not progress.is_finished
 
 
 def test_from_the_first_job_to_the_last(tmp_path):
     config = small()
     begin(tmp_path, config)
     before(tmp_path, config, jobs=slice(5))
-    found = read_progress(tmp_path)
+    progress = read_progress(tmp_path)
     # Train and validate alternate: the third network is trained only.
-    assert counts(found)["cross-entropy"] == (4, 2, 2, 2, 0)
-    assert counts(found)["dg"] == (4, 1, 0, 0, 0)
-    assert {(one.method, one.setting) for one in found.selected} == {
+    assert counts(progress)["cross-entropy"] == (4, 2, 2, 2, 0)
+    assert counts(progress)["dg"] == (4, 1, 0, 0, 0)
+    assert {(one.method, one.setting) for one in progress.selected} == {
         ("msr", "dropout0"),
         ("mcd_msr", "dropout0"),
     }
     before(tmp_path, config)
-    found = read_progress(tmp_path)
-    assert found.is_validated
-    assert not found.is_finished
-    chosen = {(one.metric, one.method): one.setting for one in found.selected}
-    assert chosen == {
+    progress = read_progress(tmp_path)
+    assert progress.is_validated
+    assert not progress.is_finished
+    selected = {(one.metric, one.method): one.setting for one in progress.selected}
+    assert selected == {
         (metric, method): setting
         for metric in ("augrc", "accuracy")
         for method, setting in (
@@ -72,15 +72,17 @@ def test_from_the_first_job_to_the_last(tmp_path):
     after(tmp_path, config, jobs=slice(3))
     assert counts(read_progress(tmp_path))["dg"] == (4, 4, 4, 2, 1)
     outcomes = after(tmp_path, config)
-    found = read_progress(tmp_path)
-    assert counts(found) == {
+    progress = read_progress(tmp_path)
+    assert counts(progress) == {
         "cross-entropy": (4, 4, 4, 2, 2),
         "dg": (4, 4, 4, 2, 2),
         "ensemble": (2, 2, 2, 1, 1),
     }
-    assert sum(arm.n_tested for arm in found.arms) == len(outcomes)
-    assert found.is_finished
-    assert found.size == sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert sum(arm.n_tested for arm in progress.arms) == len(outcomes)
+    assert progress.is_finished
+    assert progress.size == sum(
+        path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,41 +111,53 @@ def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
     first = read_progress(tmp_path).arms[0]
     assert (first.n_trained, first.n_validated) == left
     # That is what the runner itself would find there.
-    told = []
+    reports = []
     asked = plan_of(changed).jobs_before_selection()
-    run_jobs(asked, work, tmp_path / JOBS, on_outcome=lambda one, *_: told.append(one))
-    kept = [one.job.name for one in told if one.status == "kept"]
+    run_jobs(asked, work, tmp_path / JOBS, on_outcome=lambda one, *_: reports.append(one))
+    kept = [one.job.name for one in reports if one.status == "kept"]
     assert sum(name.startswith("train-cross") for name in kept) == first.n_trained
     assert sum(name.startswith("validate-cross") for name in kept) == first.n_validated
 
 
-def test_the_jobs_of_a_folder_are_those_of_its_run(tmp_path):
+def test_the_jobs_of_a_folder_equal_those_of_its_run(tmp_path):
     config = small()
     begin(tmp_path, config)
     before(tmp_path, config, jobs=slice(5))
-    found = specification_of(Store.read(tmp_path))
-    assert found.config == config
+    specification = specification_of(Store.read(tmp_path))
+    assert specification.config == config
     plan = plan_of(config)
-    for one, other in zip(found.networks, plan.networks, strict=True):
-        assert (one.run, one.validate, one.test) == (other.run, other.validate, other.test)
-    assert found.jobs_before_selection() == plan.jobs_before_selection()
+    for network, other in zip(specification.networks, plan.networks, strict=True):
+        assert (network.run, network.validate, network.test) == (
+            other.run,
+            other.validate,
+            other.test,
+        )
+    assert specification.jobs_before_selection() == plan.jobs_before_selection()
 
 
-def test_what_jobs_depend_on_is_that_of_the_manifest_or_of_the_newest_job(tmp_path):
+def test_what_jobs_depend_on_equals_that_of_the_manifest_or_of_the_newest_job(tmp_path):
     config = small()
     begin(tmp_path, config)
     plan = Specification(config, ("iid",), "cuda", "0123", "4567")
     run_jobs(plan.jobs_before_selection()[:2], work, tmp_path / JOBS)
     run_jobs([plan.networks[0].test], work, tmp_path / JOBS)
-    found = specification_of(Store.read(tmp_path))
-    assert (found.device, found.images_digest, found.files_digest) == ("cuda", "0123", "4567")
+    specification = specification_of(Store.read(tmp_path))
+    assert (specification.device, specification.images_digest, specification.files_digest) == (
+        "cuda",
+        "0123",
+        "4567",
+    )
     assert counts(read_progress(tmp_path))["cross-entropy"] == (4, 1, 1, 2, 1)
     path = tmp_path / MANIFEST
     manifest = json.loads(path.read_text())
     manifest["facts"] |= {"device": "cpu", "pictures": "89", "files": ""}
     path.write_text(json.dumps(manifest))
-    found = specification_of(Store.read(tmp_path))
-    assert (found.device, found.images_digest, found.files_digest) == ("cpu", "89", "")
+    specification = specification_of(Store.read(tmp_path))
+    assert (specification.device, specification.images_digest, specification.files_digest) == (
+        "cpu",
+        "89",
+        "",
+    )
     assert counts(read_progress(tmp_path))["cross-entropy"] == (4, 0, 0, 0, 0)
 
 
@@ -167,12 +181,12 @@ def test_failures_are_named_until_they_are_done(tmp_path):
         return work(job, folder)
 
     before(tmp_path, config, fails)
-    (failure,) = (found := read_progress(tmp_path)).failures
+    (failure,) = (progress := read_progress(tmp_path)).failures
     assert failure.name == "train-dg-dropout0-reward3-seed1"
     assert failure.error == "is on fire"
     assert failure.log.is_file()
-    assert found.unfinished_trainings == ("train-dg-dropout0-reward3-seed1",)
-    assert counts(found)["dg"] == (4, 3, 3, 2, 0)
+    assert progress.unfinished_trainings == ("train-dg-dropout0-reward3-seed1",)
+    assert counts(progress)["dg"] == (4, 3, 3, 2, 0)
     before(tmp_path, config)
     assert read_progress(tmp_path).failures == ()
 
@@ -203,11 +217,11 @@ def test_a_job_whose_file_was_deleted_is_not_done(tmp_path):
     before(tmp_path, config)
     for path in (tmp_path / JOBS).glob("validate-cross-entropy-dropout0-seed0-*.npz"):
         path.unlink()
-    found = read_progress(tmp_path)
-    assert counts(found)["cross-entropy"][:3] == (4, 4, 3)
+    progress = read_progress(tmp_path)
+    assert counts(progress)["cross-entropy"][:3] == (4, 4, 3)
     # What all seeds make together needs it.
-    assert counts(found)["ensemble"][1] == 1
-    assert not found.is_validated
+    assert counts(progress)["ensemble"][1] == 1
+    assert not progress.is_validated
 
 
 @pytest.mark.parametrize("changes", [{"arms": []}, {"seeds": None}, {"recipe": 3}])
@@ -215,8 +229,8 @@ def test_a_configuration_that_was_changed_by_hand_is_said_to_be_damaged(tmp_path
     config = small()
     begin(tmp_path, config)
     path = tmp_path / MANIFEST
-    found = json.loads(path.read_text())
-    path.write_text(json.dumps(found | {"config": found["config"] | changes}))
+    fields = json.loads(path.read_text())
+    path.write_text(json.dumps(fields | {"config": fields["config"] | changes}))
     with pytest.raises(FileFormatError, match="is damaged"):
         read_progress(tmp_path)
 
@@ -246,6 +260,6 @@ def test_scores_of_another_version_are_not_done(tmp_path):
     begin(tmp_path, config)
     before(tmp_path, config)
     for path in (tmp_path / JOBS).glob("validate-*.json"):
-        found = json.loads(path.read_text())
-        path.write_text(json.dumps({**found, "spec": {**found["spec"], "version": 1}}))
+        fields = json.loads(path.read_text())
+        path.write_text(json.dumps({**fields, "spec": {**fields["spec"], "version": 1}}))
     assert counts(read_progress(tmp_path))["cross-entropy"] == (4, 4, 0, 0, 0)

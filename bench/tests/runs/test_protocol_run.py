@@ -45,8 +45,8 @@ def home(tmp_path_factory):
     labels = np.arange(RECORDS) % 10
     names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
     for seed, name in enumerate(names):
-        found = pictures(labels, seed)
-        rows = np.concatenate([labels[:, None].astype(np.uint8), found.reshape(RECORDS, -1)], 1)
+        result = pictures(labels, seed)
+        rows = np.concatenate([labels[:, None].astype(np.uint8), result.reshape(RECORDS, -1)], 1)
         (place / name).write_bytes(rows.tobytes())
     (place / "batches.meta.txt").write_text("\n".join([*map(str, range(10)), "", ""]))
     spoiled = folder / "CIFAR-10-C"
@@ -54,7 +54,7 @@ def home(tmp_path_factory):
     # Each severity is a noisier copy of the test images.
     rng = np.random.default_rng(0)
     blocks = [
-        np.clip(found + rng.normal(0, 15 * (1 + s), found.shape), 0, 255).transpose(0, 2, 3, 1)
+        np.clip(result + rng.normal(0, 15 * (1 + s), result.shape), 0, 255).transpose(0, 2, 3, 1)
         for s in range(5)
     ]
     for name in CORRUPTIONS:
@@ -132,8 +132,8 @@ def test_every_stage_of_the_protocol_is_run_and_reported(home, tmp_path):
     run = next(one for one in store.tested_runs if one.arm == "cross-entropy")
     sizes = {key: store.scores(run, key).n for key in ("iid", "corruption-fog-5-official", "svhn")}
     assert sizes == {"iid": RECORDS - CHOSEN, "corruption-fog-5-official": RECORDS, "svhn": 20}
-    found = results_of(store, metrics=["augrc"])
-    assert {"iid", "corruption", "svhn", "tiny-imagenet"} <= {s.name for s in found.studies}
+    results = results_of(store, metrics=["augrc"])
+    assert {"iid", "corruption", "svhn", "tiny-imagenet"} <= {s.name for s in results.studies}
     again, kept = run_benchmark(config, tmp_path)
     assert {outcome.status for outcome in kept} == {"kept"}
     assert read_progress(tmp_path).is_finished

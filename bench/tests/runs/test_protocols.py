@@ -85,7 +85,7 @@ def test_only_devries_looks_ahead_and_deep_gamblers_has_the_warm_up_of_the_code_
     assert default_config("svhn", protocol="fd-shifts-paper").arms[0].recipe.weight_decay == 15e-4
 
 
-def test_runs_passes_networks_and_data_are_those_of_each_task():
+def test_runs_passes_networks_and_data_equal_those_of_each_task():
     runs = {"camelyon17": 10, "entity13": 2}
     for task in RELEASED.tasks:
         config = of(task)
@@ -97,8 +97,8 @@ def test_runs_passes_networks_and_data_are_those_of_each_task():
     assert of("svhn").model == "street-conv"
     assert of("cifar100").variation["cutout"] == 16
     assert of("cifar100").data == Sizes(corrupted="all")
-    found = default_config("cifar100", protocol="fd-shifts-2024")
-    assert found.data == Sizes(corrupted="tenth")
+    result = default_config("cifar100", protocol="fd-shifts-2024")
+    assert result.data == Sizes(corrupted="tenth")
     assert of("iwildcam").data == Sizes(learned=0, tested=0, side=448, chosen="first")
 
 
@@ -116,11 +116,11 @@ def test_the_transformer_counts_steps_and_tries_rates():
     assert (arm.recipe.steps, arm.recipe.epochs, arm.stage_lengths) == (0, 4, {"warm-up": 2})
 
 
-def test_the_facts_are_those_of_the_tables():
+def test_the_facts_equal_those_of_the_tables():
     printed = PROTOCOLS["fd-shifts-paper"]
     for row in table("fd_shifts_table_4"):
         facts, told = printed.facts_for(row["task"]), row["value"]
-        found = {
+        results = {
             "learning_rate": f"{facts.learning_rate:g}",
             "weight_decay": f"{facts.weight_decay:g}",
             "batch_size": str(facts.batch_size),
@@ -128,7 +128,7 @@ def test_the_facts_are_those_of_the_tables():
             "dg_ce_epochs": str(facts.gambler_epochs[0]),
             "confidnet_epochs": "+".join(map(str, facts.confidnet_epochs)),
         }
-        assert found[row["setting"]] == told, row
+        assert results[row["setting"]] == told, row
     chosen = {}
     for row in table("fd_shifts_table_7"):
         chosen.setdefault((row["task"], row["setting"]), set()).add(float(row["value"]))
@@ -151,7 +151,7 @@ def test_fields_of_the_recipe_are_tried_like_options():
     assert arm.settings[0].label == "dropout0-recipe.learning_rate0.1-recipe.batch_size8"
 
 
-def test_a_classifier_that_is_tried_at_several_rates_is_that_of_confidnet_at_the_same():
+def test_a_classifier_that_is_tried_at_several_rates_equals_that_of_confidnet_at_the_same():
     tried = {"learning_rate": (0.1, 0.05)}
     config = of(seeds=1)
     arms = tuple(replace(arm, recipe_grid=tried) for arm in config.arms[:2])
@@ -202,9 +202,9 @@ def test_trainings_of_earlier_versions_are_known_by_the_same_values():
     jobs = jobs_of(default_config("glyphs", seeds=1))
     stems = "".join(job.stem for name, job in jobs.items() if name.startswith("train"))
     assert hashlib.sha256(stems.encode()).hexdigest()[:16] == "fb1d181deae0cf62"
-    found = to_plain(default_config("glyphs"))
-    assert not {"data", "variation", "weights", "side"} & found.keys()
-    assert "steps" not in found["recipe"]
+    result = to_plain(default_config("glyphs"))
+    assert not {"data", "variation", "weights", "side"} & result.keys()
+    assert "steps" not in result["recipe"]
 
 
 def test_other_sizes_variations_and_sides_are_other_trainings():

@@ -58,17 +58,17 @@ recipe = { epochs = 20, learning_rate = 1 }
 
 def tables(**changes):
     """The plain values of a small configuration, with fields replaced: `arms__x__kind`."""
-    found = {
+    results = {
         "benchmark": {"task": "glyphs", "seeds": 2},
         "arms": {"cross-entropy": {"dropout": [0.0, 0.3]}, "dg": {"kind": "deep-gamblers"}},
     }
     for name, value in changes.items():
         *above, last = name.split("__")
-        place = found
+        place = results
         for step in above:
             place = place.setdefault(step, {})
         place[last] = value
-    return found
+    return results
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -174,7 +174,7 @@ def test_methods_follow_what_is_left():
     assert update_config(chosen, seeds=3).methods == ("mls", "ens_pe")
 
 
-def test_what_is_not_asked_for_stays():
+def test_what_is_not_requested_stays():
     config = from_plain({"task": "glyphs", "seeds": 2})
     assert update_config(config, seeds=None, folder=None, methods=None) == config
     other = update_config(config, folder=Path("x"), corruptions=["fog"], precision="bf16-mixed")
@@ -273,7 +273,7 @@ def test_changes_that_cannot_be(asked, said):
         default_config("glyphs", **asked)
 
 
-def test_what_cannot_be_asked_for_otherwise_is_refused_by_name():
+def test_what_cannot_be_requested_otherwise_raises_an_error_by_name():
     with pytest.raises(TypeError, match="'color'"):
         default_config("glyphs", color=1)
     with pytest.raises(TypeError, match="'color'"):

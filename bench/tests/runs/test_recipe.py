@@ -24,22 +24,22 @@ def rates(recipe, phases, batches):
 
 def test_the_rate_rises_in_equal_parts_and_falls_as_a_cosine_of_what_is_left():
     recipe = Recipe(steps=20, learning_rate=0.4, schedule="cosine", warm_up_steps=4)
-    found = rates(recipe.with_epochs_for(24 * 128), [PLAIN], 24)
-    assert found[:4] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    result = rates(recipe.with_epochs_for(24 * 128), [PLAIN], 24)
+    assert result[:4] == pytest.approx([0.1, 0.2, 0.3, 0.4])
     cosine = [0.2 * (1 + math.cos(math.pi * i / 16)) for i in range(16)]
-    assert found[4:20] == pytest.approx(cosine)
+    assert result[4:20] == pytest.approx(cosine)
 
 
-def test_a_stage_with_a_rate_of_its_own_keeps_it_where_that_is_asked_for():
+def test_a_stage_with_a_rate_of_its_own_keeps_it_where_that_is_requested():
     branch = Phase("confidence", ("confidence",), learning_rate=1e-4)
     last = Phase("fine-tune", ("confidence",), learning_rate=1e-6)
     plan = [PLAIN, PLAIN, branch, branch, last]
     constant = Recipe(epochs=5, learning_rate=0.1, schedule="cosine", stage_schedule="constant")
-    found = rates(constant, plan, 3)
-    assert found[6:12] == [1e-4] * 6
-    assert found[12:] == [1e-6] * 3
+    result = rates(constant, plan, 3)
+    assert result[6:12] == [1e-4] * 6
+    assert result[12:] == [1e-6] * 3
     # The classifier has the whole of its cosine in its own two epochs.
-    assert found[:6] == pytest.approx([0.05 * (1 + math.cos(math.pi * i / 6)) for i in range(6)])
+    assert result[:6] == pytest.approx([0.05 * (1 + math.cos(math.pi * i / 6)) for i in range(6)])
     falling = rates(Recipe(epochs=5, learning_rate=0.1, schedule="cosine"), plan, 3)
     assert falling[6:12] == pytest.approx(
         [5e-5 * (1 + math.cos(math.pi * i / 6)) for i in range(6)]
@@ -60,9 +60,9 @@ def test_steps_make_as_many_epochs_as_they_take():
 def trained(recipe, **options):
     objective = training.make("cross-entropy", rng=0)
     network = training.Network(MODELS["small-conv"].make((1, 8, 8), seed=0), objective.head(64, 10))
-    told = []
-    losses = train(network, digits8(), objective, recipe, on_step=told.append, **options)
-    return network, losses, told
+    reports = []
+    losses = train(network, digits8(), objective, recipe, on_step=reports.append, **options)
+    return network, losses, reports
 
 
 def test_the_last_epoch_is_cut_short_and_a_killed_training_of_steps_goes_on(tmp_path):
@@ -87,7 +87,7 @@ def test_the_last_epoch_is_cut_short_and_a_killed_training_of_steps_goes_on(tmp_
         assert torch.equal(tensor, again.state_dict()[name]), name
 
 
-def test_gradients_are_scaled_to_the_norm_that_is_asked_for():
+def test_gradients_are_scaled_to_the_norm_that_is_requested():
     """One step without momentum moves the weights by the rate times the clipped gradient."""
     base = Recipe(steps=1, learning_rate=1.0, momentum=0.0, weight_decay=0.0, batch_size=64)
     before = trained(Recipe(steps=1, learning_rate=1e-30, momentum=0.0, weight_decay=0.0))[0]

@@ -21,7 +21,7 @@ def gamblers(**changes):
     return Arm("dg", "deep-gamblers", Recipe(), **changes)
 
 
-def test_the_rewards_of_an_arm_are_those_of_its_objective():
+def test_the_rewards_of_an_arm_equal_those_of_its_objective():
     assert gamblers().rewards == (DeepGamblers().reward,)
     assert gamblers(options={"reward": 6.0}).rewards == (6.0,)
     assert gamblers(option_grid={"reward": (2.2, 15.0)}).rewards == (2.2, 15.0)

@@ -54,11 +54,11 @@ def smallest():
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    told = []
+    reports = []
     store, outcomes = run_benchmark(
-        miniature(), folder, on_outcome=lambda outcome, *_: told.append(outcome)
+        miniature(), folder, on_outcome=lambda outcome, *_: reports.append(outcome)
     )
-    return store, outcomes, told
+    return store, outcomes, reports
 
 
 def contents(folder):
@@ -77,16 +77,16 @@ def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
     names = {one.run.name for one in store.stored_runs}
     assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
     assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
-    chosen = {
+    selected = {
         (one.arm, one.setting)
         for one in select_best_settings(store.stored_runs, ["augrc", "accuracy"])
     }
-    members = {("cross-entropy", label) for arm, label in chosen if arm == "ensemble"}
+    members = {("cross-entropy", label) for arm, label in selected if arm == "ensemble"}
     tested = {(one.run.arm, one.run.setting) for one in store.stored_runs if one.test_file}
-    assert chosen <= tested <= chosen | members | {("ensemble", label) for _, label in members}
+    assert selected <= tested <= selected | members | {("ensemble", label) for _, label in members}
 
 
-def test_scores_are_those_of_the_stored_logits(run):
+def test_scores_equal_those_of_the_stored_logits(run):
     store = run[0]
     for one in store.tested_runs:
         for key in KEYS:
@@ -112,11 +112,11 @@ def test_ensembles_are_the_mean_of_their_members(run):
     logits = [store.scores(one, "iid", logits=True).logits.astype(float) for one in members]
     each = [np.exp(x) / np.exp(x).sum(axis=1, keepdims=True) for x in logits]
     mean = np.mean(each, axis=0)
-    found = store.scores(together, "iid")
-    np.testing.assert_array_equal(found.prediction, mean.argmax(axis=1))
+    result = store.scores(together, "iid")
+    np.testing.assert_array_equal(result.prediction, mean.argmax(axis=1))
     largest = mean.max(axis=1)
     np.testing.assert_allclose(
-        found.confidence["ens_msr"], np.log(largest / (1 - largest)), rtol=1e-4, atol=1e-4
+        result.confidence["ens_msr"], np.log(largest / (1 - largest)), rtol=1e-4, atol=1e-4
     )
 
 
@@ -126,7 +126,9 @@ def test_the_same_command_does_nothing_twice(run):
     again, outcomes = run_benchmark(miniature(), store.folder)
     assert {outcome.status for outcome in outcomes} == {"kept"}
     assert contents(store.folder) == before
-    assert [one.run for one in again.stored_runs] == [one.run for one in store.stored_runs]
+    assert [stored_run.run for stored_run in again.stored_runs] == [
+        stored_run.run for stored_run in store.stored_runs
+    ]
     assert again.config == json.loads(json.dumps(to_plain(miniature())))
 
 
@@ -150,9 +152,9 @@ def test_results_do_not_depend_on_the_order_or_the_process(run, tmp_path):
     (first,) = one.validate.needs
     run_jobs([*first.needs, first, one.validate, one.test], Worker(), tmp_path / JOBS)
     whole = contents(store.folder)
-    found = contents(tmp_path)
-    assert len(found) == 4
-    assert all(whole[name] == content for name, content in found.items())
+    result = contents(tmp_path)
+    assert len(result) == 4
+    assert all(whole[name] == content for name, content in result.items())
 
 
 def test_two_arms_share_one_classifier_bit_by_bit(run):
@@ -180,14 +182,14 @@ def test_an_arm_alone_trains_the_same_classifier(run, tmp_path):
     config = miniature()
     alone = replace(config, arms=config.arms[1:], methods=("confidnet",), seeds=(1,))
     run_benchmark(alone, tmp_path)
-    whole, found = contents(run[0].folder), contents(tmp_path)
-    trained = [name for name in found if name.endswith(".pt")]
+    whole, result = contents(run[0].folder), contents(tmp_path)
+    trained = [name for name in result if name.endswith(".pt")]
     assert sorted(name.rpartition("-")[0] for name in trained) == [
         f"train-{arm}-dropout{p}-seed1"
         for arm in ("confidnet", "cross-entropy")
         for p in ("0", "0.1")
     ]
-    assert all(found[name] == whole[name] for name in trained)
+    assert all(result[name] == whole[name] for name in trained)
 
 
 def test_a_changed_configuration_keeps_what_it_has_in_common(run, tmp_path):
@@ -199,7 +201,9 @@ def test_a_changed_configuration_keeps_what_it_has_in_common(run, tmp_path):
     assert status["train-cross-entropy-dropout0-seed0"] == "kept"
     assert status["train-confidnet-dropout0-seed0"] == "done"
     # What was trained otherwise is no longer said to belong to the benchmark.
-    assert len({one.run.name for one in Store.read(tmp_path / "runs").stored_runs}) == 12
+    assert (
+        len({stored_run.run.name for stored_run in Store.read(tmp_path / "runs").stored_runs}) == 12
+    )
 
 
 def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
@@ -214,7 +218,7 @@ def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
         "train-confidnet-classifier-dropout0.1-seed0",
     }
     assert all(outcome.job.path(tmp_path / JOBS, ".log").is_file() for outcome in failed)
-    assert {one.arm for one in store.tested_runs} == {"cross-entropy"}
+    assert {run.arm for run in store.tested_runs} == {"cross-entropy"}
     assert set(store.facts["failed"]) >= {"train-confidnet-dropout0-seed0"}
 
 
@@ -278,12 +282,12 @@ def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_pat
 
     with pytest.raises(StopError):
         run_benchmark(config, tmp_path, on_outcome=told)
-    assert [one.seed for one in Store.read(tmp_path).tested_runs] == [0]
-    asked = ["--metrics", "augrc", "--studies", "iid"]
-    assert main(["benchmark", "report", str(tmp_path), *asked]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "ens_msr is excluded for augrc: no run of ensemble dropout0 was tested" in said
-    assert "This run is not complete: 3 of 4 selected networks are not tested" in said
+    assert [run.seed for run in Store.read(tmp_path).tested_runs] == [0]
+    arguments = ["--metrics", "augrc", "--studies", "iid"]
+    assert main(["benchmark", "report", str(tmp_path), *arguments]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "ens_msr is excluded for augrc: no run of ensemble dropout0 was tested" in text
+    assert "This run is not complete: 3 of 4 selected networks are not tested" in text
     assert "This run is not complete" in (tmp_path / "report" / "benchmark.html").read_text()
 
 
@@ -308,7 +312,7 @@ def test_where_every_network_fails_the_outcomes_say_so(tmp_path, monkeypatch):
     failing(monkeypatch, lambda *_: True)
     store, outcomes = run_benchmark(smallest(), tmp_path)
     assert store.tested_runs == ()
-    assert {one.status for one in outcomes} == {"failed", "left out"}
+    assert {outcome.status for outcome in outcomes} == {"failed", "left out"}
 
 
 def test_what_a_run_writes_into_the_folder_of_the_data_is_no_part_of_the_data(tmp_path):
@@ -347,15 +351,15 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
     arms = tuple(replace(one, dropout=(0.1,)) for one in config.arms)
     task = work.load_task("digits8", "")
     sizes = {len(task.train.labels): "train", len(task.validation.labels): "validation"}
-    told = []
+    reports = []
 
     def counted(network, objective, pictures, *rest, samples, **options):
-        told.append((sizes.get(len(pictures), "exposure"), samples))
+        reports.append((sizes.get(len(pictures), "exposure"), samples))
         return compute_outputs(network, objective, pictures, *rest, samples=samples, **options)
 
     monkeypatch.setattr(work, "compute_outputs", counted)
     run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
-    assert [one for one in told if one[0] != "exposure"] == asked
+    assert [one for one in reports if one[0] != "exposure"] == asked
 
 
 def test_every_job_says_what_its_parts_took(run):

@@ -40,10 +40,12 @@ def begun(folder, engine):
 
 def assert_same(whole, folder):
     assert contents(folder) == contents(whole.folder)
-    found = Store.read(folder)
-    assert [one.run for one in found.stored_runs] == [one.run for one in whole.stored_runs]
-    assert [one.validation_values for one in found.stored_runs] == [
-        one.validation_values for one in whole.stored_runs
+    result = Store.read(folder)
+    assert [stored_run.run for stored_run in result.stored_runs] == [
+        stored_run.run for stored_run in whole.stored_runs
+    ]
+    assert [stored_run.validation_values for stored_run in result.stored_runs] == [
+        stored_run.validation_values for stored_run in whole.stored_runs
     ]
     names = [path.name for path in folder.rglob("*") if path.is_file()]
     assert not [name for name in names if name.endswith((".part", ".log"))]
@@ -100,7 +102,7 @@ def worker_of(parent, folder):
 def is_worker(place, parent):
     try:
         above = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-        said = (place / "cmdline").read_bytes()
+        content = (place / "cmdline").read_bytes()
     except OSError:
         return False
-    return above == parent and b"spawn_main" in said
+    return above == parent and b"spawn_main" in content

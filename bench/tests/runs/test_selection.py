@@ -26,22 +26,22 @@ def scores():
     return RunScores(VALIDATION, labels, np.arange(n), prediction, averaged, confidence)
 
 
-def test_values_are_those_of_each_method_s_own_prediction(scores):
-    found = validation_values(scores, {"one": False, "mean": True}, METRICS)
+def test_values_equal_those_of_each_method_s_own_prediction(scores):
+    result = validation_values(scores, {"one": False, "mean": True}, METRICS)
     for name, prediction in (("one", scores.prediction), ("mean", scores.mean_prediction)):
         wrong = prediction != scores.labels
         confidence = scores.confidence[name]
-        assert found[name]["augrc"] == pytest.approx(ab.augrc(confidence, wrong), abs=1e-12)
-        assert found[name]["aurc"] == pytest.approx(ab.aurc(confidence, wrong), abs=1e-12)
-        assert found[name]["accuracy"] == pytest.approx(1 - wrong.mean(), abs=1e-12)
+        assert result[name]["augrc"] == pytest.approx(ab.augrc(confidence, wrong), abs=1e-12)
+        assert result[name]["aurc"] == pytest.approx(ab.aurc(confidence, wrong), abs=1e-12)
+        assert result[name]["accuracy"] == pytest.approx(1 - wrong.mean(), abs=1e-12)
         # The share of pairs in which the failure is less trusted, ties half.
         gap = confidence[~wrong][:, None] - confidence[wrong]
         pairs = (gap > 0).mean() + (gap == 0).mean() / 2
-        assert found[name]["failure_auroc"] == pytest.approx(pairs, abs=1e-12)
+        assert result[name]["failure_auroc"] == pytest.approx(pairs, abs=1e-12)
 
 
-def test_the_calibration_error_is_that_of_calibrated_confidences(scores):
-    found = validation_values(scores, {"one": False}, ["ece"])["one"]["ece"]
+def test_the_calibration_error_equals_that_of_calibrated_confidences(scores):
+    result = validation_values(scores, {"one": False}, ["ece"])["one"]["ece"]
     held_out = ab.Predictions(
         labels=scores.labels,
         prediction=scores.prediction,
@@ -51,25 +51,25 @@ def test_the_calibration_error_is_that_of_calibrated_confidences(scores):
     right = scores.prediction == scores.labels
     bins = np.minimum((probability * 15).astype(int), 14)
     gaps = [abs(right[bins == b].sum() - probability[bins == b].sum()) for b in range(15)]
-    assert found == pytest.approx(sum(gaps) / right.size, abs=1e-12)
+    assert result == pytest.approx(sum(gaps) / right.size, abs=1e-12)
     # The raw confidences are far from any probability: nothing else could give such a value.
-    assert found < 0.1
+    assert result < 0.1
 
 
 def test_what_is_undefined_is_none_and_the_rest_is_there(scores):
     perfect = RunScores(
         VALIDATION, scores.labels, scores.source_indices, scores.labels, None, scores.confidence
     )
-    found = validation_values(perfect, {"one": False, "absent": False}, [*METRICS, "nll"])
-    assert list(found) == ["one"]
-    assert found["one"]["failure_auroc"] is None
-    assert found["one"]["nll"] is None
-    assert found["one"]["accuracy"] == 1
-    assert found["one"]["augrc"] == 0
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    result = validation_values(perfect, {"one": False, "absent": False}, [*METRICS, "nll"])
+    assert list(result) == ["one"]
+    assert result["one"]["failure_auroc"] is None
+    assert result["one"]["nll"] is None
+    assert result["one"]["accuracy"] == 1
+    assert result["one"]["augrc"] == 0
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
 
 
-def test_an_unknown_metric_is_refused(scores):
+def test_an_unknown_metric_raises_an_error(scores):
     with pytest.raises(UnknownNameError, match="augrc"):
         validation_values(scores, {"one": False}, ["augrcc"])
 
@@ -92,10 +92,10 @@ def of(values, metric="augrc"):
 def test_the_mean_over_the_seeds_decides():
     # The best single run is of "a", the best mean that of "b".
     values = {("x", "a", 0): 0.1, ("x", "a", 1): 0.9, ("x", "b", 0): 0.3, ("x", "b", 1): 0.4}
-    found = of(values)
-    assert (found.arm, found.setting, found.seeds, found.note) == ("x", "b", 2, "")
-    assert found.value == pytest.approx(0.35)
-    assert found.tried == {"a": 0.5, "b": pytest.approx(0.35)}
+    result = of(values)
+    assert (result.arm, result.setting, result.seeds, result.note) == ("x", "b", 2, "")
+    assert result.value == pytest.approx(0.35)
+    assert result.tried == {"a": 0.5, "b": pytest.approx(0.35)}
 
 
 def test_more_is_better_where_the_metric_says_so():
@@ -112,9 +112,9 @@ def test_of_equal_settings_the_first_is_chosen():
 
 def test_a_setting_that_lacks_a_seed_is_not_chosen_and_that_is_told():
     values = {("x", "a", 0): 0.1, ("x", "b", 0): 0.3, ("x", "b", 1): 0.4}
-    found = of(values)
-    assert found.setting == "b"
-    assert "'a'" in found.note
+    result = of(values)
+    assert result.setting == "b"
+    assert "'a'" in result.note
     # Nor one that is undefined in a seed.
     assert of({**values, ("x", "a", 1): None}).setting == "b"
 
@@ -127,22 +127,22 @@ def test_where_no_setting_is_complete_those_with_the_most_seeds_count():
         ("x", "c", 1): 0.2,
         ("x", "c", 2): 0.6,
     }
-    found = of(values)
-    assert (found.setting, found.seeds) == ("b", 2)
-    assert "each of the 3 seeds" in found.note
+    result = of(values)
+    assert (result.setting, result.seeds) == ("b", 2)
+    assert "each of the 3 seeds" in result.note
 
 
 def test_where_the_metric_is_undefined_the_first_setting_is_used():
-    found = of({("x", "a", 0): None, ("x", "b", 0): None})
-    assert (found.setting, found.seeds) == ("a", 0)
-    assert np.isnan(found.value)
-    assert "undefined" in found.note
+    result = of({("x", "a", 0): None, ("x", "b", 0): None})
+    assert (result.setting, result.seeds) == ("a", 0)
+    assert np.isnan(result.value)
+    assert "undefined" in result.note
 
 
 def test_a_method_of_several_arms_names_them():
-    found = of({("x", "a", 0): 0.3, ("y", "a", 0): 0.2, ("z", "", 0): 0.4})
-    assert (found.arm, found.setting) == ("y", "a")
-    assert list(found.tried) == ["x a", "y a", "z"]
+    result = of({("x", "a", 0): 0.3, ("y", "a", 0): 0.2, ("z", "", 0): 0.4})
+    assert (result.arm, result.setting) == ("y", "a")
+    assert list(result.tried) == ["x a", "y a", "z"]
 
 
 def test_every_method_and_metric_has_its_own_choice():
@@ -153,16 +153,16 @@ def test_every_method_and_metric_has_its_own_choice():
         )
         for s, a, b in (("a", 0.1, 0.5), ("b", 0.2, 0.6))
     ]
-    found = {
-        (one.method, one.metric): one.setting
-        for one in select_best_settings(runs, ["augrc", "accuracy"])
+    results = {
+        (setting.method, setting.metric): setting.setting
+        for setting in select_best_settings(runs, ["augrc", "accuracy"])
     }
-    assert found[("m", "augrc")] == "a"
-    assert found[("m", "accuracy")] == "b"
-    assert found[("o", "augrc")] == "b"
+    assert results[("m", "augrc")] == "a"
+    assert results[("m", "accuracy")] == "b"
+    assert results[("o", "augrc")] == "b"
 
 
-def test_two_runs_of_one_place_are_refused_and_so_is_nothing():
+def test_two_runs_of_one_place_raise_an_error_and_so_is_nothing():
     twice = [*kept({("x", "a", 0): 0.1}), *kept({("x", "a", 0): 0.2})]
     with pytest.raises(
         InputError, match="two runs have the arm 'x', the setting 'a' and the seed 0"

@@ -19,18 +19,18 @@ def plan_of(**changes):
 
 def test_every_setting_is_trained_with_every_seed_and_one_seed_comes_before_the_next():
     plan = plan_of()
-    names = [one.run.name for one in plan.networks]
+    names = [network.run.name for network in plan.networks]
     assert len(set(names)) == len(names) == 2 * (2 + 2 + 2 + 4)
-    assert [one.run.seed for one in plan.networks] == [0] * 10 + [1] * 10
-    trained = {one.validate.needs[0].key for one in plan.networks}
+    assert [network.run.seed for network in plan.networks] == [0] * 10 + [1] * 10
+    trained = {network.validate.needs[0].key for network in plan.networks}
     assert len(trained) == len(names)
 
 
 def test_passes_with_dropout_are_made_only_where_a_method_looks_at_them():
-    for one in plan_of().networks:
-        dropped = "dropout0.1" in one.run.setting
-        expected = 10 if dropped and one.run.arm != "devries" else 0
-        assert {one.validate.spec["samples"], one.test.spec["samples"]} == {expected}
+    for network in plan_of().networks:
+        dropped = "dropout0.1" in network.run.setting
+        expected = 10 if dropped and network.run.arm != "devries" else 0
+        assert {network.validate.spec["samples"], network.test.spec["samples"]} == {expected}
 
 
 def test_an_ensemble_is_of_all_seeds_of_a_setting_and_stands_in_each():
@@ -52,8 +52,8 @@ def test_an_ensemble_is_of_all_seeds_of_a_setting_and_stands_in_each():
 
 def test_only_what_was_chosen_is_tested_and_the_members_of_a_chosen_ensemble():
     plan = plan_of()
-    found = plan.test_jobs([("devries", "dropout0"), ("ensemble", "dropout0.1")])
-    assert {job.name for job in found} == {
+    result = plan.test_jobs([("devries", "dropout0"), ("ensemble", "dropout0.1")])
+    assert {job.name for job in result} == {
         *(f"test-devries-dropout0-seed{s}" for s in (0, 1)),
         *(f"test-cross-entropy-dropout0.1-seed{s}" for s in (0, 1)),
         "ensemble-test-dropout0.1",
@@ -62,13 +62,13 @@ def test_only_what_was_chosen_is_tested_and_the_members_of_a_chosen_ensemble():
 
 def test_what_does_not_change_an_outcome_does_not_change_a_key():
     plan = plan_of()
-    keys = [one.test.key for one in plan.networks]
-    assert [one.test.key for one in plan_of(folder="elsewhere").networks] == keys
-    trained = [one.test.needs[0].key for one in plan.networks]
+    keys = [network.test.key for network in plan.networks]
+    assert [network.test.key for network in plan_of(folder="elsewhere").networks] == keys
+    trained = [network.test.needs[0].key for network in plan.networks]
     fewer = plan_of(metrics=("augrc",), samples=4)
-    assert [one.test.needs[0].key for one in fewer.networks] == trained
+    assert [network.test.needs[0].key for network in fewer.networks] == trained
     other = Specification(plan.config, plan.exposures, "cuda")
-    assert not {one.test.needs[0].key for one in other.networks} & set(trained)
+    assert not {network.test.needs[0].key for network in other.networks} & set(trained)
 
 
 def test_what_is_short_comes_last_in_its_seed():
@@ -89,9 +89,9 @@ def test_what_is_short_comes_last_in_its_seed():
 def starts(plan):
     """What each network of DeepGamblers begins with alike, by its setting and seed."""
     return {
-        (one.run.setting, one.run.seed): one.validate.needs[0].warm_up_file
-        for one in plan.networks
-        if one.run.arm == "deep-gamblers"
+        (network.run.setting, network.run.seed): network.validate.needs[0].warm_up_file
+        for network in plan.networks
+        if network.run.arm == "deep-gamblers"
     }
 
 
@@ -102,16 +102,16 @@ def with_options(plan, **options):
 
 def test_settings_that_differ_in_what_comes_after_a_warm_up_begin_alike():
     plan = plan_of()
-    found = starts(plan)
-    assert len(found) == 8
-    for (setting, seed), start in found.items():
-        assert start == found[setting.replace("reward6", "reward2.2"), seed] != ""
-    assert len(set(found.values())) == 4
+    result = starts(plan)
+    assert len(result) == 8
+    for (setting, seed), start in result.items():
+        assert start == result[setting.replace("reward6", "reward2.2"), seed] != ""
+    assert len(set(result.values())) == 4
     others = [one for one in plan.networks if one.run.arm != "deep-gamblers"]
     assert not any(one.validate.needs[0].warm_up_file for one in others)
     # None without a warm-up, and another where it is trained otherwise.
     assert set(starts(with_options(plan, warm_up=0.0)).values()) == {""}
-    assert not set(starts(with_options(plan, warm_up=0.5)).values()) & set(found.values())
+    assert not set(starts(with_options(plan, warm_up=0.5)).values()) & set(result.values())
 
 
 def test_a_setting_that_is_alone_leaves_nothing_for_others():
@@ -131,10 +131,10 @@ def test_what_is_known_of_warm_ups_is_so():
 def classifiers(plan):
     """The classifier that each network of ConfidNet begins with, and those of cross-entropy."""
     of = {"confidnet": [], "cross-entropy": []}
-    for one in plan.networks:
-        if one.run.arm in of:
-            (first,) = one.validate.needs
-            of[one.run.arm] += first.needs or [first]
+    for network in plan.networks:
+        if network.run.arm in of:
+            (first,) = network.validate.needs
+            of[network.run.arm] += first.needs or [first]
     return of["confidnet"], of["cross-entropy"]
 
 
@@ -145,8 +145,8 @@ def test_confidnet_begins_with_the_classifier_of_cross_entropy_which_is_trained_
     trained = [job for job in plan.jobs_before_selection() if job.name.startswith("train-")]
     assert len({job.stem for job in trained}) == len(plan.networks)
     order = [job.stem for job in plan.jobs_before_selection()]
-    for one in plan.networks:
-        for job in one.validate.needs:
+    for network in plan.networks:
+        for job in network.validate.needs:
             assert all(order.index(need.stem) < order.index(job.stem) for need in job.needs)
 
 
@@ -183,7 +183,7 @@ def test_a_classifier_that_is_trained_otherwise_is_another_job():
         ("digits8", (20, 16)),
     ],
 )
-def test_the_stages_are_those_of_fd_shifts(task, lengths):
+def test_the_stages_equal_those_of_fd_shifts(task, lengths):
     """Jaeger et al. 2023, table 4: epochs, then "ConfidNet-epochs"; MSR has the first number."""
     arms = {arm.objective: arm for arm in default_config(task, seeds=1).arms}
     arm = arms["confidnet"]

@@ -62,12 +62,12 @@ def test_methods_without_their_confidences_are_no_file_of_scores(tmp_path):
 def test_a_manifest_of_other_parts_is_damaged(tmp_path, changes):
     make_runs(tmp_path / "runs", seeds=(0,))
     path = tmp_path / "runs" / MANIFEST
-    found = json.loads(path.read_text())
+    fields = json.loads(path.read_text())
     if "validated" in changes:
-        found["runs"][0] |= changes
+        fields["runs"][0] |= changes
     else:
-        found |= changes
-    path.write_text(json.dumps(found))
+        fields |= changes
+    path.write_text(json.dumps(fields))
     with pytest.raises(FileFormatError, match="run the same command"):
         Store.read(tmp_path / "runs")
 
@@ -98,9 +98,9 @@ def test_a_manifest_of_an_older_version_is_read(tmp_path):
     ],
 )
 def test_what_is_wrong_with_a_run_is_said(tmp_path, changes, said):
-    found = json.loads(OLD)
-    found["runs"][0] |= changes
-    (tmp_path / MANIFEST).write_text(json.dumps(found))
+    fields = json.loads(OLD)
+    fields["runs"][0] |= changes
+    (tmp_path / MANIFEST).write_text(json.dumps(fields))
     with pytest.raises(FileFormatError, match=re.escape(said)):
         Store.read(tmp_path)
 
@@ -115,15 +115,15 @@ def test_nothing_tested_is_nothing_to_export(tmp_path):
 @pytest.fixture
 def openings(monkeypatch):
     """How often each archive is opened, by the name of its file."""
-    found = Counter()
+    result = Counter()
 
     def counted(self):
-        found[self.path.name] += 1
+        result[self.path.name] += 1
         return itself(self)
 
     itself = Archive._open
     monkeypatch.setattr(Archive, "_open", counted)
-    return found
+    return result
 
 
 def test_several_exposures_are_read_in_one_go(tmp_path, openings):
@@ -147,6 +147,6 @@ def test_tables_read_each_study_once(tmp_path, openings):
     store = make_runs(tmp_path / "runs", seeds=(0, 1))
     results_of(store, metrics=["augrc"])
     groups = {study.exposures for study in studies_of(store.exposures)}
-    tested = [one.test_file.rpartition("/")[2] for one in store.stored_runs]
+    tested = [stored_run.test_file.rpartition("/")[2] for stored_run in store.stored_runs]
     # Which methods there are, the exposures that no study before had, and what is there at all.
     assert all(openings[name] <= len(groups) + 2 for name in tested)

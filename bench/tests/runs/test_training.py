@@ -62,12 +62,12 @@ def trained(
     return network, losses
 
 
-def test_training_is_that_of_its_seed_and_leaves_the_global_generator_alone():
+def test_training_equals_that_of_its_seed_and_leaves_the_global_generator_alone():
     before = torch.get_rng_state()
-    one, two, other = trained(), trained(), trained(seed=1)
+    first, second, other = trained(), trained(), trained(seed=1)
     assert torch.equal(before, torch.get_rng_state())
-    assert one[1] == two[1] != other[1]
-    assert torch.equal(state(one[0]), state(two[0]))
+    assert first[1] == second[1] != other[1]
+    assert torch.equal(state(first[0]), state(second[0]))
 
 
 class KilledError(Exception):
@@ -120,14 +120,14 @@ def resumes(tmp_path, **options):
             trained(epochs=5, checkpointing=Checkpointing(path, 0.0), on_epoch=kill, **options)
         assert path.is_file()
     kept = load_state(path)["scaling"]
-    seen = []
+    calls = []
     again, resumed = trained(
         epochs=5,
         checkpointing=Checkpointing(path, 0.0),
-        on_epoch=lambda e, _: seen.append(e),
+        on_epoch=lambda e, _: calls.append(e),
         **options,
     )
-    assert seen == [4, 5]
+    assert calls == [4, 5]
     assert resumed == losses
     assert torch.equal(state(again), state(whole))
     assert not path.exists()
@@ -142,7 +142,7 @@ def test_training_resumes_to_the_same_bits(tmp_path, name, precision):
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, killed):
-    start, seen = tmp_path / "both.start", []
+    start, calls = tmp_path / "both.start", []
 
     def gambled(reward, checkpointing=None, on_epoch=None):
         # The images have two classes: a larger reward would warn.
@@ -154,7 +154,7 @@ def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, kill
         return state(network), losses
 
     def told(epoch, _loss):
-        seen.append(epoch)
+        calls.append(epoch)
         if killed and epoch == 4:
             raise KilledError
 
@@ -166,7 +166,7 @@ def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, kill
             gambled(2.0, second, told)
         killed = False
     two = gambled(2.0, second, told)
-    assert seen == [3, 4, 5, 6] or seen == [3, 4, 4, 5, 6]
+    assert calls == [3, 4, 5, 6] or calls == [3, 4, 4, 5, 6]
     for (bits, losses), (alone, own) in ((one, gambled(1.5)), (two, gambled(2.0))):
         assert torch.equal(bits, alone)
         assert losses == own
@@ -192,7 +192,7 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     whole, objective = begun(untrained)
     losses = train(whole, data, objective, longer, seed=4)
     network, objective = begun(plain)
-    seen = []
+    calls = []
     options = {
         "seed": 4,
         "n_epochs_done": 3,
@@ -200,16 +200,18 @@ def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp
     }
 
     def kill(epoch, _loss):
-        seen.append(epoch)
+        calls.append(epoch)
         if epoch == 5:
             raise KilledError
 
     with pytest.raises(KilledError):
         train(network, data, objective, longer, on_epoch=kill, **options)
     network, objective = begun(plain)
-    found = train(network, data, objective, longer, on_epoch=lambda e, _: seen.append(e), **options)
-    assert seen == [4, 5, 6] or seen == [4, 5, 5, 6]
-    assert found == losses[3:]
+    result = train(
+        network, data, objective, longer, on_epoch=lambda e, _: calls.append(e), **options
+    )
+    assert calls == [4, 5, 6] or calls == [4, 5, 5, 6]
+    assert result == losses[3:]
     assert torch.equal(state(network), state(whole))
     with pytest.raises(
         InputError, match="`n_epochs_done` must be a whole number from 0 to 5; got 6"
@@ -230,11 +232,11 @@ def test_training_in_half_precision_resumes_to_the_same_bits(tmp_path):
 
 
 def test_mixed_precision_computes_the_network_in_16_bits_and_the_loss_in_32():
-    seen = []
+    calls = []
 
     class Watch(training.CrossEntropy):
         def _loss(self, output, labels, index):
-            seen.append({output.logits.dtype, output.features.dtype})
+            calls.append({output.logits.dtype, output.features.dtype})
             return super()._loss(output, labels, index)
 
     weights = {}
@@ -253,12 +255,12 @@ def test_mixed_precision_computes_the_network_in_16_bits_and_the_loss_in_32():
         assert set(inside) == {torch.float32 if precision == "32-true" else torch.bfloat16}
         assert {p.dtype for p in network.parameters()} == {torch.float32}
         weights[precision] = state(network)
-    assert all(dtypes == {torch.float32} for dtypes in seen)
+    assert all(dtypes == {torch.float32} for dtypes in calls)
     gap = (weights["32-true"] - weights["bf16-mixed"]).abs().max()
     assert 0 < gap < 0.05
 
 
-def test_precisions_that_cannot_be_are_refused(tmp_path, monkeypatch):
+def test_precisions_that_cannot_be_raise_an_error(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="`precision` must be one of '32-true'"):
         trained(precision="16")
     with pytest.raises(InputError, match="on the CPU use 'bf16-mixed'"):
@@ -284,7 +286,7 @@ def test_nothing_about_a_training_is_read_from_the_environment(monkeypatch, capf
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_state_of_another_training_is_refused(tmp_path):
+def test_the_state_of_another_training_raises_an_error(tmp_path):
     path = tmp_path / "run.part"
 
     def kill(epoch, _loss):
@@ -321,18 +323,18 @@ def test_a_loss_that_is_not_finite_stops_the_training():
 
 
 def test_every_picture_is_learned_from_once_an_epoch():
-    seen = []
+    calls = []
 
     class Watch(training.CrossEntropy):
         def _loss(self, output, labels, index):
-            seen.append(index.tolist())
+            calls.append(index.tolist())
             return super()._loss(output, labels, index)
 
     objective = Watch(rng=0)
     network, _ = fresh()
     train(network, pictures(), objective, Recipe(epochs=2, batch_size=16))
-    assert [len(rows) for rows in seen] == [16, 16, 16, 2] * 2
-    first, second = (list(chain(*own)) for own in (seen[:4], seen[4:]))
+    assert [len(rows) for rows in calls] == [16, 16, 16, 2] * 2
+    first, second = (list(chain(*own)) for own in (calls[:4], calls[4:]))
     assert sorted(first) == sorted(second) == list(range(50))
     assert first != second
 
@@ -359,7 +361,7 @@ def test_schedules():
     "wrong",
     [{"epochs": 0}, {"learning_rate": -1}, {"schedule": "x"}, {"momentum": 2}, {"batch_size": 1.5}],
 )
-def test_recipes_refuse_what_cannot_be(wrong):
+def test_recipes_refuse_invalid_input_raises_an_error(wrong):
     with pytest.raises((InputError, DomainError)):
         Recipe(**wrong)
 
@@ -397,19 +399,19 @@ def test_crop_and_flip_only_move_and_mirror():
 
 def test_tests_are_varied_once_where_that_is_the_task():
     data = pictures()
-    one, two, other = (
+    first, second, other = (
         Preprocessing.from_training_images(data, Distortion()).prepare(data, seed=s)
         for s in (0, 0, 1)
     )
-    assert torch.equal(one, two)
-    assert not torch.equal(one, other)
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
     plain = Preprocessing.from_training_images(data, CropFlip()).prepare(data, seed=0)
     assert torch.equal(plain, Preprocessing.from_training_images(data).prepare(data, seed=1))
     assert abs(float(plain.mean())) < 1e-5
     assert float(plain.std()) == pytest.approx(1, abs=1e-3)
     copies = Preprocessing.from_training_images(data, Distortion()).prepare(data, seed=0, copies=2)
-    assert torch.equal(copies[: data.n], one)
-    assert not torch.equal(copies[data.n :], one)
+    assert torch.equal(copies[: data.n], first)
+    assert not torch.equal(copies[data.n :], first)
 
 
 def test_variations_by_name():
@@ -466,7 +468,7 @@ def test_an_exposure_is_spoiled_after_the_variation_of_the_task():
 
 def test_each_step_is_told_with_the_epochs_that_are_done():
     network, objective = fresh()
-    seen = []
-    train(network, pictures(), objective, Recipe(epochs=2, batch_size=16), on_step=seen.append)
+    calls = []
+    train(network, pictures(), objective, Recipe(epochs=2, batch_size=16), on_step=calls.append)
     # Fifty images are four batches.
-    assert seen == [(i + 1) / 4 for i in range(8)]
+    assert calls == [(i + 1) / 4 for i in range(8)]

@@ -20,7 +20,7 @@ def noise(n=8, side=32, seed=1):
     return torch.rand(n, 3, side, side, generator=draws(seed))
 
 
-def test_nothing_is_changed_where_nothing_is_asked_for():
+def test_nothing_is_changed_where_nothing_is_requested():
     pictures = noise()
     assert torch.equal(Augmentation()(pictures, draws()), pictures)
     assert torch.equal(Augmentation(cutout=0).augment_normalized(pictures, draws()), pictures)
@@ -92,8 +92,8 @@ def test_brightness_contrast_and_saturation_stay_within_their_factors():
 
 
 def test_a_variation_is_made_of_plain_values_and_refuses_others():
-    found = make_variation({"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16})
-    assert found == Augmentation(padding=4, mirror=True, cutout=16)
+    result = make_variation({"name": "augmentation", "padding": 4, "mirror": True, "cutout": 16})
+    assert result == Augmentation(padding=4, mirror=True, cutout=16)
     with pytest.raises(InputError, match="cutout"):
         Augmentation(cutout=-1)
     with pytest.raises(InputError, match="no option 'cut'"):
@@ -101,7 +101,7 @@ def test_a_variation_is_made_of_plain_values_and_refuses_others():
 
 
 # ------------------------------------------------------------------------------------- its networks
-def test_the_network_for_house_numbers_is_that_of_the_code():
+def test_the_network_for_house_numbers_equals_that_of_the_code():
     backbone = StreetConv(dropout=0.3)
     convolutions = [x for x in backbone.modules() if isinstance(x, torch.nn.Conv2d)]
     assert [x.out_channels for x in convolutions] == [32, 32, 64, 64, 128, 128]
@@ -126,12 +126,12 @@ def test_vgg13_has_a_hidden_layer_only_with_dropout():
 def test_a_network_sees_pictures_at_another_side():
     model = MODELS["small-conv"].make((3, 32, 32), seed=0, side=48)
     assert isinstance(model, Resized)
-    seen = []
-    model.inner.stages[0].register_forward_pre_hook(lambda _, given: seen.append(given[0].shape))
+    calls = []
+    model.inner.stages[0].register_forward_pre_hook(lambda _, given: calls.append(given[0].shape))
     model.eval()
     assert model.features(noise(2)).shape == (2, 64)
     assert model.features(noise(2, side=64)).shape == (2, 64)
-    assert seen == [(2, 3, 48, 48)] * 2
+    assert calls == [(2, 3, 48, 48)] * 2
     pictures = noise(2)
     torch.testing.assert_close(
         model.after_dropout(model.before_dropout(pictures)), model.features(pictures)
@@ -142,7 +142,7 @@ def test_a_network_sees_pictures_at_another_side():
         MODELS["vgg13"].make((3, 32, 32), seed=0, side=64)
 
 
-def test_weights_are_read_behind_a_scaling_and_wrong_files_are_refused(tmp_path):
+def test_weights_are_read_behind_a_scaling_and_wrong_files_raise_an_error(tmp_path):
     own = MODELS["small-conv"].make((3, 32, 32), seed=3)
     torch.save(own.state_dict(), tmp_path / "own.pt")
     read = MODELS["small-conv"].make((3, 32, 32), seed=0, side=40, weights=tmp_path / "own.pt")
@@ -152,7 +152,7 @@ def test_weights_are_read_behind_a_scaling_and_wrong_files_are_refused(tmp_path)
         MODELS["small-conv"].make((3, 32, 32), seed=0, weights=tmp_path / "other.pt")
 
 
-def test_many_pictures_are_scaled_as_they_are_asked_for():
+def test_many_pictures_are_scaled_as_they_are_requested():
     images = Images(
         (np.arange(5 * 3 * 36) % 251).reshape(5, 3, 6, 6).astype(np.uint8),
         np.array([0, 1, 0, 1, 1]),

@@ -12,6 +12,7 @@ from scipy import stats
 import abstain as ab
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import Plan
+from abstain_bench.data.images import quoted_class
 from abstain_bench.results import results_of
 from abstain_bench.runs.store import Store
 from abstain_bench.studies import study_rankings
@@ -210,7 +211,7 @@ def test_units_of_a_study_are_its_samples_and_places(folder):
     iid = own.store.scores(own.store.tested_runs[0], "iid").n
     assert own.locate("digits", iid - 1) == ("iid", iid - 1)
     assert own.locate("digits", iid) == ("digits", 0)
-    assert own.class_name(-1) == "a new class"
+    assert quoted_class(-1, own.store.classes) == "a new class"
 
 
 def test_tests_of_a_study_are_those_of_the_benchmark(folder):

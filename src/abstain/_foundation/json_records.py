@@ -1,7 +1,7 @@
 """Parsing of records from JSON text, and the function that reads each kind of record.
 
 `abstain.tables` writes and reads the files. It finds the readers here, because it imports no record
-of the packages beside it.
+of the other packages.
 """
 
 import json

@@ -74,14 +74,14 @@ class EstimatedRatios:
             names = ", ".join(map(repr, self.classes.doubtful[:8]))
             yield Note.warning(
                 "class_ratios",
-                f"The ratio of {names} came out below 0 by more than chance explains: more has "
-                "changed than how often classes come up. Try a covariate shift.",
+                f"The estimated ratio of {names} is significantly below 0, so the shift is not "
+                "only in the class frequencies. Try a covariate shift.",
             )
         if self.auroc is not None and self.auroc > _MAX_AUROC:
             yield Note.warning(
                 "overlap",
-                "The calibration data and the data to come hardly overlap: a classifier tells them "
-                f"apart with an AUROC of {self.auroc:.3f}. No ratio makes one of the other.",
+                "The calibration data and the data in use hardly overlap: a classifier separates "
+                f"them with an AUROC of {self.auroc:.3f}. Density ratios cannot correct this.",
             )
         if self.ratios.effective_size < _MIN_RELATIVE_SIZE * self.ratios.n:
             yield Note.warning(

@@ -65,19 +65,18 @@ def interval_of_replicates(
         return no_interval(level, reason)
     value = float(measured.value)
     if not has_variation(replicates, value):
-        # The exact forms, where there is one; of a coverage at a risk all are.
+        # Some metrics have an exact interval; those of a coverage at a risk are always exact.
         if metric.measurement.interval is not None:
             return interval_of_metric(metric, s, level=level, cluster=cluster)
-        known = interval_without_variation(
+        exact = interval_without_variation(
             metric, s, metric.compute(s), level=level, cluster=cluster
         )
-        return known or no_interval(level, NO_SPREAD)
+        return exact or no_interval(level, NO_SPREAD)
     influence = influence_of(metric, s)
     if influence is None:
-        found = percentile_interval(metric, replicates, value, level=level)
+        interval = percentile_interval(metric, replicates, value, level=level)
     else:
-        found = bca(
-            replicates, value, unit_contributions(influence, s.weight, cluster)[:, 0], level=level
-        )
+        contributions = unit_contributions(influence, s.weight, cluster)[:, 0]
+        interval = bca(replicates, value, contributions, level=level)
     units = None if cluster is None else np.unique(cluster).size
-    return with_notes(found, few_clusters_warning(units), bounds=value_bounds(metric, s))
+    return with_notes(interval, few_clusters_warning(units), bounds=value_bounds(metric, s))

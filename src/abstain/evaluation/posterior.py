@@ -73,9 +73,14 @@ class PosteriorExpectation:
         """Return one row for each draw as a tidy dataframe."""
         import polars as pl
 
-        named = {"score": self.score, "metric": self.metric, "loss": self.loss}
-        drawn = {"draw": np.arange(self.draws), "value": self.values}
-        return convert_frame(pl.DataFrame({**named, **drawn}), backend)
+        columns = {
+            "score": self.score,
+            "metric": self.metric,
+            "loss": self.loss,
+            "draw": np.arange(self.draws),
+            "value": self.values,
+        }
+        return convert_frame(pl.DataFrame(columns), backend)
 
 
 def posterior_expectation(
@@ -85,10 +90,10 @@ def posterior_expectation(
     metric: str = POPULATION_AREA_METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
-    """Estimate the expectation of a metric over a posterior, from Monte-Carlo samples.
+    """Estimate the expectation of a metric over a posterior, from Monte Carlo samples.
 
-    Answers: how good is a model drawn from this posterior at telling its failures from its
-    successes, on average over the draws?
+    Answers: how well does a model from this posterior separate its failures from its successes, on
+    average over the draws?
 
     Parameters
     ----------

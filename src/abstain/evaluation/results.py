@@ -79,7 +79,9 @@ class EvaluationBuilder:
             notes=warnings_first(self.notes),
             loss=loss,
             # A metric may apply to some scores or splits only.
-            skipped={name: why for name, why in self.skipped.items() if name not in evaluated},
+            skipped={
+                name: reason for name, reason in self.skipped.items() if name not in evaluated
+            },
             is_binary=self.is_binary,
             requested_metrics=requested,
             column_scores=column_scores,

@@ -110,8 +110,10 @@ def _are_class_codes(x: AnyArray, length: int | None, classes: int) -> bool:
         return False
     if not xp.isdtype(x.dtype, ("integral", "real floating")):
         return False
-    whole = xp.isdtype(x.dtype, "integral") or bool(xp.all(x == xp.floor(x)))
-    return whole and bool(xp.min(x) >= -1) and not (classes and bool(xp.max(x) >= classes))
+    has_integers = xp.isdtype(x.dtype, "integral") or bool(xp.all(x == xp.floor(x)))
+    if not has_integers or bool(xp.min(x) < -1):
+        return False
+    return not classes or bool(xp.max(x) < classes)
 
 
 def class_view_from_predictions(prediction: AnyArray, labels: AnyArray) -> ClassView:
@@ -268,10 +270,11 @@ class ClassCells:
         mass = self.class_weight
         return np.asarray((mass.sum() / (self.n_classes * mass))[self.class_of_cell])
 
-    def difference_to_next(self, to_come: FloatArray) -> FloatArray:
-        """Return the value of each cell minus the value of the next cell of its class."""
-        here = to_come[self.group]
-        return here - np.where(self.is_last_of_class, 0.0, np.append(here[1:], 0.0))
+    def difference_to_next(self, group_values: FloatArray) -> FloatArray:
+        """Return the group value of each cell minus that of the next cell of its class."""
+        value = group_values[self.group]
+        next_value = np.where(self.is_last_of_class, 0.0, np.append(value[1:], 0.0))
+        return value - next_value
 
     def sum_from_cell(self, x: FloatArray) -> FloatArray:
         """Return the sum of values over each cell and the later cells of its class."""

@@ -360,8 +360,8 @@ def _statistic(
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")
     u, size = _broadcast_rank_and_n(rank, n)
-    others = size - 1.0 if counts_itself else size
-    trials = BinomialRanks(u.ravel(), others.ravel(), size.ravel())
+    n_trials = size - 1.0 if counts_itself else size
+    trials = BinomialRanks(u.ravel(), n_trials.ravel(), size.ravel())
     moments = error_moments(trials, estimator, draws)
     return _like_input(getattr(moments, moment).reshape(u.shape), rank)
 
@@ -399,6 +399,6 @@ def double_array(x: AnyArray, name: str) -> FloatArray:
     return values.astype(np.float64)
 
 
-def _like_input(found: FloatArray, rank: AnyArray) -> AnyArray:
-    """Return a float for a number, and an array in the type of the input otherwise."""
-    return float(found) if found.ndim == 0 else as_array_like(found, rank)
+def _like_input(values: FloatArray, rank: AnyArray) -> AnyArray:
+    """Return a float for a number, and an array of the type of the input otherwise."""
+    return float(values) if values.ndim == 0 else as_array_like(values, rank)

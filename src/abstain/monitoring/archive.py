@@ -82,7 +82,7 @@ _ALARM: Final[dict[str, Any]] = {
 _COUNTS: Final[dict[str, Any]] = dict.fromkeys(
     ("replayed", "repeated", "abstained", "unasked"), NonNegativeInt
 )
-_WHOLE: Final[dict[str, Any]] = {
+_TOP_LEVEL: Final[dict[str, Any]] = {
     "spread": NonNegative | None,
     "first": NonNegativeInt,
     "settled": tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt],
@@ -118,7 +118,7 @@ _REFERENCE: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
 
 def check_fields(plain: Mapping[str, Any]) -> None:
     """Validate the JSON values; an InputError names the invalid field."""
-    _check_mapping(plain, _WHOLE, "")
+    _check_mapping(plain, _TOP_LEVEL, "")
     _check_mapping(plain["plan"], _PLAN, "plan.")
     if plain["plan"]["seed"] >= 2**64:
         raise_error(f"`plan.seed` must be below 2^64; got {short_repr(plain['plan']['seed'])}")

@@ -95,7 +95,7 @@ class FollowedFile:
         return file.read(len(self._tail)) == self._tail
 
     def _matches_hash(self, file: BinaryIO) -> bool:
-        """Compare with a position of an earlier run, and take up its hash if they agree."""
+        """Compare the file with the saved position; restore its hash if they agree."""
         copy = FollowedFile(FilePosition(self.name, 0, 0))
         while copy._size < self._size and (block := file.read(min(BLOCK, self._size - copy._size))):
             copy._advance(block, 0)
@@ -272,9 +272,9 @@ class Folder:
             # A file may have been renamed while others were compared.
             if self._is_current(listing):
                 break
-        found = set(files.values())
+        identified = set(files.values())
         for name, file in self._files.items():
-            if file not in found and name in listing:
+            if file not in identified and name in listing:
                 self._warn(
                     f"{name} is not the file that was read before, or was changed; it is read "
                     "from its beginning (ids that are remembered are not counted again)"
@@ -308,14 +308,14 @@ class Folder:
         )
 
     def _find(
-        self, file: FollowedFile, listing: Listing, found: dict[str, FollowedFile]
+        self, file: FollowedFile, listing: Listing, identified: dict[str, FollowedFile]
     ) -> str | None:
         """Return the present name of a file; None if no file begins with what was read of it."""
         same_inode = [name for name, status in listing.items() if status.st_ino == file.inode]
         # Rotation may also copy a file and empty it.
         copies = [name for name in listing if _rotated_from(name) == file.name]
         for name in dict.fromkeys([*same_inode, file.name, *sorted(copies)]):
-            if name not in listing or name in found:
+            if name not in listing or name in identified:
                 continue
             if file.is_unchanged(listing[name]) or file.matches(self._folder / name):
                 return name

@@ -18,7 +18,7 @@ MAX_LINE: Final = 1 << 20
 
 
 def _ignore(_: int) -> None:
-    """Take no notice: a pipe cannot be read again."""
+    """Do nothing, because a pipe cannot be read again."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class LineBatch:
 
     Attributes
     ----------
-    lines : list of (place, text)
+    lines : list of (location, text)
         The text of a line that is longer than `MAX_LINE` is None.
     accept : callable
-        To be called with the number of lines that were taken, from the first on. Reading goes on
-        behind these after a restart.
+        Call it with the number of processed lines, from the first on. After a restart, reading
+        continues after these lines.
     """
 
     lines: list[tuple[str, str | None]]
@@ -45,7 +45,7 @@ class LineBatch:
         file: str = "",
         accept: Callable[[int], None] = _ignore,
     ) -> "LineBatch":
-        """Decode lines that follow `n_before` others of the file, which is named in their place."""
+        """Decode lines that follow `n_before` others of the file, and add their locations."""
         prefix = f"{file}, " if file else ""
         numbered = enumerate(lines, n_before + 1)
         return cls([(f"{prefix}line {i}", _decode(line)) for i, line in numbered], accept)
@@ -54,15 +54,15 @@ class LineBatch:
 def _decode(line: bytes) -> str | None:
     if len(line) > MAX_LINE:
         return None
-    # Bytes that are not UTF-8 make the line bad, or stay distinct within an id.
+    # Bytes that are not UTF-8 make the line invalid, or are kept as surrogates within an id.
     return line.decode("utf-8", "surrogateescape")
 
 
-#: What says how an answer turned out; a line has one of them.
-TRUTHS: Final = ("correct", "loss", "label")
+#: Fields with the outcome of a prediction; a label line has one of them.
+OUTCOME_FIELDS: Final = ("correct", "loss", "label")
 
 
-#: Takes the index of a bad line and the error; returns whether to go on with the next line.
+#: Takes the index of an invalid line and the error; returns whether to continue with the next one.
 OnBadLine: TypeAlias = Callable[[int, FileFormatError], bool]
 
 
@@ -72,16 +72,16 @@ class Line:
 
     Attributes
     ----------
-    place : str
-        Where it stands: "line 7", "part-2.jsonl, line 7".
+    location : str
+        Line number and file, as in "line 7" and "part-2.jsonl, line 7".
     id : str
-        The name of the prediction.
+        The id of the prediction.
     confidence : float or None
-        None where it is a label alone.
+        None for a line with only a label.
     prediction : str or None
         The predicted class.
     loss : float or None
-        What the answer cost, in [0, 1].
+        The loss of the answer, in [0, 1].
     label : str or None
         The true class.
 
@@ -101,58 +101,61 @@ class Line:
 
     @property
     def has_label(self) -> bool:
-        """Whether it says how the answer turned out."""
+        """Whether the line has a loss or a true class."""
         return self.loss is not None or self.label is not None
 
 
 def parse_line(text: str | None, location: str, *, scale: str = "score") -> Line:
-    """Read one line.
+    """Parse one line.
 
     Parameters
     ----------
     text : str or None
-        A JSON object with an `id`; with `confidence` it is a prediction, with one of `correct`,
-        `loss` and `label` a label; it may be both, and may have other fields. None if the line is
-        longer than `MAX_LINE`.
-    place : str
-        Named in the error.
+        A JSON object with an `id`. A prediction has `confidence`, a label one of `correct`, `loss`
+        and `label`. A line may be both, and may have other fields. None if the line is longer than
+        `MAX_LINE`.
+    location : str
+        Line number and file for error messages.
     scale : str
-        What confidences are measured in.
+        Scale of the confidences.
 
     Returns
     -------
     Line
-        What it says.
+        The validated fields.
 
     Raises
     ------
     FileFormatError
-        With the place, the rule and the value.
+        If the line is invalid. The message has the location, the rule and the value.
     """
     if text is None:
         raise FileFormatError(f"{location}: the line is longer than {MAX_LINE:,} bytes")
     try:
-        return _said(parse_object(text), location, scale)
+        return _line_from_fields(parse_object(text), location, scale)
     except InputError as error:
         raise FileFormatError(f"{location}: {error}") from error
 
 
-def _said(found: dict[str, Any], place: str, scale: str) -> Line:
-    truths = [name for name in TRUTHS if name in found]
-    if len(truths) > 1:
+def _line_from_fields(fields: dict[str, Any], location: str, scale: str) -> Line:
+    outcomes = [name for name in OUTCOME_FIELDS if name in fields]
+    if len(outcomes) > 1:
         raise InputError(
-            f"a line has one of `correct`, `loss` and `label`; got {' and '.join(truths)}"
+            f"a line has one of `correct`, `loss` and `label`; got {' and '.join(outcomes)}"
         )
-    if "confidence" not in found and not truths:
+    if "confidence" not in fields and not outcomes:
         msg = "a line has `confidence` (a prediction), or `correct`, `loss` or `label` (a label)"
-        raise InputError(f"{msg}; got {', '.join(map(repr, found)) or 'nothing'}")
+        raise InputError(f"{msg}; got {', '.join(map(repr, fields)) or 'nothing'}")
+    loss = None
+    if outcomes and outcomes[0] != "label":
+        loss = _parse_loss(fields, outcomes[0])
     return Line(
-        place,
-        _name(found, "id"),
-        _number(found, scale) if "confidence" in found else None,
-        _name(found, "prediction") if "prediction" in found else None,
-        _truth(found, truths[0]) if truths and truths[0] != "label" else None,
-        _name(found, "label") if "label" in found else None,
+        location,
+        _parse_name(fields, "id"),
+        _parse_confidence(fields, scale) if "confidence" in fields else None,
+        _parse_name(fields, "prediction") if "prediction" in fields else None,
+        loss,
+        _parse_name(fields, "label") if "label" in fields else None,
     )
 
 
@@ -162,11 +165,11 @@ def parse_lines(
     """Parse lines, and return them with the index of each; empty lines are ignored."""
     lines: list[Line] = []
     indices: list[int] = []
-    for i, (place, text) in enumerate(texts):
+    for i, (location, text) in enumerate(texts):
         if text is not None and not text.strip():
             continue
         try:
-            line = parse_line(text, place, scale=scale)
+            line = parse_line(text, location, scale=scale)
         except FileFormatError as error:
             if on_bad_line(i, error):
                 continue
@@ -176,18 +179,18 @@ def parse_lines(
     return lines, indices
 
 
-def _name(found: dict[str, Any], field: str) -> str:
-    value = found.get(field)
+def _parse_name(fields: dict[str, Any], field: str) -> str:
+    value = fields.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        said = short_repr(value) if field in found else "none"
+        description = short_repr(value) if field in fields else "none"
         raise InputError(
-            f"`{field}` must be a text that is not empty, or a whole number; got {said}"
+            f"`{field}` must be a text that is not empty, or a whole number; got {description}"
         )
     return str(value)
 
 
-def _number(found: dict[str, Any], scale: str) -> float:
-    value = found["confidence"]
+def _parse_confidence(fields: dict[str, Any], scale: str) -> float:
+    value = fields["confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise InputError(f"`confidence` must be a finite number; got {short_repr(value)}")
     if scale == "probability" and not 0 <= value <= 1:
@@ -197,11 +200,10 @@ def _number(found: dict[str, Any], scale: str) -> float:
     return float(value)
 
 
-def _truth(found: dict[str, Any], field: str) -> float:
-    """Return the loss of `correct` or `loss`."""
-    value = found[field]
-    number = isinstance(value, bool | int | float) and _finite(value) and 0 <= value <= 1
-    if not number:
+def _parse_loss(fields: dict[str, Any], field: str) -> float:
+    """Return the loss from the field `correct` or `loss`."""
+    value = fields[field]
+    if not isinstance(value, bool | int | float) or not (_finite(value) and 0 <= value <= 1):
         rule = "true, false or in [0, 1]" if field == "correct" else "a number in [0, 1]"
         raise InputError(f"`{field}` must be {rule}; got {short_repr(value)}")
     return 1.0 - float(value) if field == "correct" else float(value)
@@ -214,20 +216,20 @@ def _finite(value: float) -> bool:
         return False
 
 
-#: At most so many bytes are read at once, and so many blocks before the first of them is taken:
-#: after a request to stop, this much is still taken.
+#: Largest number of bytes in a block, and of blocks that are read ahead. These are still processed
+#: after a request to stop.
 BLOCK: Final = 1 << 18
 _N_BLOCKS: Final = 2
-#: Seconds without a block after which a pipe counts as empty, when reading is to end.
+#: Seconds without a block after which a pipe counts as empty, after a request to stop.
 _EMPTY_AFTER: Final = 0.2
 
 
 class LineSplitter:
-    """Cut blocks of bytes into lines, with work and memory that do not depend on their length."""
+    """Split blocks of bytes into lines, with bounded work and memory for lines of any length."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
-        #: Whether the rest of a line that is too long is being dropped.
+        #: Whether the remaining bytes of a line that is too long are being dropped.
         self._is_dropping = False
 
     def add(self, block: bytes) -> list[bytes]:
@@ -252,7 +254,7 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bytes:
-        """The last line, whose end has not arrived."""
+        """The last line, whose line break has not arrived."""
         return bytes(self._pending)
 
 
@@ -264,12 +266,12 @@ class Pipe:
     descriptor : int
         The open file.
     events : SimpleQueue
-        Blocks are put here by the thread. Others may put None: then reading ends once everything
-        that has already arrived is read.
+        The thread adds the blocks. Another thread may add None to end reading; the data that have
+        arrived by then are still read.
     """
 
     def __init__(self, descriptor: int, events: "SimpleQueue[bytes | OSError | None]") -> None:
-        # Its own, since the caller may close the other one while the thread waits for bytes.
+        # A duplicate, because the caller may close the descriptor while the thread waits.
         self._descriptor, self._events = os.dup(descriptor), events
         self._free_blocks = Semaphore(_N_BLOCKS)
         #: Whether the input ended in the middle of a line, which was not read.
@@ -300,17 +302,17 @@ class Pipe:
                 yield from self._remaining_blocks()
                 return
             if not self._is_block(event):
-                # A request to stop may arrive together with the end: whoever wrote the lines was
-                # perhaps stopped too, in the middle of the last one.
+                # If a request to stop arrives with the end of the input, the writer may have been
+                # stopped in the middle of the last line.
                 self._is_at_end = self._events.empty()
                 return
             yield event
             self._free_blocks.release()
 
     def _remaining_blocks(self) -> Iterator[bytes]:
-        """Yield what has arrived already: what lies in a pipe is no more than `MAX_LINE`.
+        """Yield the blocks that have already arrived, at most `MAX_LINE` bytes.
 
-        A last line without its end is then not complete: its writer may have been stopped too.
+        A last line without a line break may be incomplete, because its writer may be stopped.
         """
         n_bytes = 0
         while n_bytes <= MAX_LINE:
@@ -345,7 +347,7 @@ class Pipe:
 
 
 def _next_block(file: FileIO) -> bytes:
-    """Wait for bytes, also if another program has set the pipe so that a read does not wait."""
+    """Wait for bytes, even if another program has made the pipe non-blocking."""
     while (block := file.read(BLOCK)) is None:
         select([file], [], [])
     return block

@@ -122,7 +122,7 @@ class Monitor(NotebookDisplay):
             return self
         if label is not None and any(name is None for name in label):
             raise DomainError(
-                "`label` must be known: leave out the ids whose class has not come; got None"
+                "`label` must not contain None: omit the ids whose class has not arrived"
             )
         losses = np.full(len(ids), _NAN)
         if loss is not None:
@@ -135,20 +135,20 @@ class Monitor(NotebookDisplay):
         By default all watches with an active alarm are reset. Each gets a new probability of a
         false alarm.
         """
-        wanted = names or tuple(w.name for w in self.watches if w.has_alarm)
-        for name in wanted:
+        reset_names = names or tuple(w.name for w in self.watches if w.has_alarm)
+        for name in reset_names:
             checks.one_of(name, "name", WATCHES)
         watches = tuple(
             Watch(w.name, self.plan.wager(w.name), w.alarm_capital, since=self.predictions)
-            if w.name in wanted
+            if w.name in reset_names
             else w
             for w in self.watches
         )
-        known = tuple(
-            replace(a, acknowledged=True) if a.watch in wanted else a for a in self.alarms
+        alarms = tuple(
+            replace(a, acknowledged=True) if a.watch in reset_names else a for a in self.alarms
         )
-        urn = self.plan.urn if "confidence" in wanted else self.state.urn
-        return replace(self, state=replace(self.state, watches=watches, alarms=known, urn=urn))
+        urn = self.plan.urn if "confidence" in reset_names else self.state.urn
+        return replace(self, state=replace(self.state, watches=watches, alarms=alarms, urn=urn))
 
     def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
         """Return the monitor after lines of `abstain.monitoring.lines`, in their order.

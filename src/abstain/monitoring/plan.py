@@ -94,12 +94,12 @@ def build_reference(
     if loss is None:
         if predicted is None:
             return Reference(blocks, None, float("nan"))
-        chances = np.asarray(predicted, np.float64)
-        return Reference(blocks, None, float(spread_of(chances[answered]).mean()))
+        predicted_risk = np.asarray(predicted, np.float64)
+        return Reference(blocks, None, float(spread_of(predicted_risk[answered]).mean()))
     losses = checks.unit_interval(checks.loss(loss, length=values.size), "calibration loss")
-    home = blocks.find_blocks(values, np.full(values.size, 0.5))
-    risk = _falling(home, losses.astype(np.float64), blocks.n_gaps.size)
-    return Reference(blocks, read_only(risk), float(spread_of(risk[home[answered]]).mean()))
+    block = blocks.find_blocks(values, np.full(values.size, 0.5))
+    risk = _decreasing_risk(block, losses.astype(np.float64), blocks.n_gaps.size)
+    return Reference(blocks, read_only(risk), float(spread_of(risk[block[answered]]).mean()))
 
 
 def spread_of(risk: FloatArray) -> FloatArray:
@@ -107,14 +107,17 @@ def spread_of(risk: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(risk * (1 - risk), 0.0))
 
 
-def _falling(home: AnyArray, loss: FloatArray, count: int) -> FloatArray:
-    """Return the decreasing risk of each block, smoothed by one sample of the mean risk."""
-    weight: FloatArray = np.bincount(home, minlength=count).astype(np.float64) + 1
-    mass: FloatArray = np.bincount(home, weights=loss, minlength=count) + loss.mean()
-    ends = isotonic_block_ends(mass[::-1].copy(), weight[::-1].copy())
+def _decreasing_risk(block: AnyArray, loss: FloatArray, n_blocks: int) -> FloatArray:
+    """Return the isotonic risk of each block, smoothed by one additional sample of mean risk."""
+    count: FloatArray = np.bincount(block, minlength=n_blocks).astype(np.float64) + 1
+    total: FloatArray = np.bincount(block, weights=loss, minlength=n_blocks) + loss.mean()
+    # The risk decreases with the confidence, so it increases in the reversed order.
+    count, total = count[::-1].copy(), total[::-1].copy()
+    ends = isotonic_block_ends(total, count)
     starts = np.concatenate([[0], ends[:-1] + 1])
-    mean = np.add.reduceat(mass[::-1], starts) / np.add.reduceat(weight[::-1], starts)
-    return np.repeat(mean, np.diff(np.concatenate([starts, [count]])))[::-1].copy()
+    pooled_risk = np.add.reduceat(total, starts) / np.add.reduceat(count, starts)
+    sizes = np.diff(np.concatenate([starts, [n_blocks]]))
+    return np.repeat(pooled_risk, sizes)[::-1].copy()
 
 
 #: The risks for which a rule may have a guarantee.

@@ -76,8 +76,8 @@ class RunningWatch:
         """Return the watch as a record."""
         wager = self.watch.wager
         if wager is not None and self._wager is not None:
-            held = read_only(self._wager.money.copy())
-            wager = replace(wager, money=held, n_values=self._wager.n_values)
+            money = read_only(self._wager.money.copy())
+            wager = replace(wager, money=money, n_values=self._wager.n_values)
         return replace(self.watch, wager=wager, tally=self.tally, has_alarm=self.alarmed)
 
 
@@ -127,7 +127,7 @@ class RunningMonitor:
         self._take(arrivals, lambda i, error: on_bad_line(i, _at_line(lines[i], error)))
 
     def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
-        """Take each line as a batch of its own, to find the bad ones."""
+        """Process each line as a separate batch, to find the invalid lines."""
         errors: list[FileFormatError] = []
 
         def record(_: int, error: FileFormatError) -> bool:
@@ -178,7 +178,7 @@ class RunningMonitor:
             return
         early = self.early.get(key)
         label = arrival.label if early is None else ArrivedLabel(arrival.name, key, *early)
-        # Before anything changes, since a class may be refused.
+        # Before the state changes, because a class may be invalid.
         loss = None if label is None else self._loss(label, arrival.answer)
         number = self.n_predictions
         flags = ANSWERED * arrival.is_answered + LABELED * (loss is not None)
@@ -282,9 +282,9 @@ class RunningMonitor:
             self.counts["abstained"] += 1
 
     def _settle(self) -> None:
-        """Count the answers of which all is known, in the order in which they were given."""
+        """Count the answers whose labels are available or given up, in their order."""
         items, late = self.items, self.n_predictions - 1 - self.plan.patience
-        least_chance = self.plan.min_label_probability
+        min_probability = self.plan.min_label_probability
         while items and not (items[0].is_waiting and items[0].number > late):
             item = items.popleft()
             is_missing = item.is_waiting
@@ -299,8 +299,8 @@ class RunningMonitor:
                 self.n_labeled += item.is_requested
             terms = sum_terms(item.predicted, mass - predicted_mass, mass)
             self.sums = [x + term for x, term in zip(self.sums, terms, strict=True)]
-            # A label that never came counts as right: this gives no false alarm.
-            if self.risk.add(mass * least_chance):
+            # A missing label counts as correct, which causes no false alarm.
+            if self.risk.add(mass * min_probability):
                 self._alarm(self.risk)
 
     # ------------------------------------------------------------------------ results

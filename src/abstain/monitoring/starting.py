@@ -164,19 +164,20 @@ def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
 
 
 def coverage_limits(
-    rule: DecisionRule, given: tuple[float, float] | None, share: float
+    rule: DecisionRule, coverage: tuple[float, float] | None, share: float
 ) -> tuple[float, float] | None:
     """Return the range of the coverage that contains the true one with probability 1 - share.
 
-    The range follows from the inequality of Dvoretzky, Kiefer and Wolfowitz. It holds uniformly
-    over thresholds, because the threshold was chosen on the same data.
+    A range that the user passes as `coverage` is validated and returned. Otherwise, the range
+    follows from the inequality of Dvoretzky, Kiefer and Wolfowitz. It holds uniformly over
+    thresholds, because the threshold was chosen on the same data.
     """
-    if given is not None:
-        low, high = (checks.fraction(x, "coverage") for x in given)
+    if coverage is not None:
+        low, high = (checks.fraction(x, "coverage") for x in coverage)
         if not low <= high or not (low > 0 or high < 1) or low == 1 or high == 0:
             raise DomainError(
                 "`coverage` must be a range within [0, 1], low and high, of which low is below 1, "
-                f"high is above 0 and one of them is no end; got {given!r}"
+                f"high is above 0 and one of them is no end; got {coverage!r}"
             )
         return low, high
     if rule.coverage is None or not rule.n:
@@ -186,9 +187,9 @@ def coverage_limits(
             "the calibration samples of this rule were weighted, so how sure its coverage is "
             "cannot be told: give `coverage` (--coverage), low and high"
         )
-    reach = math.sqrt(math.log(2 / share) / (2 * rule.n))
-    found = max(0.0, rule.coverage - reach), min(1.0, rule.coverage + reach)
-    return None if found == (0.0, 1.0) else found
+    half_width = math.sqrt(math.log(2 / share) / (2 * rule.n))
+    limits = max(0.0, rule.coverage - half_width), min(1.0, rule.coverage + half_width)
+    return None if limits == (0.0, 1.0) else limits
 
 
 def resolve_max_risk(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, RiskKind]:

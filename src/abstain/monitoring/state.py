@@ -100,7 +100,7 @@ class SortedKeys:
 
 
 class LedgerWriter:
-    """A ledger that grows in place, so that a row costs the same however many there are.
+    """A ledger that grows in place, with a constant cost per row.
 
     Rows in the sorted index are found by binary search, rows added later by a dictionary. The index
     is rebuilt if a sixteenth of the rows are newer, so that its cost per row is constant.
@@ -127,8 +127,8 @@ class LedgerWriter:
     def find_indexed(self, keys: Array) -> list[int]:
         """Return the number of each prediction in the sorted index, from 0 on; -1 if not there."""
         rows = self._index.find_rows(keys)
-        found: list[int] = np.where(rows >= 0, rows + self._first, -1).tolist()
-        return found
+        numbers: list[int] = np.where(rows >= 0, rows + self._first, -1).tolist()
+        return numbers
 
     def find(self, key: int, indexed: int) -> int:
         """Return the number of a prediction, from 0 on; -1 if unknown.
@@ -196,9 +196,9 @@ def hash_names(names: Sequence[object], seed: int) -> Array:
                 f"is written in one way; got {name!r} at index {i}"
             )
     salt = seed.to_bytes(8, "little", signed=False)
-    said = (str(name).encode("utf-8", "surrogatepass") for name in names)
-    made = b"".join(hashlib.blake2b(x, digest_size=32, key=salt).digest() for x in said)
-    return np.frombuffer(made, dtype="<u8").astype(np.uint64).reshape(-1, 4)
+    encoded = (str(name).encode("utf-8", "surrogatepass") for name in names)
+    digests = b"".join(hashlib.blake2b(x, digest_size=32, key=salt).digest() for x in encoded)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 4)
 
 
 def to_uniform(numbers: Array) -> FloatArray:

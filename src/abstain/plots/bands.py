@@ -134,9 +134,9 @@ class RiskCoverageBandDisplay(Titled):
             for method in requested
             if method in band_by_method
         }
-        places = {method: i for i, method in enumerate(comparison.methods)}
-        known = len(band_by_method) if len(band_by_method) > len(bands) else 0
-        return cls(bands, split_name(split) if split else "", places, known)
+        positions = {method: i for i, method in enumerate(comparison.methods)}
+        n_available = len(band_by_method) if len(band_by_method) > len(bands) else 0
+        return cls(bands, split_name(split) if split else "", positions, n_available)
 
     @property
     def title(self) -> str:

@@ -159,23 +159,26 @@ class DensityRatios:
         """Describe the effective size and the largest ratios."""
         mean, heaviest = float(self.values.mean()), self.heaviest
         text = (
-            f"{self.n} samples are worth {self.effective_size:.0f} {_ORIGIN_PHRASES[self.origin]}. "
-            f"The heaviest, sample {heaviest}, counts {self.values[heaviest] / mean:.3g} times the "
-            f"mean; the heaviest 1 % carry {100 * self.top_share:.3g} % of the weight; "
+            f"{self.n} samples have an effective size of {self.effective_size:.0f} "
+            f"{_ORIGIN_PHRASES[self.origin]}. The largest ratio, of sample {heaviest}, is "
+            f"{self.values[heaviest] / mean:.3g} times the mean; the largest 1% of the ratios have "
+            f"{100 * self.top_share:.3g}% of the weight; "
         )
         if self.bounded:
             text += f"no ratio is above {self.largest / mean:.3g} times the mean"
         else:
-            text += "the largest ratio seen stands for the largest there is"
+            text += "the upper bound is the largest observed ratio"
         if self.standard_error is not None:
             text += f"; their standard errors are at most {self.standard_error:.2g}"
-        return text + (f"; {100 * self.cut:.2g} % of the weight was cut off" if self.cut else "")
+        return text + (
+            f"; clipping removed {100 * self.cut:.2g}% of the weight" if self.cut else ""
+        )
 
     @property
     def target(self) -> str:
         """Description of the population to which a guarantee with these ratios refers."""
         text = f"data like the calibration data reweighted {_ORIGIN_PHRASES[self.origin]}"
-        return text + (", as far as these were not cut off" if self.cut else "")
+        return text + (", except for clipped ratios" if self.cut else "")
 
 
 def density_ratios(

@@ -65,7 +65,7 @@ _register_reader("abstain.monitoring.monitor", "monitor", ARCHIVE_READERS)
 #: Suffixes of the page and of the table of a result.
 _PAGE_SUFFIXES, _TABLE_SUFFIXES = (".html", ".md", ".tex"), (".parquet", ".csv")
 # The report is a higher layer, so it is imported when a page is written.
-_as_said, _written = (
+_with_empty_checks, _write_report = (
     lazy_function("abstain.report.output:with_empty_checks"),
     lazy_function("abstain.report.output:write"),
 )
@@ -132,9 +132,9 @@ def save(obj: Saved, path: str | Path) -> Path:
 
 def _save_result(result: object, path: Path) -> Path:
     """Write the page or the table of a result."""
-    formatted = _as_said(result)
+    formatted = _with_empty_checks(result)
     if path.suffix in _PAGE_SUFFIXES:
-        return Path(_written(formatted, path))
+        return Path(_write_report(formatted, path))
     files = result_files(formatted.rows())
     write_atomically(path, next(files[name] for name in files if name.endswith(path.suffix)))
     return path

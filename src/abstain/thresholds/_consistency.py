@@ -220,6 +220,6 @@ def check_parts(rule: Any) -> None:
     for name, value in summarize_parts(rule.per, rule.parts).items():
         if getattr(rule, name) != value:
             raise InputError(
-                f"`{name}` of a decision rule with parts must be {value!r}, as `of_parts` computes "
+                f"`{name}` of a decision rule with parts must be {value!r}, as `from_parts` computes "
                 f"it; got {getattr(rule, name)!r}"
             )

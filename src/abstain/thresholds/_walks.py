@@ -222,7 +222,7 @@ def weight_by_ratio(
         return s, aim
     ratios = as_density_ratios(ratio, s.confidence.size)
     is_positive = ratios.values > 0
-    population = f"{ratios.target} ({ratios.n} samples worth {ratios.effective_size:.0f})"
+    population = f"{ratios.target} ({ratios.n} samples, effective size {ratios.effective_size:.0f})"
     samples = Scored(s.confidence[is_positive], s.loss[is_positive], ratios.values[is_positive])
     return samples, aim._replace(population=population, max_ratio=ratios.largest)
 

@@ -110,13 +110,17 @@ def conformal_risk_control(
 
 def _uncontrolled(s: Scored, aim: RuleTarget, largest: float) -> str:
     """Return the reason: too few samples, or too many failures among the most confident ones."""
-    target, worth = aim.target, s.groups.total_weight / (aim.max_ratio or 1.0)
-    if largest > target * (worth + 1):
+    target = aim.target
+    # Total weight in units of the largest ratio, or the number of samples without ratios.
+    relative_weight = s.groups.total_weight / (aim.max_ratio or 1.0)
+    if largest > target * (relative_weight + 1):
         required = _choice.format_count(largest / target - 1)
-        few = f", worth {worth:.4g} of the largest ratio," if aim.max_ratio is not None else ""
+        weight_text = ""
+        if aim.max_ratio is not None:
+            weight_text = f", with a weight of {relative_weight:.4g} largest ratios,"
         return (
-            f"{s.n_rows} samples{few} cannot control a generalized risk of {target:g}, which takes "
-            f"at least {required}"
+            f"{s.n_rows} samples{weight_text} cannot control a generalized risk of {target:g}, "
+            f"which requires at least {required}"
         )
     wrong, size = float(s.groups.cumulative_loss[0]), int(s.groups.cumulative_count[0])
     return (

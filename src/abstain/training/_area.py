@@ -168,9 +168,9 @@ class RecentConfidences(torch.nn.Module):
         return self
 
     def _load_from_state_dict(
-        self, state_dict: Mapping[str, Any], prefix: str, *rest: Any, **options: Any
+        self, state_dict: Mapping[str, Any], prefix: str, *args: Any, **options: Any
     ) -> None:
-        super()._load_from_state_dict(state_dict, prefix, *rest, **options)
+        super()._load_from_state_dict(state_dict, prefix, *args, **options)
         self._filled = int(torch.isfinite(self.values).sum())
 
     def extra_repr(self) -> str:

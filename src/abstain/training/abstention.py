@@ -243,11 +243,11 @@ class SelfAdaptiveTraining(_Abstaining):
                 [self.target, self.target.new_ones(high + 1 - len(self.target))]
             )
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         saved = state_dict.get(f"{prefix}target")
         if saved is not None:
             self.target = self.target.new_ones(len(saved))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 DEEP_GAMBLERS: Final = ObjectiveKind(

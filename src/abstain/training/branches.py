@@ -1,4 +1,4 @@
-"""Objectives with a branch of their own: ConfidNet, DeVries & Taylor, SelectiveNet."""
+"""Objectives with an additional branch: ConfidNet, DeVries & Taylor, SelectiveNet."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from abstain.training.objective import Objective, cross_entropy
 from abstain.typing import Rng
 
 _BRANCH_LAYERS = 5
-#: Of Adam in the third stage.
+#: Learning rate of Adam in the third phase.
 _FINE_RATE = 1e-6
 
 
@@ -31,12 +31,12 @@ class _Branched(Objective):
     """An objective whose head has a branch for the confidence."""
 
     def confidence(self, output: Output) -> Tensor:
-        """Logit of the branch: of the confidence, or of being selected.
+        """Return the logit of the branch, that is of the confidence or of the selection.
 
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
@@ -49,18 +49,19 @@ class _Branched(Objective):
 class ConfidNet(_Branched):
     """ConfidNet: a branch on the features learns the probability of the true class.
 
-    First a classifier by cross-entropy. Then its parts are frozen and a branch with output c
-    learns by the mean of ``(sigmoid(c) - p[y])^2``, p the softmax of the frozen classifier. Where
-    asked for, the branch and its own copy of the backbone (the twin) then learn on together.
+    The classifier is trained with cross-entropy first. Then it is frozen, and a branch with output
+    c is trained with the mean of ``(sigmoid(c) - p[y])^2``, where p is the softmax of the frozen
+    classifier. If `fine_tune` is positive, the branch and a copy of the backbone (the twin) are
+    trained together after that.
 
     Parameters
     ----------
     confidence_share : float, default=0.45
         Share of the epochs that train the branch. FD-Shifts: 200 of 450.
     fine_tune : float, default=0
-        Share of the epochs that fine-tune the branch with a backbone of its own. The authors do
-        so at a rate of 1e-6 for a small gain; FD-Shifts: 20 of 470 epochs, 0.043. Off by default,
-        since the twin doubles memory and the cost of every later prediction.
+        Share of the epochs that fine-tune the branch with a copy of the backbone. The authors use a
+        learning rate of 1e-6 and report a small gain; FD-Shifts: 20 of 470 epochs, 0.043. The
+        default is 0, because the twin doubles the memory and the cost of every later prediction.
     hidden : int, default=400
         Width of the branch's four hidden layers.
     learning_rate : float, default=1e-4
@@ -124,16 +125,25 @@ class ConfidNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The classifier, the branch and, where asked for, its fine-tuning."""
-        first = 1.0 - self.confidence_share - self.fine_tune
-        share, rate = self.confidence_share, self.learning_rate
-        own = Phase("confidence", ("confidence",), share, learning_rate=rate)
-        stages = (Phase("classifier", CLASSIFIER, share=first), own)
+        """The classifier, the branch and, if requested, its fine-tuning."""
+        classifier_share = 1.0 - self.confidence_share - self.fine_tune
+        classifier = Phase("classifier", CLASSIFIER, share=classifier_share)
+        branch = Phase(
+            "confidence",
+            ("confidence",),
+            self.confidence_share,
+            learning_rate=self.learning_rate,
+        )
         if self.fine_tune == 0.0:
-            return stages
-        parts = ("confidence", "twin")
-        last = Phase("fine-tune", parts, self.fine_tune, dropout=False, learning_rate=_FINE_RATE)
-        return (*stages, last)
+            return classifier, branch
+        fine_tuning = Phase(
+            "fine-tune",
+            ("confidence", "twin"),
+            self.fine_tune,
+            dropout=False,
+            learning_rate=_FINE_RATE,
+        )
+        return classifier, branch, fine_tuning
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
         return {"confidence": fully_connected(width, self.hidden, _BRANCH_LAYERS)}
@@ -150,36 +160,37 @@ class ConfidNet(_Branched):
         return square.mean()
 
 
-#: What the authors' code multiplies or divides the price by after each step.
-_CHEAPER, _DEARER = 1.0 / 1.01, 1.0 / 0.99
+#: Factors of the price after each step, from the authors' code.
+_PRICE_DECREASE, _PRICE_INCREASE = 1.0 / 1.01, 1.0 / 0.99
 
 
 class DeVries(_Branched):
-    """DeVries & Taylor: ask for hints where unsure, and pay for them.
+    """DeVries & Taylor: the network requests hints of the label at a price.
 
-    With p the softmax, c in (0, 1) the confidence of a branch and y the label as one-hot vector,
-    the prediction is moved toward the label where the network is unsure, ``p' = c p + (1 - c) y``,
-    and the loss is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. Lambda,
-    the price of hints, rises after a step in which more was asked for than the budget, and falls
-    after one in which less was.
+    Let p be the softmax, c in (0, 1) the confidence of a branch and y the one-hot label. The
+    prediction moves toward the label if the confidence is low: ``p' = c p + (1 - c) y``. The loss
+    is the mean of ``-log p'[y]`` plus lambda times the mean of ``-log c``. Lambda, the price of
+    hints, increases after a step whose mean of ``-log c`` is at least the budget, and decreases
+    otherwise.
 
     Parameters
     ----------
     budget : float, default=0.3
-        What the mean of ``-log c`` is held near, above 0. The larger, the more hints, and the
-        weaker the classifier.
+        Target of the mean of ``-log c``, above 0. A larger budget gives more hints and a weaker
+        classifier.
     price : float, default=0.1
-        The lambda of the first step, at least 0; with 0 hints stay free.
+        Initial lambda, at least 0. With 0, lambda stays 0.
     hinted : float, default=0.5
-        Chance that a sample of a batch is given its hint, in [0, 1]; the others are trained on p.
-        New draws at each step. Half is the paper's; it keeps the classifier learning.
+        Probability that a sample of a batch receives its hint, in [0, 1]; the other samples are
+        trained with p. Samples are drawn again at each step. The paper uses one half, so that the
+        classifier keeps learning.
     rng : int, numpy.random.Generator or None
-        As in `Objective`; also draws who is hinted.
+        As in `Objective`; also selects the samples with hints.
 
     Attributes
     ----------
     multiplier : torch.Tensor
-        The present lambda, a buffer without axes.
+        The current lambda, a buffer without axes.
 
     Raises
     ------
@@ -188,10 +199,11 @@ class DeVries(_Branched):
 
     Notes
     -----
-    Its confidence is the logit of c. After a step lambda is divided by 0.99 if the mean of
-    ``-log c`` is at least the budget, by 1.01 otherwise, as in the authors' code; processes that
-    train together share that mean. In eval mode every sample is hinted and lambda stays. Computed
-    as ``-logaddexp(log c + log p[y], log(1 - c))``, where the authors clip at 1e-12.
+    The confidence is the logit of c. After a step, lambda is divided by 0.99 if the mean of
+    ``-log c`` is at least the budget, and by 1.01 otherwise, as in the authors' code. Processes
+    that train together share that mean. In eval mode, every sample has its hint and lambda does not
+    change. The loss is computed as ``-logaddexp(log c + log p[y], log(1 - c))``; the authors clip
+    at 1e-12 instead.
 
     References
     ----------
@@ -226,12 +238,12 @@ class DeVries(_Branched):
             raise DomainError(f"`price` must not be negative; got {price!r}")
         self.hinted = checks.fraction(hinted, "hinted")
         self.register_buffer("multiplier", torch.tensor(float(price), dtype=torch.float32))
-        # On the CPU whatever the device, so that a seed gives the same hints everywhere.
+        # Always on the CPU, so that a seed gives the same hints on every device.
         self._generator = torch.Generator().manual_seed(self._seed)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """One: everything learns together."""
+        """A single phase that trains all parts together."""
         return (Phase("train", ("backbone", "classifier", "confidence")),)
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -245,12 +257,12 @@ class DeVries(_Branched):
         return {**super().get_extra_state(), "generator": self._generator.get_state()}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Take over what `get_extra_state` returned.
+        """Restore the state that `get_extra_state` returned.
 
         Parameters
         ----------
         state : dict
-            As returned there.
+            The phase and the state of the generator.
         """
         super().set_extra_state(state)
         self._generator.set_state(state["generator"].cpu())
@@ -265,15 +277,16 @@ class DeVries(_Branched):
         log_c = functional.logsigmoid(confidence)
         hinted = torch.logaddexp(log_c + plain, functional.logsigmoid(-confidence))
         if self.training:
-            drawn = torch.rand(len(labels), generator=self._generator) < self.hinted
-            hinted = torch.where(drawn.to(hinted.device), hinted, plain)
-        asked = -log_c.mean()
-        # A copy: the buffer changes before the backward pass reads it.
-        price = self.multiplier.to(asked.device, asked.dtype, copy=True)
+            gets_hint = torch.rand(len(labels), generator=self._generator) < self.hinted
+            hinted = torch.where(gets_hint.to(hinted.device), hinted, plain)
+        hint_amount = -log_c.mean()
+        # A copy, because the buffer changes before the backward pass reads it.
+        price = self.multiplier.to(hint_amount.device, hint_amount.dtype, copy=True)
         if self.training:
-            over = mean_over_processes(asked) >= self.budget
-            self.multiplier.mul_(torch.where(over, _DEARER, _CHEAPER).to(self.multiplier))
-        return price * asked - hinted.mean()
+            is_over_budget = mean_over_processes(hint_amount) >= self.budget
+            factor = torch.where(is_over_budget, _PRICE_INCREASE, _PRICE_DECREASE)
+            self.multiplier.mul_(factor.to(self.multiplier))
+        return price * hint_amount - hinted.mean()
 
 
 #: Target coverages of the paper's tables.
@@ -281,9 +294,9 @@ COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 class SelectiveNet(_Branched):
-    """SelectiveNet: learn what to accept, so that a target coverage has low selective risk.
+    """SelectiveNet: learn which samples to accept at a target coverage and a low selective risk.
 
-    With f the classifier, g in (0, 1) the selection and h an auxiliary classifier, all on the
+    Let f be the classifier, g in (0, 1) the selection and h an auxiliary classifier, all on the
     same features, and L the cross-entropy of a sample::
 
         coverage = mean(g)
@@ -294,9 +307,9 @@ class SelectiveNet(_Branched):
     Parameters
     ----------
     coverage : float, default=0.8
-        The target, in (0, 1]. The network is best near it: the paper trains one for each.
+        The target, in (0, 1]. The network is best near it, so the paper trains one for each target.
     penalty : float, default=32
-        The paper's lambda: what a missing coverage costs.
+        The lambda of the paper, the weight of the missing coverage.
     alpha : float, default=0.5
         Weight of the selective part against the auxiliary classifier, in (0, 1]. The auxiliary
         one sees all samples, so that the features are not those of the accepted alone.
@@ -348,7 +361,7 @@ class SelectiveNet(_Branched):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """One: everything learns together."""
+        """A single phase that trains all parts together."""
         return (Phase("train", ("backbone", "classifier", "confidence", "auxiliary")),)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:

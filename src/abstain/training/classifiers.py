@@ -48,12 +48,12 @@ class CrossEntropy(Objective):
     """
 
     def confidence(self, output: Output) -> Tensor:
-        """Log-odds of the most probable class.
+        """Return the log-odds of the most probable class.
 
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
@@ -67,35 +67,36 @@ class CrossEntropy(Objective):
 
 
 class RankWeighted(ObjectiveWithWarmUp):
-    """An area under a risk-coverage curve, by weighting each loss by its confidence rank.
+    """Train a classifier for an area under its risk-coverage curve.
 
-    `RankWeightedLoss` with the interface of the other objectives: a plain classifier, trusted by
-    the score that its samples are ranked by.
+    `RankWeightedLoss` weights each loss by the rank of its confidence. This class has the interface
+    of the other objectives. Its confidence is the score that ranks the samples.
 
     Parameters
     ----------
     weights : str or callable, default="aurc"
-        Which area: "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a
-        function of its own. This and the next four options are those of `RankWeightedLoss`.
+        The area: "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a custom
+        function. This and the next four options are those of `RankWeightedLoss`.
     score : str or callable, default="msr"
-        What the samples are ranked by, and the confidence of the objective.
+        Score that ranks the samples; it is the confidence of the objective.
     base : str or callable, default="cross-entropy"
         The loss of a sample.
     between : tuple of float, optional
         The two coverages of a partial area.
     soft : float, optional
-        Temperature of soft ranks, through which the confidence itself learns.
+        Temperature of soft ranks, which give the confidence a gradient.
     queue : int, default=0
-        How many recent confidences a batch is ranked among.
+        Number of recent confidences among which a batch is ranked.
     warm_up : float, default=0
-        Share of the epochs with cross-entropy first. The paper fine-tunes trained classifiers.
+        Share of the epochs, at the start, with cross-entropy. The paper fine-tunes trained
+        classifiers.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     InputError
-        An option that `RankWeightedLoss` refuses, or a warm-up outside [0, 1).
+        If an option is invalid for `RankWeightedLoss`, or if `warm_up` is outside [0, 1).
 
     References
     ----------
@@ -134,12 +135,12 @@ class RankWeighted(ObjectiveWithWarmUp):
         self._score = score_of_logits(score)
 
     def confidence(self, output: Output) -> Tensor:
-        """Score of the logits, by which the samples are ranked.
+        """Return the score of the logits that ranks the samples.
 
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
@@ -154,39 +155,40 @@ class RankWeighted(ObjectiveWithWarmUp):
 
 
 class Joint(RankWeighted):
-    """Cross-entropy plus a multiple of an area under a risk-coverage curve of the 0/1 loss.
+    """Train with cross-entropy plus a multiple of an area under the curve of the 0/1 loss.
 
-    With hard ranks the 0/1 loss has no gradient. With soft ranks it has one, through the
-    confidence alone: failures are pushed below what is right. Nothing keeps the classifier then,
-    so cross-entropy stays in.
+    With hard ranks, the area of the 0/1 loss has no gradient. With soft ranks, it has a gradient
+    through the confidence: failures get a lower confidence than successes. This gradient does not
+    train the predictions, so cross-entropy is added.
 
     Parameters
     ----------
     strength : float, default=10
-        What the area is multiplied by.
+        Factor of the area.
     weights : str or callable, default="augrc"
         The area. This and the next four options are those of `RankWeightedLoss`.
     score : str or callable, default="msr"
-        What the samples are ranked by, and the confidence of the objective.
+        Score that ranks the samples; it is the confidence of the objective.
     between : tuple of float, optional
         The two coverages of a partial area.
     soft : float, default=0.1
         Temperature of the soft ranks.
     queue : int, default=0
-        How many recent confidences a batch is ranked among. With 1000 of them the AURC of MNIST
-        digits fell by 2.6 %, and that of the digits of 8 x 8 pixels rose by 2.3 %.
+        Number of recent confidences among which a batch is ranked. With 1,000 of them, the AURC was
+        2.6% lower on MNIST and 2.3% higher on digits of 8 x 8 pixels.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     InputError
-        A strength that is not positive, or an option that `RankWeightedLoss` refuses.
+        If `strength` is not positive, or if an option is invalid for `RankWeightedLoss`.
 
     Notes
     -----
-    An objective of our own. In the fine-tuning experiment of the documentation it was better than
-    as much cross-entropy on one set of digits and worse on the other: nothing to rely on.
+    This objective is not published elsewhere. In the fine-tuning experiment of the documentation,
+    it was better than the same number of steps with cross-entropy on one data set and worse on the
+    other. Evaluate it on validation data before you use it.
 
     Examples
     --------

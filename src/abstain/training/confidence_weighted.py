@@ -1,4 +1,4 @@
-"""CWSA as an objective: confident successes less confident failures, above a threshold."""
+"""CWSA as an objective: confidence-weighted successes minus failures above a threshold."""
 
 from typing import Final
 
@@ -18,38 +18,40 @@ from abstain.typing import Rng
 
 
 class ConfidenceWeighted(ObjectiveWithWarmUp):
-    r"""One minus the CWSA of a batch, beside cross-entropy: a plain classifier.
+    r"""Train a classifier with one minus the CWSA of a batch, plus cross-entropy.
 
-    A right answer whose softmax response c reaches the threshold tau earns (c - tau)/(1 - tau), a
-    wrong one loses as much; the sum is divided by the number of all samples.
+    If the softmax response c reaches the threshold tau, a correct prediction adds
+    (c - tau)/(1 - tau) to the CWSA, and a wrong prediction subtracts it. The sum is divided by the
+    number of all samples.
 
     Parameters
     ----------
     threshold : float, default=0.5
         tau, in [0, 1).
     keep : float, default=1
-        What cross-entropy counts beside it. With 0 what is below the threshold has no gradient.
+        Weight of the cross-entropy. With 0, samples below the threshold have no gradient.
     warm_up : float, default=0
-        Share of the epochs with cross-entropy alone first.
+        Share of the epochs, at the start, with only cross-entropy.
     rng : int, numpy.random.Generator or None
         As in `Objective`.
 
     Raises
     ------
     DomainError
-        A threshold outside [0, 1), a `keep` below 0, or a warm-up outside [0, 1).
+        If `threshold` or `warm_up` is outside [0, 1), or if `keep` is negative.
 
     Notes
     -----
-    Appendix A.3 of [1]_ writes the gradient of a loss made of CWSA by the chain rule, through the
-    confidence to the logits, and names no loss; this is the plainest one. In the logit of class k
-    it is ``-s (1[k is answered] - p_k) c/(n (1 - tau))`` for an accepted sample, s = +1 where it is
-    right and -1 where wrong, and 0 for the others. The weight is 0 at the threshold, so that CWSA
-    over all samples is continuous there; it jumps only where the answer changes. CWSA+ and the
-    equation of the paper, over the accepted, jump at the threshold.
+    Appendix A.3 of [1]_ derives the gradient of a loss based on CWSA with respect to the logits,
+    but does not define the loss; 1 - CWSA is the simplest one. For an accepted sample, the gradient
+    in the logit of class k is ``-s (1[k is predicted] - p_k) c/(n (1 - tau))``, with s = +1 for a
+    correct and s = -1 for a wrong prediction. For rejected samples it is 0. The weight is 0 at the
+    threshold, so CWSA over all samples is continuous there; it is discontinuous only where the
+    predicted class changes. CWSA+ and the equation of the paper, which divide by the number of
+    accepted samples, are discontinuous at the threshold.
 
-    CWSA is no proper score: where an answer is right more often than not, it asks for certainty.
-    What is trained by it is bolder than it should be; calibrate it afterwards.
+    CWSA is not a proper scoring rule: if a prediction is correct with a probability above one half,
+    the optimal confidence is 1. Networks trained with it are overconfident; calibrate them.
 
     References
     ----------
@@ -67,7 +69,7 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
     >>> round(loss(output, torch.tensor([0, 1, 1])).item(), 4)
     0.6667
 
-    The CWSA of the three is (0.8 - 0.4 + 0.6)/3.
+    The CWSA of the three samples is (0.8 - 0.4 + 0.6)/3.
     """
 
     main_phase = ("weigh", CLASSIFIER)
@@ -91,12 +93,12 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
             raise DomainError(f"`keep` must not be below 0; got {self.keep!r}")
 
     def confidence(self, output: Output) -> Tensor:
-        """Log-odds of the most probable class.
+        """Return the log-odds of the most probable class.
 
         Parameters
         ----------
         output : Output
-            Of the head, for n samples.
+            Output of the head for n samples.
 
         Returns
         -------
@@ -107,18 +109,20 @@ class ConfidenceWeighted(ObjectiveWithWarmUp):
 
     def _loss_after_warm_up(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         logs = functional.log_softmax(at_least_float32(output.logits), dim=1)
-        response, answer = logs.max(dim=1)
-        sign = torch.where(answer == labels, 1.0, -1.0).to(response)
-        weight = (response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
-        lost = 1.0 - (sign * weight).mean()
-        return lost + self.keep * cross_entropy(output, labels) if self.keep else lost
+        log_response, prediction = logs.max(dim=1)
+        sign = torch.where(prediction == labels, 1.0, -1.0).to(log_response)
+        weight = (log_response.exp() - self.threshold).clamp_min(0.0) / (1.0 - self.threshold)
+        loss = 1.0 - (sign * weight).mean()
+        if self.keep:
+            loss = loss + self.keep * cross_entropy(output, labels)
+        return loss
 
 
 CONFIDENCE_WEIGHTED: Final = ObjectiveKind(
     "cwsa",
     "CWSA",
     ConfidenceWeighted,
-    "Confident successes less confident failures above a threshold, beside cross-entropy.",
+    "Confidence-weighted successes minus failures above a threshold, plus cross-entropy.",
     "log-odds of the most probable class",
     "Shahnazari et al. (2025), appendix A.3, https://arxiv.org/abs/2505.18622",
     {"threshold": (0.5, 0.7, 0.9)},

@@ -53,10 +53,10 @@ class Output(NamedTuple):
 def check_output(output: Output) -> Output:
     """Raise InputError for anything but the output of a head, such as logits alone."""
     if not isinstance(getattr(output, "logits", None), Tensor):
-        found: object = output
+        argument: object = output
         raise InputError(
             "`output` must be the `Output` that `training.Network` or the head returns; "
-            f"got {type(found).__name__}. Logits alone: Output(logits, features=logits)."
+            f"got {type(argument).__name__}. Logits alone: Output(logits, features=logits)."
         )
     return output
 

@@ -191,7 +191,7 @@ class Network(nn.Module):
             )
         return part
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         if self.twin is None and any(key.startswith(f"{prefix}twin.") for key in state_dict):
             self.twin = deepcopy(self.backbone)
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        super()._load_from_state_dict(state_dict, prefix, *args)

@@ -20,19 +20,19 @@ from abstain.training._logits import BaseLoss, ScoreFunction, base_loss, score_o
 from abstain.training._processes import has_several_processes
 from abstain.training._weights import WeightFunction, check_weighting
 
-#: The most confidences in a queue; it is sorted at each step.
+#: Largest number of confidences in a queue, which is sorted at each step.
 _LARGEST_QUEUE = 10_000_000
 
 
-def _uncompiled(function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function outside of what `torch.compile` traces.
+def _uncompiled(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function that `torch.compile` must not trace.
 
-    Ranks are looked up in tables of the host, where a compiler has to stop anyway. The means to
-    say so takes a second to import, so it is fetched only where something is being compiled.
+    Ranks are looked up in tables in host memory, which cannot be compiled. The import behind
+    `torch.compiler.disable` takes a second, so it is used only during compilation.
     """
     if torch.compiler.is_compiling():
-        return torch.compiler.disable(function)(*given)  # type: ignore[no-untyped-call]
-    return function(*given)
+        return torch.compiler.disable(function)(*args)  # type: ignore[no-untyped-call]
+    return function(*args)
 
 
 def rank_weighted_loss(
@@ -62,7 +62,7 @@ def rank_weighted_loss(
         "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function from
         ascending ranks (a tensor; 1 is the least confident) and their number n to weights.
     between : tuple of float, optional
-        The coverages (low, high) of a partial area; needed there and nowhere else.
+        The coverages (low, high) of a partial area; required for partial areas only.
     soft : float, optional
         Rank by degrees, with this temperature as a share of the standard deviation of the
         confidences; 0.1 is a start. By default ranks are whole numbers, without a gradient.
@@ -131,17 +131,19 @@ def rank_weighted_loss(
     batch, precision = build_batch(
         confidence, loss, weight, gather=gather and has_several_processes()
     )
-    others = recent.detach().to(batch.confidence) if recent is not None and len(recent) else None
-    out: Tensor = _uncompiled(area.value, batch, others, precision)
+    earlier = None
+    if recent is not None and len(recent):
+        earlier = recent.detach().to(batch.confidence)
+    out: Tensor = _uncompiled(area.value, batch, earlier, precision)
     return with_gradient_error(out, confidence)
 
 
 class RankWeightedLoss(torch.nn.Module):
     r"""Train a classifier for an area under its risk-coverage curve.
 
-    The mean over the batch of each sample's loss, weighted by the rank of its confidence: a
-    mistake costs more the surer the classifier was. In training as in evaluation, on a batch of
-    any size, the value is that of the metric.
+    The loss is the mean over the batch of the sample losses, weighted by the rank of the
+    confidence: a failure with a higher confidence has a larger weight. In training and in
+    evaluation, and for any batch size, the value equals that of the metric.
 
     Parameters
     ----------
@@ -150,41 +152,43 @@ class RankWeightedLoss(torch.nn.Module):
         function from ascending ranks (a float tensor; 1 is the least confident) and their number n
         to weights.
     score : str or callable, default="msr"
-        The confidence: the name of a score of the catalogue that needs logits alone, with or
-        without a temperature ("msr@T=2"), or a function from logits (n, K) to (n,).
+        The confidence: the name of a score that requires only logits, with or without a temperature
+        ("msr@T=2"), or a function from logits (n, K) to (n,).
     base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
         The loss of a sample: a name, or a function from (logits, labels) to (n,). "zero-one" has
-        no gradient: use it to evaluate (`backward` refuses), or with `soft` to train the ranking.
+        no gradient, so `backward` raises an error: use it for evaluation, or with `soft` to train
+        the ranking.
     between : tuple of float, optional
-        The coverages (low, high) of a partial area; needed there and nowhere else.
+        The coverages (low, high) of a partial area; required for partial areas only.
     soft : float, optional
-        Rank by degrees, so that the confidence itself learns; the temperature as a share of the
-        standard deviation of the confidences, 0.1 is a start. By default ranks are whole numbers,
-        without a gradient, as in the paper.
+        Temperature of soft ranks, which give the confidence a gradient, as a share of the standard
+        deviation of the confidences; start with 0.1. By default, ranks are integers without a
+        gradient, as in the paper.
     queue : int, default=0
-        Rank among that many confidences of recent training batches too, so that a small batch
-        sees the ranks of the population. Kept in the state dict, filled in training only.
+        Number of confidences of recent training batches among which a batch is also ranked, so that
+        the ranks in a small batch approximate those of the population. The queue is part of the
+        state dict and is filled only during training.
     gather : {"auto", False}, default="auto"
-        Rank among the samples of all processes of `torch.distributed`, in training and where
-        there are several; the gradient is scaled for the averaging of DDP and FSDP.
+        "auto" ranks the samples among those of all processes of `torch.distributed` during
+        training, and scales the gradient for the averaging of DDP and FSDP.
 
     Raises
     ------
     InputError
-        An unknown name, options that do not go together. `forward`: labels or logits of the wrong
-        shape, an empty batch; on the CPU also labels out of range.
+        If a name is unknown or options exclude each other. In `forward`: if labels or logits have a
+        wrong shape, if the batch is empty, or, on the CPU, if labels are out of range.
     DomainError
-        A coverage outside [0, 1], a temperature that is not above 0.
+        If a coverage is outside [0, 1] or a temperature is not positive.
 
     Notes
     -----
-    Scores are computed in float64 on the scale that does not saturate (log-odds for "msr"), and
-    losses in float32 at least, whatever the precision of the logits; the result is float32 or
-    float64. NaN or infinite logits make the result NaN, as with cross-entropy, so that
-    `torch.amp.GradScaler` skips the step; they never enter the queue.
+    Scores are computed in float64 on a scale that does not saturate (log-odds for "msr"), and
+    losses at least in float32, for any precision of the logits. The result is float32 or float64.
+    With NaN or infinite logits, the result is NaN, as for cross-entropy, so
+    `torch.amp.GradScaler` skips the step; such values are not added to the queue.
 
-    The confidences in the queue are those of an older model: at batch size b they lag by up to
-    queue/b steps. Cost: see the page on training.
+    The confidences in the queue come from earlier models: with batch size b, up to queue/b steps
+    earlier. Cost: see the page on training.
 
     References
     ----------
@@ -226,9 +230,10 @@ class RankWeightedLoss(torch.nn.Module):
         if gather not in ("auto", False):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
-        asked = {"weights": weights, "score": score, "base": base}
-        options = {"between": between, "soft": soft} | ({} if self._gather else {"gather": False})
-        self._asked = asked | {name: x for name, x in options.items() if x is not None}
+        # Options for `extra_repr`; optional ones only if they differ from the default.
+        self._options: dict[str, Any] = {"weights": weights, "score": score, "base": base}
+        optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
+        self._options |= {name: value for name, value in optional.items() if value is not None}
 
     def forward(
         self,
@@ -243,9 +248,9 @@ class RankWeightedLoss(torch.nn.Module):
         logits : Tensor of shape (n, K)
             Class scores before the softmax.
         labels : Tensor of shape (n,)
-            Class codes; what `base` takes where that is a function of yours.
+            Class codes, or the labels that a custom `base` requires.
         weight : Tensor of shape (n,), optional
-            Frequency weights, for hard ranks, named `weights` and no queue.
+            Frequency weights; only with hard ranks, named `weights` and no queue.
 
         Returns
         -------
@@ -263,8 +268,8 @@ class RankWeightedLoss(torch.nn.Module):
         with torch.set_grad_enabled(self._area.soft is not None and torch.is_grad_enabled()):
             confidence = self._score(logits)
         loss = self._base(logits, labels)
-        together = self._gather and self.training and has_several_processes()
-        batch, precision = build_batch(confidence, loss, weight, gather=together)
+        is_gathered = self._gather and self.training and has_several_processes()
+        batch, precision = build_batch(confidence, loss, weight, gather=is_gathered)
         recent = None if self.recent is None else self.recent.stored(batch.confidence)
         value = self._area.value(batch, recent, precision)
         if self.recent is not None and self.training:
@@ -272,14 +277,14 @@ class RankWeightedLoss(torch.nn.Module):
         return with_gradient_error(value, logits)
 
     def extra_repr(self) -> str:
-        """Return what was asked for, as a text.
+        """Return the options as text.
 
         Returns
         -------
         str
             The options.
         """
-        return ", ".join(f"{name}={x!r}" for name, x in self._asked.items())
+        return ", ".join(f"{name}={x!r}" for name, x in self._options.items())
 
 
 def _queue_size(queue: Any) -> int:
@@ -290,9 +295,9 @@ def _queue_size(queue: Any) -> int:
 
 def _check_recent(recent: Any) -> None:
     if not isinstance(recent, Tensor) or recent.ndim != 1:
-        found = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
+        actual = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
         raise InputError(
-            f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
+            f"`recent` must be a tensor of earlier confidences, shape (m,); got {actual}"
         )
 
 

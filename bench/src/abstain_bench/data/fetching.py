@@ -41,14 +41,14 @@ _COMPRESSED: dict[bytes, Callable[..., Any]] = {
 
 
 def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
-    """Unpack a tar or zip archive into a folder; what is there with its size is left alone.
+    """Unpack a tar or zip archive into a folder; existing files of the right size are kept.
 
-    With `verify` the checksums that a compressed archive itself holds are checked before anything
-    is written, at the cost of reading it twice; files in zip archives are checked in any case.
+    With `verify`, the checksums in a compressed archive are verified before any file is written, so
+    the archive is read twice. Files in zip archives are always verified.
 
-    Every file is written beside its place and moved there, so a stopped run leaves no half file,
-    and the next one goes on. Names that lead out of the folder, links and devices are refused
-    before anything of that name is written.
+    Every file is written to a temporary name and then renamed, so a stopped run leaves no partial
+    file, and the next run resumes. Paths outside the folder, links and devices raise an error
+    before the file is written.
     """
     make_folder(folder)
     members = _zip_members if zipfile.is_zipfile(archive) else _tar_members
@@ -61,10 +61,10 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
     except (FileFormatError, InputError):
         raise
     except _DAMAGE as error:
-        words = " ".join(str(error).split())
+        damage = " ".join(str(error).split())
         raise FileFormatError(
             f"{str(archive)!r} ({archive.stat().st_size:,} bytes) is cut off or damaged; delete it "
-            f"and fetch it again ({words})"
+            f"and fetch it again ({damage})"
         ) from None
     except OSError as error:
         raise InputError(
@@ -73,7 +73,7 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
 
 
 def _open_decompressed(archive: Path) -> IO[bytes]:
-    """Open what is compressed; unlike tarfile's own streams these check the checksums."""
+    """Open an archive decompressed; unlike `tarfile`, these readers verify the checksums."""
     with archive.open("rb") as file:
         head = file.read(6)
     for magic, opener in _COMPRESSED.items():
@@ -83,7 +83,7 @@ def _open_decompressed(archive: Path) -> IO[bytes]:
 
 
 def _drain(file: IO[bytes]) -> None:
-    """Read to the end, where the checksum is."""
+    """Read to the end of the file, where the checksum is verified."""
     while file.read(1 << 20):
         pass
 
@@ -116,7 +116,7 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
 
 
 def _target_path(folder: Path, name: str, archive: Path) -> Path:
-    """Return where a file of the archive goes; refuse a way out of the folder."""
+    """Return the path of an unpacked file; raise FileFormatError for a path outside the folder."""
     path = PurePosixPath(name)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts or "\\" in name or ":" in parts[0]:
@@ -141,7 +141,7 @@ def _write(target: Path, size: int, content: IO[bytes]) -> None:
     free = shutil.disk_usage(target.parent).free
     if size > free:
         raise InputError(f"{target.name} takes {size:,} bytes, and the disk has {free:,}")
-    # Always the same name, so that the next run takes up what a killed one left.
+    # Always the same name, so that the next run overwrites the file of a killed one.
     temporary = target.parent / f".{target.name}.tmp"
     try:
         with temporary.open("wb") as file:
@@ -427,23 +427,25 @@ class _ResumingDownloader:
     def _download(self, url: str, done: int) -> bool:
         """Download the missing bytes; return False if the server has fewer."""
         # Unencoded, because the counted bytes must be those of the file.
-        head = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
-        with _request(url, head) as answer:
-            if answer.status_code == _NOT_SATISFIABLE and done:
-                length = str(answer.headers.get("Content-Range", "")).rpartition("/")[2]
+        headers = {"Accept-Encoding": "identity"}
+        if done:
+            headers["Range"] = f"bytes={done}-"
+        with _request(url, headers) as response:
+            if response.status_code == _NOT_SATISFIABLE and done:
+                length = str(response.headers.get("Content-Range", "")).rpartition("/")[2]
                 return length == str(done)
-            answer.raise_for_status()
-            self._receive(answer, done if answer.status_code == _PARTIAL else 0)
+            response.raise_for_status()
+            self._receive(response, done if response.status_code == _PARTIAL else 0)
         return True
 
-    def _receive(self, answer: Any, done: int) -> None:
+    def _receive(self, response: Any, done: int) -> None:
         import requests
 
-        file, length = self._file, int(answer.headers.get("Content-Length") or 0)
+        file, length = self._file, int(response.headers.get("Content-Length") or 0)
         total = done + length if length else file.size * file.exact
         with self._part.open("ab" if done else "wb") as out:
             # Undecoded, because some servers declare .gz files as an encoding.
-            for chunk in answer.raw.stream(_CHUNK, decode_content=False):
+            for chunk in response.raw.stream(_CHUNK, decode_content=False):
                 used = chunk[: file.max_size - done] if file.max_size else chunk
                 out.write(used)
                 done += len(used)
@@ -461,23 +463,23 @@ class _ResumingDownloader:
             raise _TooLongError
 
 
-def _request(url: str, head: dict[str, str]) -> Any:
+def _request(url: str, headers: dict[str, str]) -> Any:
     """Request a file, without encryption only if the server does not support it."""
     import requests
 
     if url.startswith("http:"):
-        tried = (requests.exceptions.ConnectionError, requests.exceptions.Timeout)
-        with contextlib.suppress(*tried):
-            answer = requests.get(
+        unsupported = (requests.exceptions.ConnectionError, requests.exceptions.Timeout)
+        with contextlib.suppress(*unsupported):
+            response = requests.get(
                 f"https:{url.removeprefix('http:')}",
-                headers=head,
+                headers=headers,
                 stream=True,
                 timeout=(_HTTPS_TIMEOUT, _TIMEOUT),
             )
-            if answer.status_code < _ERRORS or answer.status_code == _NOT_SATISFIABLE:
-                return answer
-            answer.close()
-    return requests.get(url, headers=head, stream=True, timeout=_TIMEOUT)
+            if response.status_code < _ERRORS or response.status_code == _NOT_SATISFIABLE:
+                return response
+            response.close()
+    return requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT)
 
 
 __all__ = ["SOURCES", "Download", "DownloadSource", "Progress", "fetch"]

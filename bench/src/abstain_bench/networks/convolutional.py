@@ -124,12 +124,12 @@ class VGG(Backbone):
         super().__init__(hidden or last)
         layers: list[Any] = []
         inputs = channels
-        for place, (outputs, following) in enumerate(pairwise((*maps, 0))):
+        for i, (outputs, next_outputs) in enumerate(pairwise((*maps, 0))):
             if outputs == 0:
                 layers.append(MaxPool2x2())
                 continue
             layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
-            rate = dropout * (_LATER if place else _FIRST) if following else 0.0
+            rate = dropout * (_LATER if i else _FIRST) if next_outputs else 0.0
             layers += [nn.BatchNorm2d(outputs), _active(rate)]
             inputs = outputs
         self.layers = nn.Sequential(*layers)
@@ -222,7 +222,7 @@ _WIDER = 4
 
 
 class _Block(nn.Module):
-    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 beside an identity or a projection.
+    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 in parallel with an identity or a projection.
 
     Layers have the names that published weights give them.
     """
@@ -246,7 +246,7 @@ class _Block(nn.Module):
 
 
 class _Basic(nn.Module):
-    """Two convolutions of 3 x 3 beside an identity or a projection, with the same names."""
+    """Two 3 x 3 convolutions in parallel with an identity or a projection, with the same names."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()
@@ -318,8 +318,8 @@ class ResNet(Backbone):
             rate = dropout if number > 1 else 0.0
             self.stages.append(f"layer{number}")
             first = kind(inputs, maps, 2 if number > 1 else 1, rate)
-            others = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
-            self.add_module(f"layer{number}", nn.Sequential(first, *others))
+            later = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
+            self.add_module(f"layer{number}", nn.Sequential(first, *later))
             inputs = wider * maps
         initialize_weights(self)
 
@@ -338,7 +338,7 @@ _WIDTHS = (16, 32, 64)
 
 
 class _PreActivated(nn.Module):
-    """Two or three convolutions beside an identity, or a projection where the shape changes."""
+    """Two or three convolutions in parallel with an identity, or a projection to a new shape."""
 
     def __init__(self, inputs: int, maps: int, stride: int, *, bottleneck: bool) -> None:
         super().__init__()
@@ -412,7 +412,7 @@ def _stages(blocks: int, *, bottleneck: bool) -> list[Any]:
 
 
 class _WideBlock(nn.Module):
-    """Two pre-activated 3 x 3 convolutions beside an identity or a projection."""
+    """Two pre-activated 3 x 3 convolutions in parallel with an identity or a projection."""
 
     def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
         super().__init__()

@@ -58,13 +58,16 @@ class ViT(Backbone):
         return self.model(pictures)
 
     def rename_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights of timm's model under the names of this one, positions resampled."""
-        out = dict(weights)
-        grid, found = self.model.patch_embed.grid_size, out.get(_POSITIONS)
-        own = self.model.pos_embed.shape
-        if found is not None and found.ndim == 3 and found.shape[1] != own[1]:
-            out[_POSITIONS] = _timm().layers.resample_abs_pos_embed(found, new_size=list(grid))
-        return {f"model.{name}": tensor for name, tensor in out.items()}
+        """Return the weights of timm's model with the names of this one, positions resampled."""
+        renamed = {f"model.{name}": tensor for name, tensor in weights.items()}
+        positions = weights.get(_POSITIONS)
+        if positions is None or positions.ndim != 3:
+            return renamed
+        if positions.shape[1] != self.model.pos_embed.shape[1]:
+            grid = list(self.model.patch_embed.grid_size)
+            resample = _timm().layers.resample_abs_pos_embed
+            renamed[f"model.{_POSITIONS}"] = resample(positions, new_size=grid)
+        return renamed
 
 
 def _timm() -> Any:

@@ -190,12 +190,12 @@ def published_notes(
     if model and networks == model:
         networks_text = f"The network is {model} in both"
     else:
-        here = f"{model} here" if model else "another may be here"
-        networks_text = f"Networks are {networks} there and {here}"
+        model_text = f"{model} here" if model else "another may be here"
+        networks_text = f"Networks are {networks} there and {model_text}"
     yield Note(
         "published",
-        f"{networks_text}, trained otherwise, on other splits and other corruptions than those of "
-        "the papers: compare orders and magnitudes, not digits.",
+        f"{networks_text}, trained with other settings, splits and corruptions than in the papers: "
+        "compare orders and magnitudes, not exact values.",
     )
     n_rotations = sum(bool(_ROTATION.search(name)) for name in task.split(_TASK_SEPARATOR))
     if 0 < n_rotations < _N_ROTATIONS:
@@ -226,6 +226,6 @@ def _reason_without_numbers(task: str, cells: PublishedCells) -> str:
         )
     printed_tasks = {cell["task"] for name in _TABLES for cell in table(name) if cell["task"]}
     return (
-        f"No paper prints numbers of the task {task!r}, so nothing stands beside them. "
+        f"No paper prints numbers of the task {task!r}, so there is no comparison. "
         f"There are some of {', '.join(sorted(printed_tasks))}."
     )

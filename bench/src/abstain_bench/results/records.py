@@ -289,7 +289,7 @@ class BenchmarkResults(NotebookDisplay):
     published_orders: tuple[PublishedOrder, ...] = ()
 
     #: The tables of `rows`: fields of this record, and those of its comparisons.
-    OWN: ClassVar[tuple[str, ...]] = (
+    BENCHMARK_TABLES: ClassVar[tuple[str, ...]] = (
         "studies",
         "methods",
         "chosen",
@@ -303,7 +303,7 @@ class BenchmarkResults(NotebookDisplay):
         "published",
         "published_orders",
     )
-    TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *OWN)
+    TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *BENCHMARK_TABLES)
 
     @property
     def headline(self) -> tuple[Study, ...]:
@@ -346,7 +346,7 @@ class BenchmarkResults(NotebookDisplay):
         if table in Comparison.TABLES:
             comparisons = self.comparisons.values()
             return [row for comparison in comparisons for row in comparison.rows(table)]
-        if table not in self.OWN:
+        if table not in self.BENCHMARK_TABLES:
             names = ", ".join(map(repr, self.TABLES))
             raise InputError(
                 f"`table` must be one of {names}; got {table!r}.{suggest(table, self.TABLES)}"
@@ -375,8 +375,8 @@ class BenchmarkResults(NotebookDisplay):
         # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
         frames = [comparison.frame(table) for comparison in self.comparisons.values()]
         nonempty = [frame for frame in frames if frame.height]
-        joined = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
-        return convert_frame(joined, backend)
+        frame = pl.concat(nonempty, how="vertical_relaxed") if nonempty else pl.DataFrame()
+        return convert_frame(frame, backend)
 
 
 def _as_cell(value: Any) -> Any:

@@ -37,7 +37,7 @@ from abstain_bench.runs.studies import Study
 ItemT = TypeVar("ItemT")
 
 #: Offset that keeps the source indices of different exposures distinct.
-_APART = 1 << 40
+_INDEX_OFFSET = 1 << 40
 
 
 def rotated_results(
@@ -253,7 +253,9 @@ class _Rotation:
             or not np.intersect1d(exposure_indices[0], np.concatenate(exposure_indices[1:])).size
         ):
             return all_indices
-        return np.concatenate([indices + i * _APART for i, indices in enumerate(exposure_indices)])
+        return np.concatenate(
+            [indices + i * _INDEX_OFFSET for i, indices in enumerate(exposure_indices)]
+        )
 
     def unit(self, metric: Metric, methods: Sequence[str], seed: int) -> ScoredRun:
         """Return the methods for one seed, with picture codes that match across folders."""

@@ -151,8 +151,8 @@ def ensemble_outputs(members: Sequence[Predictions]) -> Predictions:
 
 def check_n_passes(samples: Any) -> None:
     """Raise an error for a number of passes that no score can use."""
-    is_whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
-    if not is_whole or samples < 0 or samples == 1:
+    is_integer = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
+    if not is_integer or samples < 0 or samples == 1:
         raise InputError(
             f"`samples` must be 0 (no passes with dropout) or at least 2; got {samples!r}"
         )

@@ -4,7 +4,7 @@
 
 A study is a file with a function and its entry; one that outgrows a file is a folder whose
 ``__init__`` is that file. What needs an optional package is imported inside of the function, after
-`abstain_bench.studies._study.need`, so every study can be listed without the package.
+`abstain_bench.studies._study.require_package`, so every study can be listed without the package.
 """
 
 from abstain_bench.studies._sources import SoftmaxNorm as SoftmaxNorm

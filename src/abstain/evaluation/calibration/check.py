@@ -100,13 +100,13 @@ class CalibrationCheck:
 
     def change(self, metric: str) -> MetricChange:
         """Return the values of one metric before and after calibration."""
-        known = {number.metric: number for number in self.changes}
-        if metric not in known:
-            listed = ", ".join(map(repr, known))
+        changes = {change.metric: change for change in self.changes}
+        if metric not in changes:
+            available = ", ".join(map(repr, changes))
             raise UnknownNameError(
-                f"the check has no number {metric!r}.{suggest(metric, known)} It has {listed}."
+                f"the check has no metric {metric!r}.{suggest(metric, changes)} It has {available}."
             )
-        return known[metric]
+        return changes[metric]
 
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the values as a dataframe with one row per metric; NaN becomes null."""
@@ -131,11 +131,11 @@ class CalibrationCheck:
         """Return a summary as sentences."""
         ece = self.ece
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
-        said = (
+        summary = (
             f"{self.name}: ECE{before} {ece.after:.4f} after, on {self.n} samples. A perfectly "
-            f"calibrated score would show about {self.expected_ece:.4f} here."
+            f"calibrated score would have an ECE of about {self.expected_ece:.4f}."
         )
-        return f"{said} {self.note}".strip()
+        return f"{summary} {self.note}".strip()
 
 
 def calibration_check(
@@ -145,26 +145,26 @@ def calibration_check(
     loss: "str | CostMatrix | AnyArray | None" = None,
     binning: Binning = "equal_width",
 ) -> CalibrationCheck:
-    """Compare a score before and after calibration, on samples it was not fitted on.
+    """Compare a score before and after calibration, on samples that it was not fitted on.
 
-    Answers: did calibrating help, on new data?
+    Answers: did the calibration improve the score on new data?
 
     Parameters
     ----------
     calibrated : CalibratedScore
-        What `calibrate` returned.
+        Result of `calibrate`.
     predictions : Predictions
-        Other samples than those of the fit. Nothing here can know whether they are: on the
-        fitting data isotonic and histogram show an ECE of 0, whatever they are worth.
+        Samples that were not used in the fit, which is not checked. On the data of the fit, the
+        methods "isotonic" and "histogram" always have an ECE of 0.
     loss : str, CostMatrix or array of shape (n,), optional
         As in `calibrate`.
     binning : {"equal_width", "equal_mass"}, default="equal_width"
-        Of the two reliability curves, which have 15 bins.
+        Bins of the two reliability curves; there are 15.
 
     Returns
     -------
     CalibrationCheck
-        Numbers and reliability curves, before and after.
+        Metrics and reliability curves, before and after.
 
     Raises
     ------
@@ -177,10 +177,11 @@ def calibration_check(
 
     Notes
     -----
-    The Brier score of being right is the weighted mean of (p - (1 - loss))^2, the NLL that of
-    -(1 - loss) ln p - loss ln(1 - p); their names end in ``_correct``. ECE is never 0 on finite
-    data: its floor is the sum over bins of sqrt(2 v / pi) / n, v the sum of p (1 - p) in the bin,
-    the mean of its absolute noise. Cost: four sorts.
+    The metrics of a correct prediction have names that end in ``_correct``. Their Brier score is
+    the weighted mean of (p - (1 - loss))^2, their NLL that of -(1 - loss) ln p - loss ln(1 - p).
+    ECE is not 0 on finite data even if the probabilities are correct. Its expected value is then
+    the sum over bins of sqrt(2 v / pi) / n, where v is the sum of p (1 - p) in the bin. Cost: four
+    sorts.
 
     References
     ----------
@@ -203,32 +204,32 @@ def calibration_check(
     (0.104, 0.024)
     """
     checks.one_of(binning, "binning", BINNINGS)
-    given: object = calibrated
-    if not isinstance(given, CalibratedScore):
+    argument: object = calibrated
+    if not isinstance(argument, CalibratedScore):
         raise InputError(
-            f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
+            f"`calibrated` must be a result of `calibrate`; got {type(argument).__name__}"
         )
     predictions, loss = positive_weight_rows(predictions, loss)
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
-    own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
+    base_score, new_score = named_score(calibrated.base, predictions), calibrated.score(predictions)
     view, w = predictions.class_view(), rescale_weights(predictions.weight)
-    before = Scored(own.values, losses, w, own.probability, view)
-    after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
-    known = own.probability is not None
-    curves = [
-        cached_reliability_curve(s, _BINS, binning)
-        for s in ((before, after) if known else (after,))
-    ]
-    low, high = _consistent_range(curves[-1])
+    new_view = _tempered(calibrated, predictions, view)
+    before = Scored(base_score.values, losses, w, base_score.probability, view)
+    after = Scored(new_score.values, losses, w, new_score.probability, new_view)
+    reliability_before = None
+    if base_score.probability is not None:
+        reliability_before = cached_reliability_curve(before, _BINS, binning)
+    reliability_after = cached_reliability_curve(after, _BINS, binning)
+    low, high = _consistent_range(reliability_after)
     return CalibrationCheck(
-        name=new.name,
+        name=new_score.name,
         n=after.groups.n_samples,
         failures=int(np.count_nonzero(losses)),
         changes=_metric_changes(before, after, calibrated),
         expected_ece=_expected_ece(after.probability_groups),
-        reliability_before=curves[0] if known else None,
-        reliability_after=curves[-1],
+        reliability_before=reliability_before,
+        reliability_after=reliability_after,
         consistent_low=low,
         consistent_high=high,
         note=_note(after, calibrated),
@@ -248,24 +249,24 @@ def _consistent_range(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
     from scipy.stats import binom
 
     count, p = np.asarray(curve.count), np.clip(curve.confidence, 0.0, 1.0)
-    filled = count > 0
-    out = np.full((2, count.size), np.nan)
-    for row, quantile in zip(out, (0.025, 0.975), strict=True):
-        row[filled] = binom.ppf(quantile, count[filled], p[filled]) / count[filled]
-    return out[0], out[1]
+    is_filled = count > 0
+    low, high = np.full(count.size, np.nan), np.full(count.size, np.nan)
+    low[is_filled] = binom.ppf(0.025, count[is_filled], p[is_filled]) / count[is_filled]
+    high[is_filled] = binom.ppf(0.975, count[is_filled], p[is_filled]) / count[is_filled]
+    return low, high
 
 
 def _note(after: Scored, calibrated: CalibratedScore) -> str:
-    said = []
-    n, failures = after.groups.n_samples, after.n_failures
-    if n < _FEW or failures < _FEW_FAILURES:
-        said.append(
-            f"Only {n} samples and {failures} failures: these numbers are uncertain, and ECE is "
+    sentences = []
+    n, n_failures = after.groups.n_samples, after.n_failures
+    if n < _FEW or n_failures < _FEW_FAILURES:
+        sentences.append(
+            f"Only {n} samples and {n_failures} failures: these numbers are uncertain, and ECE is "
             "too high on average."
         )
     if calibrated.note:
-        said.append(f"Of the fit: {calibrated.note}.")
-    return " ".join(said)
+        sentences.append(f"Note of the fit: {calibrated.note}.")
+    return " ".join(sentences)
 
 
 # ------------------------------------------------------------------------------------ numbers
@@ -333,10 +334,10 @@ def _negative_log_likelihood(s: Scored) -> MetricValue:
     p, loss = s.probability_or_confidence.astype(np.float64), s.loss.astype(np.float64)
     n_impossible = int((((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))).sum())
     if n_impossible:
-        reason = f"it is infinite: {n_impossible} samples had probability 0 of what happened"
+        reason = f"it is infinite: the outcomes of {n_impossible} samples had probability 0"
         return undefined(reason)
     # The other samples with a probability of 0 or 1 are certain, so their term is 0.
     is_certain = (p == 0) | (p == 1)
-    inside = np.where(is_certain, 0.5, p)
-    terms = (1.0 - loss) * np.log(inside) + loss * np.log1p(-inside)
+    safe_p = np.where(is_certain, 0.5, p)
+    terms = (1.0 - loss) * np.log(safe_p) + loss * np.log1p(-safe_p)
     return MetricValue(float(np.average(np.where(is_certain, 0.0, -terms), weights=s.weight)))

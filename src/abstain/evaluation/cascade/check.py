@@ -15,7 +15,7 @@ from abstain.evaluation.notes import direction_warning
 from abstain.evaluation.records import format_counts, warnings_first
 from abstain.evaluation.rules.data import name_data_sets
 from abstain.evaluation.rules.notes import LIKE_CALIBRATION, have_same_values
-from abstain.evaluation.rules.record import CALIBRATION, CHOSEN_HERE
+from abstain.evaluation.rules.record import CALIBRATION, CALIBRATION_VERDICT
 from abstain.inference.intervals import check_level
 from abstain.predictions import CostMatrix
 from abstain.thresholds import RuleCheck
@@ -113,7 +113,7 @@ class CascadeChecks(NotebookDisplay):
             reviews - cascade.plan.capacity if cascade.plan.has_capacity_limit else math.nan
         )
         row["days_over"] = math.nan
-        verdict = CHOSEN_HERE if cascade.attainable else "unattainable"
+        verdict = CALIBRATION_VERDICT if cascade.attainable else "unattainable"
         row |= dict.fromkeys(("risk_verdict", "load_verdict", "verdict"), verdict)
         for name, share in zip(cascade.names, cascade.answered, strict=True):
             row |= {f"answered_{name}": share, f"risk_{name}": math.nan}

@@ -15,7 +15,7 @@ from abstain.typing import Split
 
 #: Name and verdict of the row of the calibration data.
 CALIBRATION: Final = "calibration"
-CHOSEN_HERE: Final = "chosen here"
+CALIBRATION_VERDICT: Final = "chosen here"
 
 _NAN = float("nan")
 #: The columns of a row that also have a column with `_low` and one with `_high`.
@@ -261,7 +261,7 @@ class RuleChecks(NotebookDisplay):
             **_disparity_columns([]),
             **values,
             **dict.fromkeys(interval_columns, _NAN),
-            "verdict": CHOSEN_HERE if self.rule.attainable else "unattainable",
+            "verdict": CALIBRATION_VERDICT if self.rule.attainable else "unattainable",
             "note": "the threshold was chosen on these data",
         }
         return {name: columns[name] for name in CHECK_COLUMNS}

@@ -1,4 +1,4 @@
-"""Batches read and counted by the processes of a dask cluster; only counts travel."""
+"""Read and count batches in the processes of a dask cluster, which return only counts."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -18,40 +18,44 @@ from abstain.evaluation.stream.counts import CountingOptions, StreamCounts
 from abstain.tables.scan import PredictionScan
 from abstain.tables.scan.chunks import FileChunk
 
-#: Processes that are started where there is no cluster.
-_PROCESSES = 2
+#: Number of processes that are started without a cluster.
+_N_PROCESSES = 2
 
-#: Tasks that pieces are divided among at most, so that the scheduler is not what takes the time.
-_TASKS = 1024
+#: Largest number of tasks; with more tasks, the scheduler would limit the speed.
+_MAX_TASKS = 1024
 
-#: Deaths of workers that one task may be in the middle of.
-_DEATHS = 5
+#: Number of worker deaths during one task after which it fails.
+_MAX_DEATHS = 5
 
 
-def count_on_cluster(scan: PredictionScan, question: CountingOptions, address: str) -> StreamCounts:
-    """Count all batches by the workers of dask.
+def count_on_cluster(scan: PredictionScan, options: CountingOptions, address: str) -> StreamCounts:
+    """Count all batches with dask workers.
 
     Files are counted on a running cluster or by two processes of this machine. A dask dataframe is
     counted by the cluster at `address`, else by the client or the scheduler of the caller, else by
-    threads: processes would run the script of the caller again, unless it has a main guard. What a
-    worker that dies had counted is counted again by another. Counts are joined in the order of the
-    pieces, two and two, so that they are those of one process to the last bit.
+    threads, because processes would run a script without a main guard again. If a worker dies,
+    another one repeats its tasks. Counts are merged in pairs in the order of the pieces, so the
+    result is bitwise equal to that of one process.
     """
-    work = _Work(scan if scan.frame is None else replace(scan, frame=None), question)
+    work = _Work(scan if scan.frame is None else replace(scan, frame=None), options)
     client_in_use = None if scan.frame is None or address else _client_in_use()
     if scan.frame is not None and not address and client_in_use is None:
-        return _counted_by_scheduler(scan.frame, work)
+        return _count_with_configured_scheduler(scan.frame, work)
     with _client(client_in_use, address) as client:
-        # Pure tasks have names by what they do, and a later run would find an earlier one's.
-        once = {"pure": False, "retries": _DEATHS}
+        # Dask would reuse the results of an earlier run for pure tasks.
+        task_options = {"pure": False, "retries": _MAX_DEATHS}
         if scan.frame is None:
-            counts = [client.submit(work, run, **once) for run in _runs(scan)]
+            counts = [client.submit(work, task, **task_options) for task in _group_pieces(scan)]
         else:
-            # Partitions stay with the workers that have them.
-            parts = client.compute(scan.frame.to_delayed(), retries=_DEATHS)
-            counts = [client.submit(work.partition, p, i, **once) for i, p in enumerate(parts)]
-            del parts
-        return _only(client, _joined(counts, partial(client.submit, _merged, **once)))
+            # Partitions are counted by the workers that hold them.
+            partitions = client.compute(scan.frame.to_delayed(), retries=_MAX_DEATHS)
+            counts = [
+                client.submit(work.partition, partition, i, **task_options)
+                for i, partition in enumerate(partitions)
+            ]
+            del partitions
+        merge = partial(client.submit, _merge_two, **task_options)
+        return _gather(client, _merge_in_pairs(counts, merge))
 
 
 def _client_in_use() -> Any:
@@ -63,73 +67,73 @@ def _client_in_use() -> Any:
     return None
 
 
-def _counted_by_scheduler(frame: Any, work: "_Work") -> StreamCounts:
-    """Count the partitions by the scheduler that dask is configured with, threads by default."""
+def _count_with_configured_scheduler(frame: Any, work: "_Work") -> StreamCounts:
+    """Count the partitions with the scheduler that dask is configured with, threads by default."""
     delayed: Any = import_module("dask").delayed
-    count, join = delayed(work.partition, pure=False), delayed(_merged, pure=False)
+    count, merge = delayed(work.partition, pure=False), delayed(_merge_two, pure=False)
     counts = [count(partition, i) for i, partition in enumerate(frame.to_delayed())]
-    found: StreamCounts = _joined(counts, join).compute()
-    return found
+    total: StreamCounts = _merge_in_pairs(counts, merge).compute()
+    return total
 
 
 def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
-    """Return a client: of a running cluster, the one in use, or of two processes made for it."""
+    """Return a client of the cluster at `address`, the client in use, or one of new processes."""
     if address:
         return connect_to_scheduler(address)
     if client_in_use is not None:
         return nullcontext(client_in_use)
-    return start_local_cluster(_PROCESSES, max_worker_deaths=_DEATHS)
+    return start_local_cluster(_N_PROCESSES, max_worker_deaths=_MAX_DEATHS)
 
 
-def _runs(scan: PredictionScan) -> list[list[FileChunk]]:
-    """Divide the pieces, neighbors together."""
+def _group_pieces(scan: PredictionScan) -> list[list[FileChunk]]:
+    """Divide the pieces into at most `_MAX_TASKS` lists of consecutive pieces."""
     pieces = list(scan.chunks())
-    size = -(-len(pieces) // _TASKS)
+    size = -(-len(pieces) // _MAX_TASKS)
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
 
-def _joined(counts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
-    """Join neighbors, two and two, until one is left; none of them comes here."""
+def _merge_in_pairs(counts: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
+    """Merge neighboring counts until one is left. The counts are futures or delayed values."""
     while len(counts) > 1:
         pairs = [counts[i : i + 2] for i in range(0, len(counts), 2)]
-        counts = [join(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+        counts = [merge(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
     return counts[0]
 
 
-def _only(client: Any, counts: Any) -> StreamCounts:
-    """Wait for the last."""
+def _gather(client: Any, future: Any) -> StreamCounts:
+    """Wait for the total counts."""
     dask = import_distributed()
     try:
-        found: StreamCounts = client.gather(counts)
+        counts: StreamCounts = client.gather(future)
     except dask.KilledWorker as error:
         raise InputError(
-            f"workers died {_DEATHS} times over one part of the files ({error}): give them more "
-            "memory, or look at their logs"
+            f"workers died {_MAX_DEATHS} times during one task ({error}): give them more memory, "
+            "or read their logs"
         ) from error
     except (OSError, TimeoutError, dask.CancelledError) as error:
-        raise InputError("the dask scheduler is gone; start it, and run this again") from error
-    return found
+        raise InputError("the dask scheduler has stopped; start it, and run this again") from error
+    return counts
 
 
 class _Work:
-    """Reads and counts some pieces, wherever it is sent."""
+    """A task that reads and counts pieces in any process."""
 
-    def __init__(self, scan: PredictionScan, question: CountingOptions) -> None:
-        self.scan, self.question = scan, question
+    def __init__(self, scan: PredictionScan, options: CountingOptions) -> None:
+        self.scan, self.options = scan, options
 
     def __call__(self, pieces: Sequence[FileChunk]) -> StreamCounts:
         """Return the counts of pieces."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:
             batch = self.scan.read(piece)
-            counts = counts.updated(batch, self.question, several=several)
+            counts = counts.updated(batch, self.options, several=several)
         return counts.finalized
 
     def partition(self, rows: Any, number: int) -> StreamCounts:
         """Return the counts of a partition of a dask dataframe."""
         batch = self.scan.read_partition(rows, number)
-        return StreamCounts().updated(batch, self.question, several=True).finalized
+        return StreamCounts().updated(batch, self.options, several=True).finalized
 
 
-def _merged(one: StreamCounts, two: StreamCounts) -> StreamCounts:
-    return one.merged(two)
+def _merge_two(first: StreamCounts, second: StreamCounts) -> StreamCounts:
+    return first.merged(second)

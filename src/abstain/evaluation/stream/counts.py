@@ -166,14 +166,14 @@ class ScoreCounts:
         by_probability = None if self.by_probability is None else _finalize(self.by_probability)
         return replace(self, state=_finalize(self.state), by_probability=by_probability)
 
-    def on_disk(self, question: CountingOptions) -> "ScoreCounts":
+    def on_disk(self, options: CountingOptions) -> "ScoreCounts":
         """Return the samples as rows, without classes and groups: these need 0/1 losses."""
         if self.is_on_disk:
             return self
         by_probability = (
-            None if self.by_probability is None else question.on_disk(self.by_probability)
+            None if self.by_probability is None else options.on_disk(self.by_probability)
         )
-        state = question.on_disk(self.state)
+        state = options.on_disk(self.state)
         return replace(self, state=state, by_probability=by_probability, by_class={}, by_group={})
 
 
@@ -181,11 +181,10 @@ def _finalize(state: SampleState) -> SampleState:
     return state.flushed if isinstance(state, SortedRuns) else state.finalized
 
 
-def empty_score_counts(*, chance: bool, own: bool) -> ScoreCounts:
+def empty_score_counts(*, has_probability: bool, is_column: bool) -> ScoreCounts:
     """Return the counts of no samples."""
-    return ScoreCounts(
-        one_pass(), one_pass() if chance else None, is_probability=True, is_column=own
-    )
+    by_probability = one_pass() if has_probability else None
+    return ScoreCounts(one_pass(), by_probability, is_probability=True, is_column=is_column)
 
 
 # ------------------------------------------------------------------------------------ names
@@ -267,18 +266,20 @@ class SplitCounts:
     #: Whether samples have classes or groups.
     has_names: bool = False
 
-    def updated(self, p: Predictions, question: CountingOptions, at: str) -> "SplitCounts":
+    def updated(self, p: Predictions, options: CountingOptions, at: str) -> "SplitCounts":
         """Return the counts with a batch added."""
-        losses, graded = question.losses(p)
+        losses, graded = options.losses(p)
         scores = dict(self.scores)
-        for score in compute_scores(p, question.scores):
+        for score in compute_scores(p, options.scores):
             before = scores.get(score.name)
             if before is None:
                 has_probability = (
                     score.probability is not None and score.probability is not score.values
                 )
-                before = empty_score_counts(chance=has_probability, own=score.is_user_column)
-            before = before.on_disk(question) if graded else before
+                before = empty_score_counts(
+                    has_probability=has_probability, is_column=score.is_user_column
+                )
+            before = before.on_disk(options) if graded else before
             scores[score.name] = before.updated(p, score, losses, at)
         n_unknown_class = None
         if p.has_labels:
@@ -334,7 +335,7 @@ class StreamCounts:
     skipped: tuple[Skipped, ...] = ()
 
     def updated(
-        self, batch: ScannedBatch, question: CountingOptions, *, several: bool
+        self, batch: ScannedBatch, options: CountingOptions, *, several: bool
     ) -> "StreamCounts":
         """Return the counts with a batch added; if `several`, samples are named by their file."""
         splits, n_rows = dict(self.splits), 0
@@ -344,7 +345,7 @@ class StreamCounts:
             p = positive_weight_batch(predictions)
             if p is None:
                 continue
-            splits[split] = splits.get(split, SplitCounts()).updated(p, question, at)
+            splits[split] = splits.get(split, SplitCounts()).updated(p, options, at)
         return StreamCounts(
             self.n_pieces + 1,
             self.n_rows + n_rows,

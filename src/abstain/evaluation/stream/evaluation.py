@@ -71,15 +71,17 @@ class StreamProgress:
 
     def after(self, piece: FileChunk, rows: int) -> "StreamProgress":
         """Return the progress after a piece."""
-        files = list(self.sizes)
-        whole = sum(self.sizes[path] for path in files[: files.index(piece.path)])
-        done = whole + int(self.sizes[piece.path] * piece.share)
-        start = whole if self.n_bytes_before is None else self.n_bytes_before
+        paths = list(self.sizes)
+        earlier_paths = paths[: paths.index(piece.path)]
+        n_bytes_of_earlier_files = sum(self.sizes[path] for path in earlier_paths)
+        n_bytes_before = self.n_bytes_before
+        if n_bytes_before is None:
+            n_bytes_before = n_bytes_of_earlier_files
         return replace(
             self,
-            n_bytes_read=done,
+            n_bytes_read=n_bytes_of_earlier_files + int(self.sizes[piece.path] * piece.share),
             n_rows=rows,
-            n_bytes_before=start,
+            n_bytes_before=n_bytes_before,
             current_time=monotonic(),
         )
 
@@ -96,9 +98,11 @@ class StreamProgress:
     @property
     def remaining_seconds(self) -> float:
         """Estimated remaining seconds; infinite before the first piece."""
-        read = self.n_bytes_read - (self.n_bytes_before or 0)
-        rest = sum(self.sizes.values()) - self.n_bytes_read
-        return rest * (self.current_time - self.start_time) / read if read > 0 else float("inf")
+        n_bytes_of_run = self.n_bytes_read - (self.n_bytes_before or 0)
+        if n_bytes_of_run <= 0:
+            return float("inf")
+        n_bytes_remaining = sum(self.sizes.values()) - self.n_bytes_read
+        return n_bytes_remaining * (self.current_time - self.start_time) / n_bytes_of_run
 
 
 _NO_INTERVAL = "an interval needs all rows in memory"
@@ -111,7 +115,7 @@ def measure_areas(
     metrics: Sequence[Metric] | None,
     options: IntervalOptions,
 ) -> tuple[list[Result], dict[str, str]]:
-    """Return the areas of one score on one part of the data, and why other metrics are skipped."""
+    """Return the areas of one score on one split, and the reasons for the skipped metrics."""
     n_failures, n_tied = _count_failures_and_ties(state)
     reason = (
         f"needs all {state.n:,} rows in memory, for losses or weights that differ; more "
@@ -157,17 +161,14 @@ def _count_failures_and_ties(state: SortedRuns) -> tuple[int, int]:
     return n_failures, n_tied
 
 
-#: Rows times scores after which what waits to be counted is counted.
-_WAITING = 1 << 25
+#: Number of rows times scores in memory after which they are counted, and after which rows of
+#: graded losses or weights are written to a file.
+_MAX_PENDING_COUNTS, _MAX_PENDING_ROWS = 1 << 25, 1 << 22
 
-#: Said of graded losses and weights.
-_UNNAMED = (
-    "Which classes and groups the AUGRC comes from is not computed: a stream tells it of 0/1 "
-    "losses without weights"
+_NO_CONTRIBUTIONS = (
+    "The contributions of classes and groups to the AUGRC are not computed: a stream computes them "
+    "only for 0/1 losses without weights"
 )
-
-#: The same for rows that are written: so many are in a file.
-_WRITTEN = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +207,8 @@ class StreamOptions:
         positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
             raise InputError(
-                f"{format_option('resume')} is for one process; dask does again itself what a "
-                "worker that dies has not done"
+                f"{format_option('resume')} is for one process; dask itself repeats the tasks of a "
+                "worker that dies"
             )
 
 
@@ -225,8 +226,8 @@ class StreamPlan:
 
     @property
     def counting_options(self) -> CountingOptions:
-        """What is counted."""
-        # One metric takes so much, a page of them four times as much.
+        """The scores and the loss to count, and the memory of one metric."""
+        # The metrics of a report together use about four times the memory of one metric.
         return CountingOptions(
             self.scores, self.loss, memory=max(self.options.memory // 4, 1 << 16)
         )
@@ -253,17 +254,18 @@ def evaluate_stream(source: Any, plan: StreamPlan) -> Evaluation:
 
         counts = count_on_cluster(scan, plan.counting_options, plan.options.scheduler)
         return evaluate_counts(scan, counts, plan)
-    kept = plan.options.resume
-    checkpoint = (
-        None if kept is None else Checkpoint.for_scan(Path(kept), scan, plan.counting_options)
-    )
-    with _folder(checkpoint) as folder:
-        return evaluate_counts(scan, count_batches(scan, plan, folder, checkpoint), plan)
+    checkpoint = None
+    if plan.options.resume is not None:
+        folder = Path(plan.options.resume)
+        checkpoint = Checkpoint.for_scan(folder, scan, plan.counting_options)
+    with _rows_folder(checkpoint) as rows_folder:
+        counts = count_batches(scan, plan, rows_folder, checkpoint)
+        return evaluate_counts(scan, counts, plan)
 
 
 @contextmanager
-def _folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
-    """Give a folder for rows: beside what is kept, or one that is taken away."""
+def _rows_folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
+    """Provide a folder for rows: that of the checkpoint, or a temporary one."""
     if checkpoint is not None:
         with checkpoint.lock():
             yield checkpoint.rows_folder
@@ -283,14 +285,14 @@ def _scan_of(source: Any) -> PredictionScan:
     )
 
 
-def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
-    """Return what was counted; where that was of other files, say that the count begins anew."""
+def _load_counts(checkpoint: Checkpoint, memory: int) -> StreamCounts:
+    """Return the saved counts. If only counts of other files are saved, add a note."""
     counts, folder = checkpoint.load(memory), checkpoint.path.parent
     if counts.n_pieces or not any(folder.glob("counted-*.npz")):
         return counts
     text = (
-        f"{str(folder)!r} has counts, but of other files, of these before they changed, or with "
-        "other options of reading: all rows were counted anew"
+        f"{str(folder)!r} has counts of other files, of these files before they changed, or with "
+        "other reading options: all rows were counted again"
     )
     return replace(counts, notes=((0, (Note(READING, text),)),))
 
@@ -299,83 +301,91 @@ def count_batches(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
     """Read and count all batches; resume from a checkpoint and save a new one."""
-    question = replace(plan.counting_options, folder=folder)
-    counts = StreamCounts() if checkpoint is None else _resumed(checkpoint, question.memory)
-    several, options = len(scan.paths) > 1, plan.options
+    counting = replace(plan.counting_options, folder=folder)
+    counts = StreamCounts() if checkpoint is None else _load_counts(checkpoint, counting.memory)
+    has_several_files = len(scan.paths) > 1
     progress = StreamProgress.start_at(scan.paths, counts.n_rows)
-    since, waiting = monotonic(), 0
+    last_report, n_pending = monotonic(), 0
     try:
-        for batch in _left(scan, counts.n_pieces):
-            counts = counts.updated(batch, question, several=several)
+        for batch in _remaining_batches(scan, counts.n_pieces):
+            counts = counts.updated(batch, counting, several=has_several_files)
             progress = progress.after(batch.chunk, counts.n_rows)
             n_scores = max((len(split.scores) for split in counts.splits.values()), default=1)
-            waiting += sum(p.n for p in batch.splits.values()) * n_scores
-            late = monotonic() - since >= options.progress_interval
-            full = waiting >= (_WRITTEN if counts.is_on_disk else _WAITING)
-            # A file of rows for every look at the clock would be too many.
-            kept = full or (late and not counts.is_on_disk)
-            if kept:
-                counts, waiting = counts.finalized, 0
-            if late:
-                since = monotonic()
-                options.on_progress(progress)
-            if kept and (late or counts.is_on_disk):
-                _keep(counts, checkpoint)
+            n_pending += sum(p.n for p in batch.splits.values()) * n_scores
+            is_report_due = monotonic() - last_report >= plan.options.progress_interval
+            max_pending = _MAX_PENDING_ROWS if counts.is_on_disk else _MAX_PENDING_COUNTS
+            # Rows on disk are not written at each report, because that makes too many files.
+            is_finalized = n_pending >= max_pending or (is_report_due and not counts.is_on_disk)
+            if is_finalized:
+                counts, n_pending = counts.finalized, 0
+            if is_report_due:
+                last_report = monotonic()
+                plan.options.on_progress(progress)
+            if is_finalized and (is_report_due or counts.is_on_disk):
+                _save(counts, checkpoint)
     finally:
-        # Also where it is interrupted, or a later row is bad.
-        _keep(counts, checkpoint)
+        # Also after an interruption or an invalid row.
+        _save(counts, checkpoint)
     return counts
 
 
-def _keep(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
+def _save(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
     if checkpoint is not None:
         checkpoint.save(counts.finalized)
 
 
-def _left(scan: PredictionScan, done: int) -> Iterator[ScannedBatch]:
-    """Yield the batches behind those that are counted."""
+def _remaining_batches(scan: PredictionScan, n_counted: int) -> Iterator[ScannedBatch]:
+    """Yield the batches after the counted ones."""
     for i, piece in enumerate(scan.chunks()):
-        if i >= done:
+        if i >= n_counted:
             yield scan.read(piece)
 
 
 def evaluate_counts(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
-    """Measure what was counted."""
+    """Compute the metrics from the counts."""
     if not counts.splits and counts.n_rows:
         raise zero_weights_error(scan.source)
     if not counts.splits:
         reasons = "; ".join(s.reason for s in (*scan.skipped, *counts.skipped)[:1])
         raise InputError(f"{scan.source}: no row is left. {reasons}")
     check_split_columns(counts.splits, RESULT_COLUMNS)
+    notes = list(plan.notes)
     skipped = (*scan.skipped, *counts.skipped)
-    left_out = [_left_out(skipped, counts.n_rows)] if skipped else []
-    rough = [Note(READING, _UNNAMED)] if counts.is_on_disk and counts.has_names else []
-    findings = [*plan.notes, *left_out, *scan.notes, *merge_notes(counts.notes), *rough]
-    builder = EvaluationBuilder(plan.metrics, findings, curves=plan.curves)
-    own: set[str] = set()
-    for split, kept in counts.splits.items():
-        for name, score in kept.scores.items():
-            own |= {name} if score.is_column else set()
+    if skipped:
+        notes.append(_skipped_note(skipped, counts.n_rows))
+    notes += [*scan.notes, *merge_notes(counts.notes)]
+    if counts.is_on_disk and counts.has_names:
+        notes.append(Note(READING, _NO_CONTRIBUTIONS))
+    builder = EvaluationBuilder(plan.metrics, notes, curves=plan.curves)
+    score_columns: set[str] = set()
+    for split, split_counts in counts.splits.items():
+        for name, score in split_counts.scores.items():
+            if score.is_column:
+                score_columns.add(name)
             if isinstance(score.state, SortedRuns) and not score.state.fits_in_memory:
                 results, not_computed = measure_areas(
                     split, name, score.state, plan.metrics, plan.intervals
                 )
                 builder.add_results(results, not_computed, is_binary=score.state.binary)
             else:
-                builder.add(streamed_split(split, name, kept, plan.intervals))
-    given = scan.selection.correct is not None or scan.selection.loss is not None
-    label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
-    return builder.build(label, frozenset(own))
+                builder.add(streamed_split(split, name, split_counts, plan.intervals))
+    has_loss_column = scan.selection.correct is not None or scan.selection.loss is not None
+    label = "own" if plan.loss is None and has_loss_column else loss_name(plan.loss, ())
+    return builder.build(label, frozenset(score_columns))
 
 
-def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Note:
+def _skipped_note(skipped: tuple[Skipped, ...], n_counted: int) -> Note:
     """Return a note with the number of skipped rows and files, and the first reason."""
-    lost = sum(s.n_rows for s in skipped if s.n_rows > 0)
-    files = sum(s.n_rows < 0 for s in skipped)
-    parts = [f"{lost:,} of {rows + lost:,} rows"] if lost else []
-    what = "file or block" if files == 1 else "files or blocks"
-    parts += [f"{files:,} {what} that cannot be read"] if files else []
+    n_rows = sum(s.n_rows for s in skipped if s.n_rows > 0)
+    # A skipped file or block has an unknown number of rows, stored as -1.
+    n_files = sum(s.n_rows < 0 for s in skipped)
+    parts = []
+    if n_rows:
+        parts.append(f"{n_rows:,} of {n_counted + n_rows:,} rows")
+    if n_files:
+        noun = "file or block" if n_files == 1 else "files or blocks"
+        parts.append(f"{n_files:,} {noun} that cannot be read")
     first = skipped[0]
-    where = "" if first.reason.startswith(first.source) else f"{first.source}: "
-    said = f"Left out as bad: {' and '.join(parts)}. The first: {where}{first.reason}"
-    return Note.warning("skipped", said)
+    location = "" if first.reason.startswith(first.source) else f"{first.source}: "
+    text = f"Left out as bad: {' and '.join(parts)}. The first: {location}{first.reason}"
+    return Note.warning("skipped", text)

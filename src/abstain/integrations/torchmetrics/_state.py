@@ -279,7 +279,7 @@ class StreamState(Metric):
 
     def _agree(self, gather: Callable[[Any], Any]) -> None:
         """Convert the samples of all processes to one type, even if a process has none."""
-        local_samples = {part: self._joined(part) for part in self._names}
+        local_samples = {part: self._concatenated(part) for part in self._names}
         codes = torch.tensor([code_of(x) for x in local_samples.values()], device=self.device)
         codes_by_process = torch.stack(gather(codes)).tolist()
         codes_by_part = zip(*codes_by_process, strict=True)
@@ -305,7 +305,7 @@ class StreamState(Metric):
     def _states(self) -> dict[str, Any]:
         return {part: self._get(part) for part in self._names}
 
-    def _joined(self, part: str) -> Any:
+    def _concatenated(self, part: str) -> Any:
         return sendable(concatenate(self._get(part), self.device))
 
     def _read(self, confidence: Any, loss: Any, weight: Any) -> BatchTensors:

@@ -234,29 +234,30 @@ class CascadeStage:
         return f"{self.name} answers from a confidence of {self.threshold:.6g}{units} on"
 
 
-def accepts_confidence(stage: CascadeStage, values: Array, said: str | None) -> BoolArray:
-    """Tell which validated confidences a stage answers; `said` is what they are measured in."""
+def accepts_confidence(stage: CascadeStage, values: Array, scale: str | None) -> BoolArray:
+    """Return which validated confidences a stage answers; `scale` is theirs, if known."""
     if stage.threshold is None:
         return np.full(values.size, stage.answers == "all")
-    return scales.reaches_threshold(values, stage.threshold, stage.scale, said)
+    return scales.reaches_threshold(values, stage.threshold, stage.scale, scale)
 
 
 def stage_confidence(
     stage: CascadeStage,
-    given: AnyArray | ConfidenceScore | Predictions,
+    confidence: AnyArray | ConfidenceScore | Predictions,
     scale: Scale | None,
 ) -> tuple[Any, str | None]:
-    """Return the confidences of a stage, and what they are measured in where that is known."""
-    if isinstance(given, Predictions):
-        given = scales.compute_confidence(given, stage.score, None)
-    if not isinstance(given, ConfidenceScore):
-        return given, scale
-    scales.check_score_name(stage.score, given.name)
-    # What is computed says itself what it is measured in.
-    return scales.values_on_scale(given, stage.scale, scale if given.is_user_column else None)
+    """Return the confidences of a stage, and their scale if it is known."""
+    if isinstance(confidence, Predictions):
+        confidence = scales.compute_confidence(confidence, stage.score, None)
+    if not isinstance(confidence, ConfidenceScore):
+        return confidence, scale
+    scales.check_score_name(stage.score, confidence.name)
+    # `scale` refers to columns of the user only; computed scores have a known scale.
+    user_scale = scale if confidence.is_user_column else None
+    return scales.values_on_scale(confidence, stage.scale, user_scale)
 
 
-#: What marks a text as the JSON form of a cascade.
+#: Value of the field "kind" in the JSON form of a cascade.
 KIND: Final = "cascade"
 VERSION: Final = 1
 
@@ -386,25 +387,33 @@ class Cascade(NotebookDisplay):
             raise InputError(
                 f"pass confidences of {names}, or of the first of them; got {len(confidences)}"
             )
-        pairs = zip(self.stages, confidences, strict=False)
-        found = [stage_confidence(stage, given, scale) for stage, given in pairs]
-        n = checks.vector(found[0][0], f"confidence of {self.names[0]!r}").size
-        out = np.full(n, self._next(len(found)), np.int64)
-        left = np.arange(n)
-        for place, (stage, (given, said)) in enumerate(zip(self.stages, found, strict=False)):
+        stages = self.stages[: len(confidences)]
+        values_and_scales = [
+            stage_confidence(stage, confidence, scale)
+            for stage, confidence in zip(stages, confidences, strict=True)
+        ]
+        n = checks.vector(values_and_scales[0][0], f"confidence of {self.names[0]!r}").size
+        answered_by = np.full(n, self._next_run_stage(len(stages)), np.int64)
+        remaining = np.arange(n)
+        for i, (stage, (array, array_scale)) in enumerate(
+            zip(stages, values_and_scales, strict=True)
+        ):
             name = f"confidence of {stage.name!r}"
-            values = checks.vector(given, name, length=n, reference=self.names[0])
-            if left.size == 0 or stage.answers == "none":
+            values = checks.vector(array, name, length=n, reference=self.names[0])
+            if remaining.size == 0 or stage.answers == "none":
                 continue
-            accepted = accepts_confidence(stage, checks.confidence(values[left], name), said)
-            out[left[accepted]] = place
-            left = left[~accepted]
-        return out
+            remaining_values = checks.confidence(values[remaining], name)
+            accepted = accepts_confidence(stage, remaining_values, array_scale)
+            answered_by[remaining[accepted]] = i
+            remaining = remaining[~accepted]
+        return answered_by
 
-    def _next(self, start: int) -> int:
+    def _next_run_stage(self, start: int) -> int:
         """Return the index of the first stage from `start` on that is run, or of the person."""
-        run = (i for i, s in enumerate(self.stages) if i >= start and s.answers != "none")
-        return next(run, len(self.stages))
+        for i, stage in enumerate(self.stages[start:], start):
+            if stage.answers != "none":
+                return i
+        return len(self.stages)
 
     def costs(self, answered: IntArray) -> Array:
         """Return the cost of each sample without errors, from the stage that answered it.
@@ -444,21 +453,21 @@ class Cascade(NotebookDisplay):
         Raises
         ------
         FileFormatError
-            No JSON, no cascade, of a later version, or a field that is missing, unknown or holds
-            what it cannot. The message names the field.
+            If the text is not JSON, not a cascade or of a later version, or if a field is missing,
+            unknown or invalid. The message names the field.
         """
         with json_records.invalid_file_errors("cascade"):
-            found, _ = json_records.parse_record(text, KIND, (VERSION,))
-            if isinstance(found.get("stages"), list):
-                found["stages"] = tuple(
+            fields, _ = json_records.parse_record(text, KIND, (VERSION,))
+            if isinstance(fields.get("stages"), list):
+                fields["stages"] = tuple(
                     records.from_nested_fields(CascadeStage, stage, "a stage of a cascade")
-                    for stage in found["stages"]
+                    for stage in fields["stages"]
                 )
-            if "plan" in found:
-                found["plan"] = records.from_nested_fields(
-                    CascadePlan, found["plan"], "the plan of a cascade"
+            if "plan" in fields:
+                fields["plan"] = records.from_nested_fields(
+                    CascadePlan, fields["plan"], "the plan of a cascade"
                 )
-            return records.from_fields(cls, found, "a cascade")
+            return records.from_fields(cls, fields, "a cascade")
 
     def __str__(self) -> str:
         """Describe the cascade in a sentence."""

@@ -223,8 +223,8 @@ class CascadeFrontier:
         ndarray of int
             Indices of choices.
         """
-        known = np.arange(self.risk.size) if mask is None else np.flatnonzero(mask)
-        return known[_pareto_front(self.risk[known], self.cost[known])]
+        choices = np.arange(self.risk.size) if mask is None else np.flatnonzero(mask)
+        return choices[_pareto_front(self.risk[choices], self.cost[choices])]
 
     def only_stage(self, stage: int) -> BoolArray:
         """Return the choices in which only this stage is run.
@@ -239,10 +239,12 @@ class CascadeFrontier:
         ndarray of shape (choices,)
             Booleans.
         """
-        places = np.unravel_index(np.arange(self.risk.size), self.shape)
-        others = [p == s - 1 for p, s in zip(places, self.shape, strict=True)]
-        others.pop(stage)
-        return np.all(others, axis=0) if others else np.ones(self.risk.size, np.bool_)
+        choices_by_stage = np.unravel_index(np.arange(self.risk.size), self.shape)
+        is_only_stage = np.ones(self.risk.size, np.bool_)
+        for i, (choice, size) in enumerate(zip(choices_by_stage, self.shape, strict=True)):
+            if i != stage:
+                is_only_stage &= choice == size - 1
+        return is_only_stage
 
     def answer_all_choice(self, stage: int) -> int:
         """Return the choice in which one stage, or the person, answers everything.
@@ -257,10 +259,11 @@ class CascadeFrontier:
         int
             Index of the choice.
         """
-        last = [size - 1 for size in self.shape]
+        # The last choice of a stage is not to run it, choice 0 is to answer all.
+        choice_by_stage = [size - 1 for size in self.shape]
         if stage >= 0:
-            last[stage] = 0
-        return int(np.ravel_multi_index(last, self.shape))
+            choice_by_stage[stage] = 0
+        return int(np.ravel_multi_index(choice_by_stage, self.shape))
 
     def stages_for_choice(self, choice: int) -> tuple[CascadeStage, ...]:
         """Return the stages with the thresholds of a choice.
@@ -275,18 +278,19 @@ class CascadeFrontier:
         tuple of CascadeStage
             The stages after one that answers all are not run.
         """
-        places = [int(p) for p in np.unravel_index(choice, self.shape)]
-        over = False
-        out = []
-        for stage, grid, place in zip(self.stages, self.grids, places, strict=True):
-            if over or place == grid.size + 1:
-                out.append(replace(stage, answers="none", threshold=None))
-            elif place == 0:
-                out.append(replace(stage, answers="all", threshold=None))
+        choice_by_stage = [int(index) for index in np.unravel_index(choice, self.shape)]
+        is_all_answered = False
+        stages = []
+        for stage, grid, index in zip(self.stages, self.grids, choice_by_stage, strict=True):
+            if is_all_answered or index == grid.size + 1:
+                stages.append(replace(stage, answers="none", threshold=None))
+            elif index == 0:
+                stages.append(replace(stage, answers="all", threshold=None))
+                is_all_answered = True
             else:
-                out.append(replace(stage, answers="some", threshold=float(grid[place - 1])))
-            over = over or place == 0
-        return tuple(out)
+                threshold = float(grid[index - 1])
+                stages.append(replace(stage, answers="some", threshold=threshold))
+        return tuple(stages)
 
 
 def compute_frontier(

@@ -201,10 +201,10 @@ def _enlargement(size: int, factor: float) -> Pictures:
 _weather = partial(_add_corruption, "weather")
 
 
-#: Side of the sheet; its left border continues at the right, its upper one at the lower.
+#: Side of the periodic texture of frost, in pixels.
 SIDE = 256
 
-#: Seed of the one sheet; the parts that images get are random_values by their own generator.
+#: Seed of the texture. The crop of each image is drawn by the generator of `corrupt`.
 _SEED = 1903
 
 #: Length of a grain, and distance of the needles in it, in pixels.
@@ -212,10 +212,10 @@ _GRAIN, _PERIOD = 11.0, 3.2
 
 
 @cache
-def sheet() -> Pictures:
-    """Return the sheet (SIDE, SIDE), from 0 for clear glass to 1 for ice.
+def frost_texture() -> Pictures:
+    """Return the texture of frost (SIDE, SIDE), from 0 for clear glass to 1 for ice.
 
-    Each grain is a fern: a stem in a direction of its own and needles at 60 degrees to it. Grains
+    Each grain is a fern with a stem in a random direction and needles at 60 degrees to it. Grains
     fill the cells of a Voronoi diagram, whose borders are clear.
     """
     from scipy.spatial import cKDTree
@@ -224,19 +224,22 @@ def sheet() -> Pictures:
     centers = SIDE * draws.random((round((SIDE / _GRAIN) ** 2), 2))
     angle = 2 * np.pi * draws.random(len(centers))
     strength = 0.45 + 0.55 * draws.random(len(centers))
-    places = np.moveaxis(np.indices((SIDE, SIDE)), 0, -1).astype(np.float64)
-    distance, grain = cKDTree(centers, boxsize=SIDE).query(places, k=2)
-    own = grain[..., 0]
-    away = (places - centers[own] + SIDE / 2) % SIDE - SIDE / 2
-    sin, cos = np.sin(angle)[own], np.cos(angle)[own]
-    along, aside = away[..., 0] * sin + away[..., 1] * cos, away[..., 0] * cos - away[..., 1] * sin
-    needle = 0.5 + 0.5 * np.cos(2 * np.pi * (along - np.abs(aside) / np.sqrt(3)) / _PERIOD)
-    stem = np.exp(-(aside**2))
-    border = np.clip((distance[..., 1] - distance[..., 0]) / 1.5, 0, 1)
-    ice = np.maximum(0.15 + 0.85 * needle**1.5, stem) * strength[own] * (0.4 + 0.6 * border)
-    random_values: Pictures = ice.astype(np.float32)
-    random_values.flags.writeable = False
-    return random_values
+    pixels = np.moveaxis(np.indices((SIDE, SIDE)), 0, -1).astype(np.float64)
+    distances, nearest_grains = cKDTree(centers, boxsize=SIDE).query(pixels, k=2)
+    grain = nearest_grains[..., 0]
+    # Periodic offset from the center of the grain, then its coordinates along and across the stem.
+    offset = (pixels - centers[grain] + SIDE / 2) % SIDE - SIDE / 2
+    sin, cos = np.sin(angle)[grain], np.cos(angle)[grain]
+    along = offset[..., 0] * sin + offset[..., 1] * cos
+    across = offset[..., 0] * cos - offset[..., 1] * sin
+    needle = 0.5 + 0.5 * np.cos(2 * np.pi * (along - np.abs(across) / np.sqrt(3)) / _PERIOD)
+    stem = np.exp(-(across**2))
+    distance_to_border = np.clip((distances[..., 1] - distances[..., 0]) / 1.5, 0, 1)
+    ice = np.maximum(0.15 + 0.85 * needle**1.5, stem)
+    ice *= strength[grain] * (0.4 + 0.6 * distance_to_border)
+    texture: Pictures = ice.astype(np.float32)
+    texture.flags.writeable = False
+    return texture
 
 
 #: Cells along the shorter side of the layers of fog; each counts half of the one before.
@@ -264,12 +267,12 @@ def _snow(pictures: Pictures, rng: np.random.Generator, *, share: float, veil: f
     random_values = rng.random((n, rows * columns + 1), dtype=np.float32)
     # From 45 degrees left to 45 degrees right of straight down.
     angle = np.pi * (0.25 + 0.5 * random_values[:, -1].astype(np.float64))
-    places = random_values[:, :-1].reshape(n, 1, rows, columns)
-    flakes = np.sqrt(np.clip((places - (1 - share)) / share, 0, 1)).astype(np.float32)
+    uniform = random_values[:, :-1].reshape(n, 1, rows, columns)
+    flakes = np.sqrt(np.clip((uniform - (1 - share)) / share, 0, 1)).astype(np.float32)
     falling = np.minimum(np.float32(_FALL) * convolved(flakes, line(_FALL, angle)), 1)
-    there = stretched(falling, (height, width))
-    seen = pictures + np.float32(veil) * (np.float32(_AIR) - pictures)
-    out: Pictures = seen + there * (1 - seen)
+    snow = stretched(falling, (height, width))
+    veiled = pictures + np.float32(veil) * (np.float32(_AIR) - pictures)
+    out: Pictures = veiled + snow * (1 - veiled)
     return out
 
 
@@ -288,7 +291,9 @@ def _frost(pictures: Pictures, rng: np.random.Generator, *, keep: float, ice: fl
         (first[:, k, None] + step[:, k, None] * np.arange(size)) % SIDE
         for k, size in enumerate(_cells(pictures, 32))
     )
-    crystals = stretched(sheet()[rows[:, None, :, None], columns[:, None, None]], (height, width))
+    crystals = stretched(
+        frost_texture()[rows[:, None, :, None], columns[:, None, None]], (height, width)
+    )
     tint = np.array(_ICE if channels == 3 else [1.0], np.float32)[:, None, None]
     return np.float32(keep) * pictures + np.float32(ice) * tint * crystals
 
@@ -395,19 +400,19 @@ def _jpeg(pictures: Pictures, _rng: np.random.Generator, *, quality: float) -> P
         raise InputError("the corruption 'jpeg' needs Pillow: pip install Pillow") from None
     pixels = np.round(255 * pictures).astype(np.uint8)
     out = np.empty_like(pixels)
-    for picture, found in zip(pixels, out, strict=True):
+    for picture, compressed in zip(pixels, out, strict=True):
         file = io.BytesIO()
         levels = picture[0] if len(picture) == 1 else picture.transpose(1, 2, 0)
         options = {} if len(picture) == 1 else {"subsampling": "4:2:0"}
         Image.fromarray(levels).save(file, "JPEG", quality=int(quality), **options)
-        with Image.open(file) as back:
-            read = np.asarray(back)
-        found[:] = read if len(picture) == 1 else read.transpose(2, 0, 1)
+        with Image.open(file) as image:
+            decoded = np.asarray(image)
+        compressed[:] = decoded if len(picture) == 1 else decoded.transpose(2, 0, 1)
     return (out / np.float32(255)).astype(np.float32)
 
 
 # ------------------------------------------------------------------------------------ corrupt
-#: Images at a time: what they need stays in the cache of a core.
+#: Number of images in a block, whose arrays fit in the cache of a core.
 _AT_A_TIME = 64
 
 #: The shortest side that is allowed.
@@ -484,22 +489,22 @@ def corrupt(images: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pict
 
 def _checked(pictures: AnyArray) -> Pictures:
     """Return valid images as float32."""
-    found = to_numpy(pictures, "pictures")
-    if found.ndim != 4 or not found.size:
+    array = to_numpy(pictures, "pictures")
+    if array.ndim != 4 or not array.size:
         raise ShapeError(
-            f"`pictures` must have axes (n, channels, height, width); got shape {found.shape}"
+            f"`pictures` must have axes (n, channels, height, width); got shape {array.shape}"
         )
-    if found.shape[1] not in {1, 3}:
+    if array.shape[1] not in {1, 3}:
         raise ShapeError(
-            f"`pictures` must have 1 or 3 channels, on the second axis; got shape {found.shape}"
+            f"`pictures` must have 1 or 3 channels, on the second axis; got shape {array.shape}"
         )
-    if min(found.shape[2:]) < _SHORTEST:
+    if min(array.shape[2:]) < _SHORTEST:
         raise ShapeError(
-            f"`pictures` must have sides of at least {_SHORTEST} pixels; got {found.shape[2:]}"
+            f"`pictures` must have sides of at least {_SHORTEST} pixels; got {array.shape[2:]}"
         )
-    if found.dtype.kind != "f":
+    if array.dtype.kind != "f":
         raise DomainError(
-            f"`pictures` must be floats from 0 to 1; got {found.dtype}. Divide bytes by 255."
+            f"`pictures` must be floats from 0 to 1; got {array.dtype}. Divide bytes by 255."
         )
-    checks.unit_interval(checks.finite(found, "pictures"), "pictures", hint="Divide bytes by 255.")
-    return np.ascontiguousarray(found, dtype=np.float32)
+    checks.unit_interval(checks.finite(array, "pictures"), "pictures", hint="Divide bytes by 255.")
+    return np.ascontiguousarray(array, dtype=np.float32)

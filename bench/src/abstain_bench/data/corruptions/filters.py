@@ -130,8 +130,8 @@ def moved(pictures: Pictures, down: Array, across: Array) -> Pictures:
     corner = (top * width + left).reshape(len(pictures), 1, -1)
 
     def at(offset: int) -> Pictures:
-        found: Pictures = np.take_along_axis(flat, corner + offset, axis=2)
-        return found.reshape(pictures.shape)
+        values: Pictures = np.take_along_axis(flat, corner + offset, axis=2)
+        return values.reshape(pictures.shape)
 
     upper = at(0) * (1 - right) + at(1) * right
     lower = at(width) * (1 - right) + at(width + 1) * right

@@ -81,11 +81,11 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
     held_out = _held_out_codes(train.classes, super_class_of, names)
     retained = [code for code, name in enumerate(names) if name != DROPPED]
     retained_names = tuple(names[code] for code in retained)
-    known, shifted = [], []
+    unshifted, shifted = [], []
     for images, old_labels in zip((train, test), super_labels, strict=True):
         labels = renumber_classes(old_labels, len(names), np.array(retained))
         is_retained, is_held_out = labels >= 0, np.isin(images.labels, held_out)
-        known.append(_relabeled(images, labels, is_retained & ~is_held_out, retained_names))
+        unshifted.append(_relabeled(images, labels, is_retained & ~is_held_out, retained_names))
         shifted.append(_relabeled(images, labels, is_retained & is_held_out, retained_names))
     train_shift, test_shift = shifted
     shift = Images(
@@ -94,7 +94,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Sp
         retained_names,
         np.concatenate([train_shift.source_indices, train.n + test_shift.source_indices]),
     )
-    return Splits(known[0], None, known[1], {"sub-class": shift})
+    return Splits(unshifted[0], None, unshifted[1], {"sub-class": shift})
 
 
 def _read_super_labels(path: Path) -> IntArray:

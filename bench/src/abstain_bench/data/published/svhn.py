@@ -15,116 +15,122 @@ from abstain_bench.data.entry import DataSet
 from abstain_bench.data.images import Images
 
 # ------------------------------------------------------------------------------- MATLAB 5 files
-# SciPy reads these files too, but a damaged one can end the whole process (a crash in compiled
-# code, SciPy 1.17), and files come damaged. Only arrays of real numbers are read, nothing else.
+# `scipy.io` also reads these files, but a damaged file can crash the process in compiled code
+# (SciPy 1.17). This reader supports only arrays of real numbers.
 _HEAD = 128
 _MATRIX, _COMPRESSED = 14, 15
-#: How numbers are stored, by the number of the type.
+#: Data type of the stored numbers, by the type code of the element.
 _STORED = {
     1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8",
 }  # fmt: skip
-#: What they are, by the number of the class of the array.
+#: Data type of the array, by its class code.
 _CLASSES = {
     6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8",
 }  # fmt: skip
 _COMPLEX = 0x08
-#: Arrays above this are none of those that are read here.
-_MOST_BYTES = 1 << 31
+#: Largest size of a variable in bytes.
+_MAX_BYTES = 1 << 31
 
 
 class _DamageError(Exception):
-    """What is wrong inside a file."""
+    """A file is damaged; the message describes the damage."""
 
 
 def read_matlab5(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
-    """Return the arrays of these names that a file holds; refuse a file that is damaged."""
+    """Return the arrays with these names; raise FileFormatError for a damaged file."""
     content = path.read_bytes()
     order = {b"IM": "<", b"MI": ">"}.get(content[126:_HEAD])
     if order is None:
-        shown = " ".join(content[:8].hex(" ").split()) or "nothing"
+        first_bytes = content[:8].hex(" ") or "nothing"
         raise FileFormatError(
-            f"{path.name} ({len(content):,} bytes) is no MATLAB 5 file: it begins with {shown}"
+            f"{path.name} ({len(content):,} bytes) is no MATLAB 5 file: "
+            f"it begins with {first_bytes}"
         )
     if struct.unpack(f"{order}H", content[124:126])[0] == 0x0200:
         raise FileFormatError(f"{path.name} is a MATLAB 7.3 file, and it must be one of MATLAB 5")
     try:
-        found = dict(_arrays(memoryview(content)[_HEAD:], names, order))
+        return dict(_arrays(memoryview(content)[_HEAD:], names, order))
     except (_DamageError, zlib.error, struct.error, ValueError, MemoryError) as error:
-        words = " ".join(str(error).split())
+        damage = " ".join(str(error).split())
         raise FileFormatError(
-            f"{path.name} ({len(content):,} bytes) is cut off or damaged ({words})"
+            f"{path.name} ({len(content):,} bytes) is cut off or damaged ({damage})"
         ) from None
-    return found
 
 
-def _arrays(rest: memoryview, names: tuple[str, ...], order: str) -> Iterator[tuple[str, Array]]:
-    while len(rest):
-        kind, body, rest = _element(rest, order, padded=False)
-        if kind == _COMPRESSED:
-            kind, body = _inflated(body, order)
-        if kind != _MATRIX:
-            raise _DamageError(f"a variable has the type {kind}")
-        named = _matrix(body, names, order)
-        if named is not None:
-            yield named
+def _arrays(data: memoryview, names: tuple[str, ...], order: str) -> Iterator[tuple[str, Array]]:
+    """Yield the name and the array of each requested variable."""
+    while len(data):
+        type_code, body, data = _element(data, order, padded=False)
+        if type_code == _COMPRESSED:
+            type_code, body = _decompress(body, order)
+        if type_code != _MATRIX:
+            raise _DamageError(f"a variable has the type {type_code}")
+        name_and_array = _matrix(body, names, order)
+        if name_and_array is not None:
+            yield name_and_array
 
 
 def _element(
-    rest: memoryview, order: str, *, padded: bool = True
+    data: memoryview, order: str, *, padded: bool = True
 ) -> tuple[int, memoryview, memoryview]:
-    """Return the type and the content of the first element, and what follows it."""
-    if len(rest) < 8:
+    """Return the type and the content of the first element, and the remaining data."""
+    if len(data) < 8:
         raise _DamageError("it ends inside a tag")
-    kind, count = struct.unpack(f"{order}II", rest[:8])
-    if kind >> 16:  # up to four bytes, inside the tag
-        count, kind = kind >> 16, kind & 0xFFFF
-        if count > 4:
-            raise _DamageError(f"{count} bytes are said to fit into four")
-        return kind, rest[4 : 4 + count], rest[8:]
-    end = 8 + count
-    if len(rest) < end:
-        raise _DamageError(f"the header states {count:,} bytes, and {len(rest) - 8:,} follow")
-    return kind, rest[8:end], rest[end + (-count % 8 if padded else 0) :]
+    type_code, n_bytes = struct.unpack(f"{order}II", data[:8])
+    # A small element stores its size in the upper half of the type, and its content in the tag.
+    small_size = type_code >> 16
+    if small_size:
+        if small_size > 4:
+            raise _DamageError(f"a small element has {small_size} bytes, and its limit is 4")
+        return type_code & 0xFFFF, data[4 : 4 + small_size], data[8:]
+    end = 8 + n_bytes
+    if len(data) < end:
+        raise _DamageError(f"the header states {n_bytes:,} bytes, and {len(data) - 8:,} follow")
+    # Elements begin at multiples of 8 bytes.
+    padding = -n_bytes % 8 if padded else 0
+    return type_code, data[8:end], data[end + padding :]
 
 
-def _inflated(body: memoryview, order: str) -> tuple[int, memoryview]:
-    """Decompress one variable; its checksum is checked."""
-    machine = zlib.decompressobj()
-    head = machine.decompress(body, 8)
-    if len(head) < 8:
+def _decompress(body: memoryview, order: str) -> tuple[int, memoryview]:
+    """Decompress one variable, verify its checksum, and return its type and content."""
+    decompressor = zlib.decompressobj()
+    tag = decompressor.decompress(body, 8)
+    if len(tag) < 8:
         raise _DamageError("a compressed variable ends early")
-    kind, count = struct.unpack(f"{order}II", head)
-    if count > _MOST_BYTES:
-        raise _DamageError(f"a variable of {count:,} bytes is too large")
-    # One byte more than there must be, so that the end with its checksum is reached.
-    found = machine.decompress(machine.unconsumed_tail, count + 1)
-    if len(found) != count or not machine.eof:
+    type_code, n_bytes = struct.unpack(f"{order}II", tag)
+    if n_bytes > _MAX_BYTES:
+        raise _DamageError(f"a variable of {n_bytes:,} bytes is too large")
+    # One byte more than expected, so that the decompressor reads the checksum at the end.
+    content = decompressor.decompress(decompressor.unconsumed_tail, n_bytes + 1)
+    if len(content) != n_bytes or not decompressor.eof:
         raise _DamageError(
-            f"the header of a compressed variable states {count:,} bytes, and it has {len(found):,}"
+            f"the header of a compressed variable states {n_bytes:,} bytes, and it has "
+            f"{len(content):,}"
         )
-    return kind, memoryview(found)
+    return type_code, memoryview(content)
 
 
 def _matrix(body: memoryview, names: tuple[str, ...], order: str) -> tuple[str, Array] | None:
-    """Return name and array of one variable, or None for a name that was not asked for."""
+    """Return the name and the array of a variable; None if it is not requested."""
     _, flags, body = _element(body, order)
-    _, sides, body = _element(body, order)
-    _, label, body = _element(body, order)
-    name = bytes(label).decode("latin-1")
+    _, dimensions, body = _element(body, order)
+    _, encoded_name, body = _element(body, order)
+    name = bytes(encoded_name).decode("latin-1")
     if name not in names:
         return None
-    word = struct.unpack(f"{order}I", flags[:4])[0]
-    kind = _CLASSES.get(word & 0xFF)
-    if kind is None or (word >> 8) & _COMPLEX:
+    # The lowest byte is the class code, the next one contains the flags.
+    class_and_flags = struct.unpack(f"{order}I", flags[:4])[0]
+    dtype = _CLASSES.get(class_and_flags & 0xFF)
+    if dtype is None or (class_and_flags >> 8) & _COMPLEX:
         raise _DamageError(f"{name} is no array of real numbers")
-    shape = tuple(int(x) for x in np.frombuffer(sides, f"{order}i4"))
-    stored, values, _ = _element(body, order)
-    if stored not in _STORED:
-        raise _DamageError(f"{name} is stored as the type {stored}")
-    flat = np.frombuffer(values, np.dtype(f"{order}{_STORED[stored]}"))
+    shape = tuple(int(x) for x in np.frombuffer(dimensions, f"{order}i4"))
+    type_code, values, _ = _element(body, order)
+    if type_code not in _STORED:
+        raise _DamageError(f"{name} is stored as the type {type_code}")
+    flat = np.frombuffer(values, np.dtype(f"{order}{_STORED[type_code]}"))
     if min(shape, default=-1) < 0 or flat.size != np.prod(shape, dtype=object):
         raise _DamageError(f"{name} has the shape {shape}, and {flat.size:,} numbers")
-    return name, flat.astype(kind).reshape(shape, order="F")
+    return name, flat.astype(dtype).reshape(shape, order="F")
 
 
 _N_IMAGES = {"train_32x32.mat": 73_257, "test_32x32.mat": 26_032}

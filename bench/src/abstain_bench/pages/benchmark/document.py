@@ -103,7 +103,9 @@ def method_sections(
     yield from backbones_section(board, [Leaderboard(other) for other in origin.other_models])
     yield from costs_section(results.costs)
     if results.left_out:
-        entries = tuple(doc.GlossaryEntry(name, why) for name, why in results.left_out.items())
+        entries = tuple(
+            doc.GlossaryEntry(name, reason) for name, reason in results.left_out.items()
+        )
         title = "Excluded methods"
         yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Excluded")
     yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(glossary_entries(results))),))
@@ -295,7 +297,7 @@ _STUDY_TERMS: Final = {
 _PROBABILITY_METRICS: Final = ""
 
 _TABLE_TERMS: Final = {
-    "× 1000": "AURC and AUGRC are multiplied by 1000 if the header says so, as in the literature.",
+    "× 1000": "AURC and AUGRC are multiplied by 1,000 if the header states it, as in papers.",
     _PROBABILITY_METRICS: (
         "computed after Platt scaling on validation data, because most confidences are not "
         "probabilities."
@@ -314,7 +316,7 @@ _TABLE_TERMS: Final = {
         "samples, adjusted for the number of pairs. This does not imply equality."
     ),
     "Interval": "confidence interval of the value on new data, for the same networks.",
-    "Errors on known classes": "; ".join(f"“{name}”: {said}" for name, said in ERROR_RULES.items())
+    "Errors on known classes": "; ".join(f"“{name}”: {rule}" for name, rule in ERROR_RULES.items())
     + ".",
     "Threshold": (
         "set on validation data by selection with guaranteed risk (SGR) for each network; the "
@@ -330,15 +332,16 @@ def glossary_entries(results: BenchmarkResults) -> Iterator[doc.GlossaryEntry]:
         kind_title(kind): meaning for kind, meaning in _STUDY_TERMS.items() if kind in kinds
     }
     yield from (
-        doc.GlossaryEntry(title, said) for title, said in (_GENERAL_TERMS | study_terms).items()
+        doc.GlossaryEntry(title, meaning)
+        for title, meaning in (_GENERAL_TERMS | study_terms).items()
     )
     yield from metric_entries(list(results.comparisons))
     metrics = filter(None, map(find_metric, results.comparisons))
     titles = [short_title(m.name) for m in metrics if needs_probabilities(m)]
-    for title, said in _TABLE_TERMS.items():
-        yield from (
-            doc.GlossaryEntry(entry_title, said) for entry_title in ([title] if title else titles)
-        )
+    for title, meaning in _TABLE_TERMS.items():
+        # An empty title stands for the metrics that require probabilities.
+        for entry_title in [title] if title else titles:
+            yield doc.GlossaryEntry(entry_title, meaning)
 
 
 # ------------------------------------------------------------------------------------ costs

@@ -261,7 +261,7 @@ def new_class_tables(board: Leaderboard) -> Iterator[doc.Block]:
     pairs = [
         [study for study in family if study.errors in _PROTOCOLS] for family in families.values()
     ]
-    if auroc in board.results.comparisons and any(len(own) == len(_PROTOCOLS) for own in pairs):
+    if auroc in board.results.comparisons and any(len(pair) == len(_PROTOCOLS) for pair in pairs):
         grid, table = _evaluations_table(board, auroc, pairs, rank_cell)
         title = f"Ranks by {grid.label.text}: errors removed, and as outliers"
         yield doc.Collapsible(

@@ -135,19 +135,19 @@ def _settings_table(results: BenchmarkResults, name: str) -> Iterator[doc.Table]
     if not settings:
         return
     title = f"Settings of “{name}” selected on validation data"
-    has_several_seeds = any(one.seeds > 1 for one in settings)
+    has_several_seeds = any(setting.seeds > 1 for setting in settings)
     unit = "means over the seeds, as fractions" if has_several_seeds else "fractions"
-    notes = dict.fromkeys(one.note for one in settings if one.note)
+    notes = dict.fromkeys(setting.note for setting in settings if setting.note)
     value = doc.number_column("On validation data")
     columns = (doc.Column("Metric"), doc.Column("Selected"), value, doc.Column("All settings"))
     rows = (
         (
-            short_title(one.metric),
-            f"{one.arm}, {one.setting}" if one.setting else one.arm,
-            doc.Number(one.value),
-            _all_settings_text(one),
+            short_title(setting.metric),
+            f"{setting.arm}, {setting.setting}" if setting.setting else setting.arm,
+            doc.Number(setting.value),
+            _all_settings_text(setting),
         )
-        for one in settings
+        for setting in settings
     )
     yield wide_table(title, columns, rows, " ".join([f"{title}: {unit}.", *notes]))
 

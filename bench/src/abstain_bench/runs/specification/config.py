@@ -195,10 +195,10 @@ def default_methods(
     objectives: Iterable[str], samples: int, seeds: Sequence[int]
 ) -> tuple[str, ...]:
     """Return all methods whose objective, dropout passes and ensembles are available."""
-    lacking = set() if samples else {"samples"}
+    missing = set() if samples else {"samples"}
     if len(seeds) < 2:
-        lacking.add("ensemble")
-    return tuple(method.name for method in methods_of(objectives, missing=lacking))
+        missing.add("ensemble")
+    return tuple(method.name for method in methods_of(objectives, missing=missing))
 
 
 def scale_stages(stages: Mapping[str, int], factor: float) -> dict[str, int]:

@@ -55,11 +55,11 @@ def classes_of_rotation(count: int, rotation: int) -> list[int]:
 def _load_svhn(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:
     train, test = read_official("svhn", folder, sizes)
     classes = classes_of_rotation(train.n_classes, rotation)
-    known_train, _ = held_out(train, classes=classes)
-    known, new = held_out(test, classes=classes)
-    validation, tested = split_first(known, sizes.validation)
-    exposure = Exposure("held-out-classes", "new-class", constant_loader(new))
-    return images_in_memory(known_train, validation, tested, exposure)
+    train_of_known_classes, _ = held_out(train, classes=classes)
+    test_of_known_classes, test_of_new_classes = held_out(test, classes=classes)
+    validation, tested = split_first(test_of_known_classes, sizes.validation)
+    exposure = Exposure("held-out-classes", "new-class", constant_loader(test_of_new_classes))
+    return images_in_memory(train_of_known_classes, validation, tested, exposure)
 
 
 def _load_iwildcam(rotation: int, folder: Path | None, sizes: Sizes = DEFAULT_SIZES) -> TaskImages:

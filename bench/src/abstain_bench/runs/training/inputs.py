@@ -117,7 +117,7 @@ class Distortion(Variation):
     noise : float
         Standard deviation of normal noise; the images' values lie in [0, 1].
     background : float
-        What is black gets a level of its own in each image, from 0 to this; the rest is moved
+        Black gets a random level in each image, from 0 to this; the rest is moved
         up with it, so that white stays white.
     side : int
         Height and width of what comes out, sampled once from the images; 0 for theirs.
