@@ -23,7 +23,7 @@ EXAMPLES ?= quick
 COVERAGE ?=
 
 .PHONY: demo study check test test-slow test-all test-minimal test-peers test-lowest test-smoke lint properties docs links clean
-.PHONY: bench bench-check bench-install release
+.PHONY: pages bench bench-check bench-install release
 .DEFAULT_GOAL := test
 
 # A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
@@ -130,6 +130,15 @@ test-smoke:
 		-e '.[fast,test-minimal]'
 	$(VENV)/smoke/bin/python $(PIP) --no-deps -e ./bench
 	$(VENV)/smoke/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
+
+# Three reports in Chromium at three widths, light and dark: console, requests, accessibility, and
+# their height, nodes, size and renderer time. Needs npm and Chromium (Debian: `apt-get install chromium`).
+PAGES      := $(VENV)/pages
+pages: $(TEST)/.installed
+	$(TOOLS)/python tools/example_pages.py $(PAGES)
+	cd $(PAGES) && npm install --no-save --silent axe-core@4 puppeteer-core@24
+	cd $(PAGES) && node $(CURDIR)/tools/pages.mjs --limits $(PAGE_LIMITS) evaluation.html comparison.html rule.html
+PAGE_LIMITS ?= height=5000,nodes=15000,seconds=2,kilobytes=400
 
 # Measure every case, some 10 minutes of two quiet cores: docs/performance.md and
 # benchmarks/cases.json. `make bench BENCH='--only "peers*"'` measures a part of it.

@@ -179,7 +179,6 @@ def test_weights_and_a_bootstrap_of_every_metric(table: Path, tmp_path: Path) ->
         (["compare", *SCORES, "--group", "site"], "--group has no effect without --clustered"),
         (["compare", *SCORES, "--methods-from", "filename"], "requires one file per method"),
         (["compare", *SCORES, "--figures", "svg"], "--out"),
-        (["compare", *SCORES, "--reference", "msr"], "must be passed together"),
     ],
 )
 def test_an_option_without_effect_raises_an_error(

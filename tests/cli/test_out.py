@@ -235,3 +235,11 @@ def look(out: Path, before: dict[str, str]) -> str:
         return "between" if left else "nothing"
     assert json.loads(receipt.read_text())["files"] == left
     return "old" if left == before else "new"
+
+
+def test_a_file_name_for_the_folder_is_rejected_with_the_remedy(folder, capsys):
+    assert run(["evaluate", "p.csv", "--out", "report.html"]) == 2
+    message = capsys.readouterr().err
+    assert "--out must be a folder" in message
+    assert "Use --out report" in message
+    assert not Path("report.html").exists()

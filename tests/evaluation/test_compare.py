@@ -280,7 +280,7 @@ def test_non_inferiority():
         ({"test": "t"}, InputError, "test"),
         ({"bootstrap": -1}, InputError, "bootstrap"),
         ({"adjustment": "fdr"}, InputError, "adjustment"),
-        ({"margin": 0.1}, InputError, "must be passed together"),
+        ({"margin": 0.1}, InputError, "requires `reference`"),
         ({"margin": 0.1, "reference": "best"}, InputError, "reference"),
         ({"runs": "seed"}, InputError, "column that splits"),
         ({"clustered": True}, InputError, "group"),

@@ -157,6 +157,11 @@ def test_all_right_and_all_wrong(wrong: int) -> None:
         assert np.isnan(ab.normalized_aurc(c, loss))
 
 
+def test_normalized_aurc_of_the_smallest_losses_is_undefined() -> None:
+    with pytest.warns(ab.errors.UndefinedMetricWarning, match="too small"):
+        assert np.isnan(ab.normalized_aurc([0.0, 0.0], [0.0, 5e-324]))
+
+
 def test_one_sample() -> None:
     assert ab.aurc([0.3], [1]) == 1
     assert ab.augrc([0.3], [1]) == 0.5

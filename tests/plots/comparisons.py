@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,11 @@ from abstain.evaluation.comparison import (
     PairedDifference,
     Stability,
     Standing,
+    best_methods,
+    sort_best_first,
 )
+from abstain.evaluation.comparison.plan import Plan
+from abstain.evaluation.comparison.summary import ReferenceTest, summary_rows
 
 NAN = math.nan
 METHODS = ("msr", "mls", "pe", "energy", "knn", "maha")
@@ -46,7 +51,7 @@ def made_up(
     if len(data) > 1:
         across = [_across(m, methods, [drawn[m, d] for d in data]) for m in metrics]
         overall = [s for m in metrics for s in _overall(m, methods, [drawn[m, d] for d in data])]
-    return Comparison(
+    comparison = Comparison(
         metrics=tuple(metrics),
         methods=tuple(methods),
         data=tuple(data),
@@ -64,6 +69,35 @@ def made_up(
         bootstrap=draws,
         seed=seed,
     )
+    return with_summary(comparison)
+
+
+def with_summary(comparison: Comparison, reference: str | None = None) -> Comparison:
+    """Add the summary that `compare` would compute from the estimates and pairs."""
+    plan = Plan(comparison.level, reference=reference)
+    rows = []
+    for metric, data in itertools.product(comparison.metrics, comparison.data):
+        ranked = sort_best_first(comparison.estimates_of(metric, data))
+        if not ranked:
+            continue
+        first = reference or (best_methods(ranked) or [ranked[0].method])[0]
+        lower = ranked[0].lower_is_better
+        pairs = comparison.pairs_of(metric, data)
+        rows += summary_rows(ranked, first, pairs, partial(_test_of_pair, lower), plan)
+    return replace(comparison, summary=tuple(rows), reference=reference or "")
+
+
+def _test_of_pair(lower_is_better, pair, method):
+    sign = 1 if method == pair.first else -1
+    z = stats.norm.isf(pair.p_value / 2)
+    sd = abs(pair.difference) / z if z else 1.0
+
+    def interval(alpha, is_rejected):
+        half = sd * stats.norm.isf(alpha / 2)
+        return sign * pair.difference - half, sign * pair.difference + half
+
+    is_better = (sign * pair.difference < 0) == lower_is_better
+    return ReferenceTest(pair.p_value, is_better, interval)
 
 
 def _draw(rng, k, metric, draws, spread):

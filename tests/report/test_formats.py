@@ -31,6 +31,7 @@ from abstain.report.document import (
     Glossary,
     GlossaryEntry,
     JumpMenu,
+    KeyNumber,
     Label,
     Links,
     Number,
@@ -46,7 +47,6 @@ from abstain.report.document import (
     TableRows,
     Thumbnail,
     Thumbnails,
-    reproduce_section,
 )
 
 NUMBERS = (
@@ -97,15 +97,22 @@ def everything(name: str) -> Document:
     deeper = Section("deeper", name, (said, deepest), level=3)
     return Document(
         name,
-        name,
+        (name,),
         lambda: (
             DeferredBlocks(lambda: (table, *blocks), role="summary"),
             Section("first", name, (*blocks, deeper)),
-            reproduce_section(name, citation_advice=name),
         ),
-        verdict=(name,),
+        answer=(name, name),
+        key_numbers=(KeyNumber(name, name, name),),
+        overview=lambda: (Prose(name, role="key"),),
         facts=((name, name),),
-        findings=(Remark("note", name, name),),
+        findings=(
+            Remark("warning", name, name, (Remark("warning", name, name),)),
+            Remark("note", name, name),
+            Remark("note", name, is_about_reading=True),
+        ),
+        command=name,
+        citation_advice=name,
     )
 
 
@@ -162,7 +169,7 @@ def test_no_name_becomes_an_element(attack):
 @pytest.mark.parametrize("format", ["html", "markdown", "latex", "terminal"])
 def test_a_warning_names_its_place_everywhere(format):
     found = (Remark("warning", "Only few failures.", "cifar, msr"), Remark("note", "Rounded."))
-    document = Document("d", "d", tuple, findings=found)
+    document = Document("d", ("d",), tuple, findings=found)
     text = printed(document) if format == "terminal" else render(document, format)
     said = " ".join("".join(Page(text).text).split()) if format == "html" else text
     assert said.count("cifar, msr") == 1

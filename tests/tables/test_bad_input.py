@@ -304,6 +304,9 @@ def test_lengths_that_differ():
     many = {**dict.fromkeys(GOOD, [1] * 1000), "i": np.arange(1000)}
     with pytest.raises(InputError, match="splits of 1,000 rows"):
         read_predictions(many, by="i")
+    columns = {f"c{i}": np.arange(1000) for i in range(12)}
+    with pytest.raises(InputError, match="splits of 1,000 rows"):
+        read_predictions({**many, **columns}, by=list(columns))
 
 
 def test_no_warnings_on_the_way(tmp_path):

@@ -19,6 +19,7 @@ from abstain.cli.options import (
     repeatable,
 )
 from abstain.cli.output_folder import (
+    PAPER_TABLES,
     REPORT,
     RESULTS,
     check_folder,
@@ -61,7 +62,13 @@ class TestOptions:
     margin: Annotated[
         float | None, Parameter(help="Margin of the test that no method is worse than --reference")
     ] = None
-    reference: Annotated[str | None, Parameter(help="Reference method of --margin")] = None
+    reference: Annotated[
+        str | None,
+        Parameter(
+            help="Method to test against all others (k - 1 comparisons); select it before seeing "
+            "the values"
+        ),
+    ] = None
     clustered: Clustered = False
     seed: Seed = 0
 
@@ -112,7 +119,7 @@ def compare(
 
     has_one_method = methods_from == FILENAME and len(files) < 2
     _check_options(columns, tests, output, has_one_method=has_one_method)
-    folder = check_folder(output.out, [*RESULTS, REPORT], files)
+    folder = check_folder(output.out, [*RESULTS, REPORT, *PAPER_TABLES], files)
     split_columns, (runs, methods) = add_split_columns(columns, files, runs_from, methods_from)
     reading = read_files(files, split_columns)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
@@ -161,9 +168,11 @@ def _make_files(
     comparison: "Comparison", source: str, formats: tuple[str, ...]
 ) -> dict[str, bytes]:
     from abstain.report import comparison_html
+    from abstain.report.paper import paper_files
 
     main_table, *other_tables = comparison.TABLES
     tables = {"results": comparison.rows(main_table)}
     tables |= {name: comparison.rows(name) for name in other_tables}
     page = comparison_html(comparison, source=source, command=current_command())
-    return make_files(tables, page, comparison, formats)
+    files = make_files(tables, page, comparison, formats)
+    return {**files, **paper_files(comparison)}

@@ -18,10 +18,13 @@ from abstain._foundation.input_files import read_json_object
 from abstain.cli.command_line import ARGUMENTS
 from abstain.cli.console import console, print_written_files, show_status
 from abstain.cli.standard_input import original_name
-from abstain.errors import AbstainError
+from abstain.errors import AbstainError, InputError
 
 #: The page of every command except the benchmark, and the main table.
 REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
+
+#: Tables for papers.
+PAPER_TABLES: Final = ("table.tex", "table.md")
 
 
 #: Files that are read from a folder of results.
@@ -75,6 +78,11 @@ def check_folder(
     """
     if folder is None:
         return None
+    if folder.suffix in {".html", ".md", ".tex", ".pdf"} and not folder.exists():
+        raise InputError(
+            f"--out must be a folder, which will contain the report and its tables; got {folder}. "
+            f"Use --out {folder.with_suffix('')}"
+        )
     check_output_folder(folder, names, extra_hashes=files_of_earlier_version(folder))
     files = [file for path in inputs if path is not None for file in _input_files(path)]
     return OutputFolder(folder, tuple((path, _file_state(path)) for path in files))

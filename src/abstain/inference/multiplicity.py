@@ -71,6 +71,62 @@ def adjust(p_values: AnyArray, *, method: Adjustment = "holm") -> FloatArray:
     return p
 
 
+def levels_of_tests(p_values: AnyArray, *, alpha: float, method: Adjustment = "holm") -> FloatArray:
+    """Compute the significance level at which each of several tests is decided.
+
+    Answers: which confidence level has an interval that excludes 0 if and only if the adjusted
+    test rejects?
+
+    Parameters
+    ----------
+    p_values : array of any shape
+        In [0, 1]; NaN for a test without a result.
+    alpha : float
+        Probability of rejecting any true null hypothesis, above 0 and below 1.
+    method : {"holm", "bonferroni", "none"}, default="holm"
+        As for `adjust`.
+
+    Returns
+    -------
+    ndarray of the same shape
+        An adjusted p-value is below alpha if and only if the p-value is below this level. NaN for a
+        test without a result.
+
+    Raises
+    ------
+    DomainError
+        If a p-value is outside [0, 1], or `alpha` is not above 0 and below 1.
+    InputError
+        If `method` is unknown.
+
+    Notes
+    -----
+    Holm's method tests the smallest of m p-values at level alpha / m, the next one at level
+    alpha / (m - 1), and so on, until a test does not reject. All larger p-values have the level of
+    this last test. Intervals at these levels are not simultaneous confidence intervals.
+
+    Examples
+    --------
+    >>> from abstain.inference.multiplicity import levels_of_tests
+    >>> levels_of_tests([0.01, 0.04, 0.03], alpha=0.05).round(4).tolist()
+    [0.0167, 0.025, 0.025]
+    """
+    tail = checks.fraction(alpha, "alpha", low=1e-12, high=1 - 1e-12)
+    adjusted = adjust(p_values, method=method)
+    levels = np.full(adjusted.shape, np.nan)
+    is_tested = ~np.isnan(adjusted)
+    n_tests = int(is_tested.sum())
+    if method != "holm":
+        levels[is_tested] = tail / (n_tests if method == "bonferroni" else 1)
+        return levels
+    p = np.asarray(to_numpy(p_values, "p_values"), np.float64)
+    order = np.flatnonzero(is_tested)[np.argsort(p[is_tested], kind="stable")]
+    n_rejected = int((adjusted[is_tested] < tail).sum())
+    n_remaining = np.maximum(np.arange(n_tests, 0, -1), n_tests - n_rejected)
+    levels.flat[order] = tail / np.maximum(n_remaining, 1)
+    return levels
+
+
 # ------------------------------------------------------------------------------------ mean ranks
 def nemenyi(mean_ranks: AnyArray, n_blocks: int) -> FloatArray:
     """Test each pair of mean ranks by Nemenyi's test.

@@ -183,6 +183,26 @@ def bootstrap_differences(
     return results
 
 
+def interval_of_test(
+    differences: FloatArray, alpha: float, *, is_rejected: bool
+) -> tuple[float, float]:
+    """Return the interval of a difference that excludes 0 if and only if the test rejects 0.
+
+    `differences`, shape (B,), are those of the resamples, and `alpha` is the level of the test. The
+    interval contains the values that `bootstrap_difference` does not reject. (Its percentile
+    interval does not correct for the number of resamples.) `is_rejected` decides if the p-value
+    equals `alpha` up to rounding. The bounds are NaN if B resamples cannot reject any value.
+    """
+    ordered = np.sort(differences[np.isfinite(differences)])
+    # The p-value is 2 (n + 1) / (B + 1), where n is the number of resamples beyond the value.
+    n_beyond = int(np.ceil(alpha * (ordered.size + 1) / 2 - 1))
+    n_beyond_zero = int(min((ordered <= 0).sum(), (ordered >= 0).sum()))
+    n_beyond = max(n_beyond, n_beyond_zero + 1) if is_rejected else min(n_beyond, n_beyond_zero)
+    if not 1 <= n_beyond <= ordered.size:
+        return NAN, NAN
+    return float(ordered[n_beyond - 1]), float(ordered[-n_beyond])
+
+
 def wilcoxon_on_replicates(
     replicates: AnyArray, *, lower_is_better: bool, adjustment: Adjustment = "holm"
 ) -> FloatArray:

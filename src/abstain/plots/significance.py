@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-#: With more methods, cells are too small for p-values.
+#: With more methods, cells are too small for p-values: their shade shows the p-value.
 _MAX_METHODS_WITH_P_VALUES = 12
+
+#: Upper bounds of the p-values of each shade below 1 - level, with the opacity of the shade.
+_SHADES = ((0.001, 1.0), (0.01, 0.62), (math.inf, 0.32))
 
 #: Maximum length of a label, in characters.
 _MAX_NAME_LENGTH = 20
@@ -36,7 +39,8 @@ class SignificanceMapDisplay(Titled):
     """Matrix of methods: a cell is blue if the row is significantly better than the column.
 
     Methods are sorted by rank, so significant differences are above the diagonal. A cell contains
-    the adjusted p-value of its pair. A two-sided test has one p-value for a pair, which is in only
+    the adjusted p-value of its pair; with more than 12 methods, its shade shows whether the p-value
+    is below 0.001, 0.01 or 1 - level. A two-sided test has one p-value for a pair, which is in only
     one of the two cells.
 
     `plot` passes additional options to the ``matplotlib.patches.PathPatch`` of the cells of one
@@ -126,10 +130,23 @@ class SignificanceMapDisplay(Titled):
         pair = self.pairs[0]
         data_suffix = formatting.data_set_suffix(pair.data)
         validity_note = "" if pair.valid else "; not a valid test"
+        p_name = "p" if pair.adjustment == "none" else "adjusted p"
+        bounds = [f"{1 - self.level:g}", "0.01", "0.001"]
+        colors = f"gray: {p_name} \u2265 {bounds[0]}; blue: {p_name} < {bounds[0]}"
+        if self._has_text:
+            colors += f"; cells contain {p_name}"
+        else:
+            darker = [bound for bound in bounds[1:] if float(bound) < 1 - self.level]
+            colors += f"; darker: < {' and < '.join(darker)}" if darker else ""
         return (
             f"Row better than column by {formatting.metric_title(pair.metric)}{data_suffix}\n"
-            f"({pair.test_description}{validity_note}; blue: p < {1 - self.level:g})"
+            f"({pair.test_description}{validity_note}; {colors})"
         )
+
+    @property
+    def _has_text(self) -> bool:
+        """Whether cells contain their p-value."""
+        return len(self.methods) <= _MAX_METHODS_WITH_P_VALUES
 
     def frame(self) -> "pl.DataFrame":
         """Return the plotted data as a Polars table with one row per cell with a p-value."""
@@ -150,22 +167,24 @@ class SignificanceMapDisplay(Titled):
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k, cells = len(self.methods), self._cells()
         index_by_method = {method: i for i, method in enumerate(self.methods)}
-        significant: list[tuple[int, int]] = []
+        significant: dict[float, list[tuple[int, int]]] = {opacity: [] for _, opacity in _SHADES}
         other: list[tuple[int, int]] = []
         for (row, column), pair in cells.items():
             position = index_by_method[column], index_by_method[row]
             is_significant = pair.better == row
-            (significant if is_significant else other).append(position)
-            if k <= _MAX_METHODS_WITH_P_VALUES:
+            opacity = 1.0 if self._has_text else _opacity(pair.adjusted)
+            (significant[opacity] if is_significant else other).append(position)
+            if self._has_text:
                 style: Style = {"ha": "center", "va": "center", "fontsize": 9 if k <= 8 else 6.5}
                 if is_significant:
                     style |= {"color": PAPER, "fontweight": "bold"}
                 draw_text(axes, *position, _format_cell(pair.adjusted), **style)
         # At most a quarter of a cell, in points.
         gap = min(1.5, 72 * self._side / k / 4) if k else 0.0
-        for positions, color in ((significant, LIGHT[0]), (other, GRID)):
-            style = {"facecolor": color, "edgecolor": PAPER, "linewidth": gap, **kwargs}
-            draw_squares(axes, positions, **style)
+        shades = [(positions, LIGHT[0], opacity) for opacity, positions in significant.items()]
+        for positions, color, opacity in (*shades, (other, GRID, 1.0)):
+            style = {"facecolor": color, "edgecolor": PAPER, "linewidth": gap, "alpha": opacity}
+            draw_squares(axes, positions, **(style | kwargs))
         axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
         hide_frame(axes)
         self._label_axes(axes)
@@ -243,6 +262,11 @@ class SignificanceMapsDisplay(DisplayGrid):
     @property
     def _displays(self) -> dict[str, SignificanceMapDisplay]:
         return self.maps
+
+
+def _opacity(p_value: float) -> float:
+    """Return the opacity of the shade of a significant p-value."""
+    return next(opacity for bound, opacity in _SHADES if p_value < bound)
 
 
 def _format_cell(value: float) -> str:

@@ -18,9 +18,10 @@ NAN: Final = math.nan
 class Span:
     """Inline text with a kind that determines its style.
 
-    The kinds "good", "bad" and "open" are check results; "best" marks the best value,
-    "undefined" a missing value, and "small" small print. "better" and "equal" color the cell of a
-    map. `link` is a URL or, with a leading ``#``, an anchor of the document.
+    The kinds "good", "bad" and "open" are check results; "best" marks the best value, "second"
+    underlines the second best, "undefined" marks a missing value, and "small" small print. "better"
+    and "equal" color the cell of a map. `link` is a URL or, with a leading ``#``, an anchor of the
+    document.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Span:
         "strong",
         "em",
         "best",
+        "second",
         "code",
         "muted",
         "small",
@@ -138,6 +140,39 @@ class Range:
 
 
 @dataclass(frozen=True)
+class IntervalMark:
+    """A value and its interval, drawn as a point and a line on the axis of its column.
+
+    `text` is the formatted interval, which text formats print. "better" and "worse" color the mark.
+    A reference has only the line at 0, so its numbers are NaN.
+    """
+
+    value: float
+    low: float
+    high: float
+    text: str
+    kind: Literal["", "better", "worse"] = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The axis of a column of `IntervalMark`: its range, and its ticks with their labels.
+
+    `below` and `above` describe the values on both sides of 0.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    below: str = ""
+    above: str = ""
+
+    def fraction(self, value: float) -> float:
+        """Return the position of a value as a fraction of the axis; values outside are clipped."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
 class Thumbnail:
     """A small image with a caption; `source` is a ``data:`` URL, or empty if there is no image."""
 
@@ -149,7 +184,7 @@ class Thumbnail:
 
 
 #: Content of a table cell; None for an empty cell.
-Cell = Number | Range | Label | Thumbnail | Text | None
+Cell = Number | Range | IntervalMark | Label | Thumbnail | Text | None
 
 
 # -------------------------------------------------------------------------------------- tables
@@ -161,7 +196,8 @@ class Column:
     ("words"), or other text. The column with `is_row_header` names the rows (the first column by
     default). A narrow terminal omits columns with `is_droppable`, from the right, and lists their
     names. `blank_repeats` blanks cells that repeat the row above in a terminal. `detail_level` is
-    what a summary omits: the "column", or the "intervals" of its numbers.
+    what a summary omits: the "column", or the "intervals" of its numbers. On a page, `axis` is the
+    header of a column of `IntervalMark`.
     """
 
     label: Label | str
@@ -171,6 +207,7 @@ class Column:
     is_droppable: bool = False
     blank_repeats: bool = False
     detail_level: Literal["", "column", "intervals"] = ""
+    axis: Axis | None = None
 
 
 #: The column with the names of the compared methods.
@@ -212,12 +249,16 @@ class TableRows:
 # ------------------------------------------------------------------- contents of other blocks
 @dataclass(frozen=True)
 class Remark:
-    """A warning or a note, the data that it is about, and similar remarks."""
+    """A warning or a note, the data that it is about, and similar remarks.
+
+    A remark with `is_about_reading` explains how a file was read.
+    """
 
     level: Literal["warning", "note"]
     text: Text
     location: str = ""
     similar: "tuple[Remark, ...]" = ()
+    is_about_reading: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ numbers, intervals and undefined values.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import abstain as ab
@@ -16,10 +17,12 @@ from abstain.report.cells import (
     FORMATS,
     METHOD_COLUMN,
     NAN,
+    Axis,
     Cell,
     Column,
     Format,
     GlossaryEntry,
+    IntervalMark,
     Label,
     Number,
     NumberFormat,
@@ -44,10 +47,12 @@ __all__ = [
     "FORMATS",
     "METHOD_COLUMN",
     "NAN",
+    "Axis",
     "Cell",
     "Column",
     "Format",
     "GlossaryEntry",
+    "IntervalMark",
     "Label",
     "Number",
     "NumberFormat",
@@ -87,10 +92,11 @@ class Table(Block):
 
     The `title` is printed in a terminal and read by screen readers; pages and papers print the
     `caption`. `anchor` is the id of the table on a page. `layout` selects a style: "grid" (many
-    columns), "wide", "cards" or "leads" (stacked on a narrow screen), "pairs", "ranks", "glance",
-    "points", "samples", "study" or "map". `column_groups` are the headers above the columns after
-    the first, each with its number of columns. `footer` is the text of a last row.
-    `alternative` are blocks with the same numbers for a terminal that is too narrow.
+    columns), "wide", "cards" or "leads" (stacked on a narrow screen), "forest" (one line per row,
+    with a column of intervals), "pairs", "ranks", "glance", "points", "samples", "study" or "map".
+    `column_groups` are the headers above the columns after the first, each with its number of
+    columns. `footer` is the text of a last row. `alternative` are blocks with the same numbers for
+    a terminal that is too narrow.
     """
 
     columns: tuple[Column, ...]
@@ -132,10 +138,10 @@ class Table(Block):
 class Prose(Block):
     """A paragraph.
 
-    "lead" introduces a section, "about" and "hint" explain a figure and its controls, "notes"
-    explain a table, "source" is a reference, "caution" is a boxed warning, "back" contains a link
-    back, "strong" and "alarm" are the first sentence of a summary, and "noscript" is visible only
-    without JavaScript.
+    "answer" is the answer of a report. "lead" introduces a section, "about" and "hint"
+    explain a figure and its controls, "notes" explain a table, "source" is a reference, "caution"
+    is a boxed warning, "back" contains a link back, and "noscript" is visible only without
+    JavaScript.
     """
 
     text: Text
@@ -148,8 +154,7 @@ class Prose(Block):
         "source",
         "caution",
         "back",
-        "strong",
-        "alarm",
+        "answer",
         "noscript",
     ] = "plain"
 
@@ -177,6 +182,29 @@ class Findings(Block):
 
     remarks: tuple[Remark, ...]
     is_complete: bool = False
+
+
+@dataclass(frozen=True)
+class Warnings(Block):
+    """Warnings that change the interpretation of the answer, one line each until it is opened."""
+
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """A number of the first screen: label, formatted value, and small print (count, interval)."""
+
+    label: str
+    value: Text
+    detail: Text = ""
+
+
+@dataclass(frozen=True)
+class KeyNumbers(Block):
+    """The four to six most important numbers of a report, in one row."""
+
+    numbers: tuple[KeyNumber, ...]
 
 
 @dataclass(frozen=True)
@@ -329,10 +357,14 @@ class Controls(Block):
 # ---------------------------------------------------------------------------------- containers
 @dataclass(frozen=True)
 class Box(Block):
-    """Blocks in one container: side by side ("pair", "side"), or visible for some options."""
+    """Blocks in one container, or blocks that are visible for some options.
+
+    Blocks are side by side in the layouts "pair", "side" and "overview", which is for the key table
+    and the key figure.
+    """
 
     blocks: tuple[Block, ...]
-    layout: Literal["", "pair", "side", "stack", "figures"] = ""
+    layout: Literal["", "overview", "pair", "side", "stack", "figures"] = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -344,7 +376,7 @@ class Collapsible(Block):
     blocks: tuple[Block, ...]
     is_open: bool = False
     anchor: str = ""
-    style: Literal["", "part", "caution", "scripted"] = ""
+    style: Literal["", "part", "caution", "scripted", "end"] = ""
 
 
 @dataclass(frozen=True)
@@ -376,21 +408,28 @@ class DeferredBlocks(Block):
 class Document:
     """The report of one subject.
 
-    `blocks` returns the tree of blocks, from which each format selects by role. `eyebrow` is the
-    type of document, `verdict` the main results in plain sentences, `facts` the data and options
-    (empty ones are omitted), `findings` the warnings and notes, and `chart_data` returns the data
-    of the charts. If `is_alarm`, the first sentence of the verdict is highlighted as an alarm. If
-    `is_complete`, the summary contains all findings. `name_width` is the maximum number of
-    characters in the name columns of tables. `page_by_anchor` maps anchors on other pages to the
-    addresses of these pages.
+    The first screen contains the title with the `context` (type of document, data, model), the
+    `answer`, warnings, `key_numbers` and the `overview`, which is the key table beside the key
+    figure. The first part of the answer is emphasized; with `is_alarm`, as an alarm. `blocks`
+    returns the details, from which each format selects by role. The end of the report contains the
+    notes, the `facts` about data and settings (empty ones are omitted) with the notes on reading
+    files, and the `command` with advice on citation.
+
+    `chart_data` returns the data of the charts. If `is_complete`, a terminal prints all findings.
+    `name_width` is the maximum number of characters in the name columns of tables. `page_by_anchor`
+    maps anchors on other pages to the addresses of these pages.
     """
 
     title: str
-    eyebrow: str
+    context: tuple[str, ...]
     blocks: Callable[[], Iterable[Block]]
-    verdict: tuple[Text, ...] = ()
+    answer: tuple[Text, ...] = ()
+    key_numbers: tuple[KeyNumber, ...] = ()
+    overview: Callable[[], Iterable[Block]] = tuple
     facts: tuple[tuple[str, Text], ...] = ()
     findings: tuple[Remark, ...] = ()
+    command: str = ""
+    citation_advice: str = ""
     chart_data: Callable[[], object] | None = None
     is_alarm: bool = False
     is_complete: bool = False
@@ -400,18 +439,47 @@ class Document:
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", tuple(fact for fact in self.facts if fact[1]))
 
+    def first_screen(self, roles: Collection[Role]) -> Iterator[Block]:
+        """Yield the blocks of the first screen below the title."""
+        if self.answer:
+            first, *others = self.answer
+            emphasized = Span(plain_text(first), "bad" if self.is_alarm else "strong")
+            parts = [(" ", *(text if isinstance(text, tuple) else (text,))) for text in others]
+            yield Prose((emphasized, *chain.from_iterable(parts)), "answer")
+        if warnings := tuple(r for r in self.findings if r.level == "warning"):
+            yield Warnings(warnings)
+        if self.key_numbers:
+            yield KeyNumbers(self.key_numbers)
+        yield from select_blocks(self.overview(), roles)
+
+    def end_matter(self) -> Iterator[Block]:
+        """Yield the notes, the data and settings, and how to reproduce the report."""
+        notes = tuple(r for r in self.findings if r.level == "note" and not r.is_about_reading)
+        if notes:
+            yield Section("notes", "Notes", (Findings(notes),))
+        reading = tuple(r for r in self.findings if r.level == "note" and r.is_about_reading)
+        title = "How the files were read" if reading else "Data and settings"
+        blocks = (
+            *([Facts(self.facts)] if self.facts else []),
+            *([Findings(reading)] if reading else []),
+        )
+        if blocks:
+            yield Collapsible(title, blocks, anchor="data", style="end")
+        text = f"These numbers were computed with abstain {ab.__version__}. {self.citation_advice}"
+        code = [Code(self.command)] if self.command else []
+        title = "Cite and reproduce" if self.citation_advice else "Reproduce"
+        yield Collapsible(title, (Prose(text.rstrip()), *code), anchor="reproduce", style="end")
+
     def report_blocks(self, roles: Collection[Role]) -> Iterator[Block]:
         """Yield the blocks of a full report below the title."""
-        yield from map(Prose, self.verdict)
-        if self.facts:
-            yield Facts(self.facts)
-        if self.findings:
-            yield Section("findings", "Warnings and notes", (Findings(self.findings),))
+        yield from self.first_screen(roles)
         yield from select_blocks(self.blocks(), roles)
+        yield from self.end_matter()
 
     def summary_blocks(self) -> list[Block]:
-        """Return the blocks of a short output: key numbers, findings, notes, figures."""
-        blocks = list(_summary(self.blocks(), "detail"))
+        """Return the blocks of a short output: answer, key numbers, findings, notes, figures."""
+        answer = [*self.first_screen(SUMMARY)]
+        blocks = list(_summary((*self.overview(), *self.blocks()), "detail"))
         figures = [block for block in blocks if isinstance(block, Figure)]
         notes = [
             block
@@ -422,7 +490,7 @@ class Document:
         trailing_ids = {id(block) for block in (*notes, *figures)}
         numbers = [block for block in blocks if id(block) not in trailing_ids]
         findings = [Findings(self.findings, self.is_complete)] if self.findings else []
-        return [*numbers, *findings, *notes, *figures]
+        return [*answer[: bool(self.answer)], *numbers, *findings, *notes, *figures]
 
 
 @dataclass(frozen=True)
@@ -440,13 +508,6 @@ class ReportOptions:
     full: bool = False
     images: "SampleImages | None" = None
     other_models: Sequence[Any] = ()
-
-
-def summary_paragraphs(sentences: Iterable[str], *, is_alarm: bool = False) -> Iterator[Prose]:
-    """Yield the main results as paragraphs of a summary, the first one highlighted."""
-    for i, sentence in enumerate(filter(None, sentences)):
-        kind: Literal["alarm", "strong", "plain"] = "alarm" if is_alarm else "strong"
-        yield Prose(sentence, "plain" if i else kind, role="summary")
 
 
 def select_blocks(blocks: Iterable[Block], roles: Collection[Role]) -> Iterator[Block]:
@@ -469,14 +530,6 @@ def _summary(blocks: Iterable[Block], inherited: Role) -> Iterator[Block]:
             yield from _summary(block.blocks, role)
         elif role in SUMMARY:
             yield block
-
-
-def reproduce_section(command: str, *, citation_advice: str = "") -> Section:
-    """Return the last section: version and command, and how to cite the results."""
-    text = f"These numbers were computed with abstain {ab.__version__}. {citation_advice}"
-    code = [Code(command)] if command else []
-    title = "Cite and reproduce" if citation_advice else "Reproduce"
-    return Section("reproduce", title, (Prose(text.rstrip()), *code), nav_title="Reproduce")
 
 
 def glossary_section(entries: Iterable[GlossaryEntry], *further_blocks: Block) -> Section:

@@ -86,6 +86,57 @@ def use_minus_sign(text: str) -> str:
     return f"\u2212{text[1:]}" if text.startswith("-") else text
 
 
+def decimals_of_intervals(intervals: Iterable[tuple[float, float]]) -> int:
+    """Return the number of decimals for numbers with such intervals, the same for all of them.
+
+    The unit of the last decimal is about a third of the standard error.
+
+    Examples
+    --------
+    >>> decimals_of_intervals([(0.093, 0.112), (0.095, 0.115)]), decimals_of_intervals([(-5, 20)])
+    (3, 0)
+    """
+    widths = sorted(high - low for low, high in intervals if high - low > 0)
+    if not widths:
+        return 4
+    median_width = widths[(len(widths) - 1) // 2]
+    return min(max(math.ceil(-math.log10(median_width / 12)), 0), 8)
+
+
+def format_fixed(value: float, decimals: int, *, is_signed: bool = False) -> str:
+    """Format a number with this number of decimals.
+
+    Examples
+    --------
+    >>> format_fixed(0.0123, 3), format_fixed(0.0123, 3, is_signed=True), format_fixed(-1e-9, 2)
+    ('0.012', '+0.012', '0.00')
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    rounded = round(value, decimals) + 0.0
+    sign = "+" if is_signed and rounded > 0 else ""
+    return f"{sign}{use_minus_sign(f'{rounded:,.{decimals}f}')}"
+
+
+def format_fixed_interval(
+    low: float, high: float, decimals: int, *, is_signed: bool = False
+) -> str:
+    """Format an interval with this number of decimals; empty without bounds.
+
+    Examples
+    --------
+    >>> print(format_fixed_interval(0.0931, 0.112, 3))
+    0.093–0.112
+    >>> print(format_fixed_interval(-0.01, 0.02, 2, is_signed=True))
+    −0.01 to +0.02
+    """
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    separator = "\u2013" if low >= 0 and not is_signed else " to "
+    bounds = (format_fixed(bound, decimals, is_signed=is_signed) for bound in (low, high))
+    return separator.join(bounds)
+
+
 def format_standard_error(value: float) -> str:
     """Format a standard error or deviation with two significant digits.
 
@@ -335,9 +386,15 @@ def build_remarks(
     """
     groups: dict[tuple[str, str, str], list[Remark]] = {}
     for finding in findings:
-        remark = Remark(finding.level, finding.message, locate(finding))
+        is_about_reading = finding.kind in READING_KINDS
+        remark = Remark(
+            finding.level,
+            finding.message,
+            locate(finding),
+            is_about_reading=is_about_reading,
+        )
         # Notes on the reading of a file differ although their kind is the same.
-        message = finding.message if finding.kind in READING_KINDS else ""
+        message = finding.message if is_about_reading else ""
         groups.setdefault((finding.level, finding.kind, message), []).append(remark)
     grouped = [replace(first, similar=tuple(similar)) for first, *similar in groups.values()]
     warnings = [remark for remark in grouped if remark.level == "warning"]

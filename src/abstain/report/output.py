@@ -46,7 +46,7 @@ def _raise_no_figures(result: object) -> NamedFigures:
 
 @dataclass(frozen=True)
 class PageSection:
-    """An additional section at the end of the reports of an existing type of result.
+    """An additional section after all others in the reports of an existing type of result.
 
     Packages add a section with an entry point of the group ``abstain.sections``. The name of the
     entry point is the class name of the result, and its value is the location of a `PageSection`.

@@ -213,19 +213,19 @@ def _split(builder: PredictionsBuilder, predictions: Predictions) -> dict[Split,
         return {(): predictions}
     codes_and_values = [builder.retained(builder.columns[name]).distinct() for name in by]
     codes, values = zip(*codes_and_values, strict=True)
-    n_values = tuple(map(len, values))
-    # One number per row for the combination of its values.
-    row_codes = np.ravel_multi_index(codes, n_values)
-    split_codes, first_rows, split_index = np.unique(
-        row_codes, return_index=True, return_inverse=True
-    )
-    _check_number_of_splits(builder, split_codes.size, predictions.n)
+    # One number per row for the combination of its values; renumbered after each column, because
+    # the product of the numbers of values can exceed the integers.
+    row_codes = codes[0]
+    for column_codes, names in zip(codes[1:], values[1:], strict=True):
+        row_codes = np.unique(row_codes * len(names) + column_codes, return_inverse=True)[1]
+    _, first_rows, split_index = np.unique(row_codes, return_index=True, return_inverse=True)
+    _check_number_of_splits(builder, first_rows.size, predictions.n)
     split_sizes = np.bincount(split_index)
     rows_by_split = np.split(np.argsort(split_index, kind="stable"), np.cumsum(split_sizes)[:-1])
     splits: dict[Split, Predictions] = {}
     for i in np.argsort(first_rows):
-        value_codes = np.unravel_index(split_codes[i], n_values)
-        split_values = [str(names[code]) for names, code in zip(values, value_codes, strict=True)]
+        first = first_rows[i]
+        split_values = [str(names[c[first]]) for names, c in zip(values, codes, strict=True)]
         split = tuple(zip(by, split_values, strict=True))
         splits[split] = predictions.subset(rows_by_split[i])
     return splits

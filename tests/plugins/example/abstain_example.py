@@ -30,7 +30,7 @@ CATALOGUE = ListedCatalogue(
 
 def greeting_document(greeting, origin):
     paragraph = Prose(f"Hello {greeting.name}", role="key")
-    return Document(origin.title or "A greeting", "Greeting", lambda: [paragraph])
+    return Document(origin.title or "A greeting", ("Greeting",), lambda: [paragraph])
 
 
 SUBJECT = Subject(greeting_document)

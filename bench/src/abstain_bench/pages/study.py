@@ -58,17 +58,17 @@ _FIXED_SPELLINGS: Final = {
 def study_document(result: StudyResult, origin: doc.ReportOptions) -> doc.Document:
     """Return the report of a study."""
     study_result = checked_study(result)
-    sentences = enumerate(study_result.verdict)
     return doc.Document(
         origin.title or study_result.title,
-        "Study",
+        ("Study",),
         lambda: (
             doc.DeferredBlocks(lambda: _summary(study_result), role="summary"),
-            doc.DeferredBlocks(lambda: _sections(study_result, origin.command), role="detail"),
+            doc.DeferredBlocks(lambda: _sections(study_result), role="detail"),
         ),
-        verdict=tuple(s if i else doc.Span(s, "strong") for i, s in sentences),
+        answer=tuple(study_result.verdict),
         facts=tuple(_facts(study_result)),
         findings=tuple(_remarks([*study_result.notes, *origin.notes])),
+        command=origin.command,
         is_complete=True,
     )
 
@@ -101,7 +101,7 @@ def _remarks(notes: Iterable[str | Note]) -> list[doc.Remark]:
     return sorted(remarks, key=lambda remark: remark.level != "warning")
 
 
-def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
+def _sections(result: StudyResult) -> Iterator[doc.Section]:
     nonempty = [name for name in result.tables if result.rows(name)]
     displayed = [name for name in result.displayed_tables if name in nonempty]
     tables: list[doc.Block] = [_table(result, name) for name in displayed]
@@ -130,7 +130,6 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
     entries += [doc.GlossaryEntry("Published", split_links(result.source))] if result.source else []
     if entries:
         yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(entries)),))
-    yield doc.reproduce_section(command)
 
 
 def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
@@ -140,8 +139,7 @@ def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
 
 
 def _summary(result: StudyResult) -> Iterator[doc.Block]:
-    yield from (doc.Prose(result.title, "strong"), doc.Prose(result.question, "lead"))
-    yield from map(doc.Prose, result.verdict)
+    yield doc.Prose(result.question, "lead")
     for name in result.displayed_tables:
         if result.rows(name):
             yield replace(

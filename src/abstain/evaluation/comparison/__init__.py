@@ -32,6 +32,7 @@ from abstain.evaluation.comparison.tables import Profile as Profile
 from abstain.evaluation.comparison.tables import RelationToBest as RelationToBest
 from abstain.evaluation.comparison.tables import Stability as Stability
 from abstain.evaluation.comparison.tables import Standing as Standing
+from abstain.evaluation.comparison.tables import SummaryRow as SummaryRow
 from abstain.evaluation.comparison.tables import best_methods as best_methods
 from abstain.evaluation.comparison.tables import (
     compute_relations_to_best as compute_relations_to_best,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from abstain._foundation import checks
@@ -22,6 +22,7 @@ from abstain.evaluation.comparison.rankings import (
 )
 from abstain.evaluation.comparison.record import Comparison, ComparisonTables, DataSetComparison
 from abstain.evaluation.comparison.runs import ScoredRun, score_runs
+from abstain.evaluation.comparison.summary import summarize
 from abstain.evaluation.comparison.values import RowWeights, compute_values, resample_values
 from abstain.evaluation.inputs import check_splits, parse_metrics, read_source
 from abstain.evaluation.notes import reading_notes
@@ -99,9 +100,12 @@ def compare(
     adjustment : {"holm", "bonferroni", "none"}, default="holm"
         Adjustment of the p-values for the number of pairs.
     margin : float, optional
-        Test that every method is at most this much worse than the `reference`.
+        Test that every method is at most this much worse than the `reference`, which is required.
     reference : str, optional
-        Reference method of the test of non-inferiority; requires `margin`.
+        Method that all others are tested against. The p-values in `Comparison.summary` are then
+        adjusted for k - 1 comparisons instead of all k(k - 1)/2 pairs. This is valid only if the
+        reference was selected before seeing the values. By default, the reference of the summary is
+        the best method, and the p-values are adjusted for all pairs.
     notes : sequence of str or Note, optional
         Notes to add to those of the comparison.
     bands : bool, default=True
@@ -211,11 +215,15 @@ def compare_data(
     if n_resamples:
         tables = resample_values(metrics, runs, n_resamples, plan.seed)
         values = [replace(v, replicates=table) for v, table in zip(values, tables, strict=True)]
+    estimates_by_metric = [tuple(estimates(v, plan)) for v in values]
+    pairs_by_metric = [tuple(pairs(v, plan)) for v in values]
+    tables_by_metric = zip(values, estimates_by_metric, pairs_by_metric, strict=True)
     return DataSetComparison(
         data=runs[0].data,
         sampled=tuple(values),
-        estimates=tuple(row for v in values for row in estimates(v, plan)),
-        pairs=tuple(row for v in values for row in pairs(v, plan)),
+        estimates=tuple(chain.from_iterable(estimates_by_metric)),
+        pairs=tuple(chain.from_iterable(pairs_by_metric)),
+        summary=tuple(row for tables in tables_by_metric for row in summarize(*tables, plan)),
         standings=tuple(row for v in values for row in standings(v, plan)),
         agreements=tuple(agreements(values, plan)),
         stability=tuple(stabilities(values, plan)),
@@ -250,6 +258,7 @@ def join_tables(
         test=TEST_NAMES[plan.test],
         bootstrap=max((comparison.resamples for comparison in comparisons), default=0),
         seed=plan.seed,
+        reference=plan.reference or "",
         **tables,
     )
 

@@ -125,7 +125,7 @@ def _missing_intervals(values: Sequence[MethodValues]) -> Iterator[Note]:
 def _few_draws(comparisons: Sequence[DataSetComparison], plan: Plan) -> Iterator[Note]:
     """Warn if no p-value can be significant with so few draws, however large the difference."""
     n_methods = len(comparisons[0].sampled[0].methods)
-    n_tests = plan.n_tests(n_methods)
+    n_tests = plan.n_deciding_tests(n_methods)
     n_resamples = math.ceil(4 * n_tests / plan.alpha / 100) * 100
     remedies = {
         "bootstrap": f"Draw at least {n_resamples:,} resamples.",

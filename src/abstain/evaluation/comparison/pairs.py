@@ -102,7 +102,7 @@ def _index_pairs(method_values: MethodValues) -> Iterator[tuple[int, int]]:
 
 
 # ------------------------------------------------------------------------------------ influence
-def differences_of(method_values: MethodValues, plan: Plan) -> Differences:
+def differences_of(method_values: MethodValues, plan: Plan, *, ratios: bool = True) -> Differences:
     """Return the differences of the means of all pairs of methods, from influences."""
     measurement = method_values.metric.measurement
     has_fixed_thresholds = method_values.shares_at_fixed_threshold is not None
@@ -132,12 +132,13 @@ def differences_of(method_values: MethodValues, plan: Plan) -> Differences:
         ),
         max_shifts=method_values.jump_effects if has_fixed_thresholds else None,
         no_error_at_threshold=measurement.no_error_at_threshold,
-        ratios=not plan.skip_slow or method_values.replicates is not None,
+        ratios=ratios,
     )
 
 
 def _test_by_influence(method_values: MethodValues, plan: Plan) -> list[_PairTest]:
-    differences = differences_of(method_values, plan)
+    has_ratios = not plan.skip_slow or method_values.replicates is not None
+    differences = differences_of(method_values, plan, ratios=has_ratios)
     columns = zip(*(getattr(differences, name).tolist() for name in _COLUMNS), strict=True)
     results = [dict(zip(_COLUMNS, values, strict=True)) for values in columns]
     for result, note, pair in zip(

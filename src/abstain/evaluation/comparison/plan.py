@@ -38,8 +38,9 @@ class Plan:
     resamples: int = 0
     #: Seed of resamples, permutations and normal draws.
     seed: int = 0
-    #: Margin and reference method of the test of non-inferiority.
+    #: Margin of the test of non-inferiority.
     margin: float | None = None
+    #: Method that all others are tested against, specified before seeing the values.
     reference: str | None = None
     #: Whether to compute risk-coverage curves with bands.
     bands: bool = True
@@ -75,10 +76,10 @@ class Plan:
                 "`bootstrap` must be 0 (no resamples) or at least 2; got 1. Use 1000 resamples or "
                 "more"
             )
-        if (margin is None) != (reference is None):
+        if margin is not None and reference is None:
             raise InputError(
-                "`margin` and `reference` must be passed together: the largest acceptable "
-                "disadvantage, and the method that it refers to"
+                "`margin` requires `reference`, the method that no other method should be worse "
+                "than by the margin"
             )
         return cls(
             level=check_level(level),
@@ -100,8 +101,14 @@ class Plan:
         return 1.0 - self.level
 
     def n_tests(self, n_methods: int) -> int:
-        """Return the number of tests that the p-values are adjusted for."""
+        """Return the number of pairs that the p-values are adjusted for."""
         return n_methods * (n_methods - 1) // 2 if self.adjustment != "none" else 1
+
+    def n_deciding_tests(self, n_methods: int) -> int:
+        """Return the number of tests of the conclusions: those against a specified reference."""
+        if self.reference is None or self.adjustment == "none":
+            return self.n_tests(n_methods)
+        return n_methods - 1
 
     def n_draws(self, test: str, n_methods: int) -> int:
         """Return the number of draws with which the smallest adjusted p-value can be significant.

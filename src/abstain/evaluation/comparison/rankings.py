@@ -1,22 +1,28 @@
 """Ranks of the methods, on one data set and over several, with tests over several data sets."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 
 import numpy as np
 
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.record import ComparisonTables
+from abstain.evaluation.comparison.summary import ReferenceTest, summary_rows
 from abstain.evaluation.comparison.tables import (
+    MEAN,
     AggregateRow,
     Agreement,
+    Estimate,
     Improvement,
     MeanRanks,
     PairedDifference,
     Profile,
     Stability,
     Standing,
+    SummaryRow,
+    best_methods,
+    sort_best_first,
 )
 from abstain.evaluation.comparison.values import MethodValues
 from abstain.inference.aggregates import (
@@ -26,7 +32,7 @@ from abstain.inference.aggregates import (
 )
 from abstain.inference.influence import covariance_from_contributions
 from abstain.inference.multiplicity import adjust, cliques, critical_difference
-from abstain.inference.rank_tests import friedman, wilcoxon
+from abstain.inference.rank_tests import WilcoxonResult, friedman, wilcoxon
 from abstain.inference.ranking import expected_ranks, rank_probabilities, ranks
 from abstain.inference.resampled_ranks import (
     aggregate_then_rank,
@@ -218,8 +224,14 @@ class Blocks:
 def compare_across_data_sets(blocks_by_metric: Sequence[Blocks], plan: Plan) -> ComparisonTables:
     """Compute the tables over all data sets; empty for one run of one data set."""
     rankable = [blocks for blocks in blocks_by_metric if blocks.is_rankable]
+    pairs_by_metric = [tuple(_wilcoxon_pairs(blocks, plan)) for blocks in rankable]
     return ComparisonTables(
-        pairs=tuple(p for b in rankable for p in _wilcoxon_pairs(b, plan)),
+        pairs=tuple(chain.from_iterable(pairs_by_metric)),
+        summary=tuple(
+            row
+            for blocks, pairs in zip(rankable, pairs_by_metric, strict=True)
+            for row in _summary(blocks, pairs, plan)
+        ),
         standings=tuple(s for b in rankable for s in _standings_of_blocks(b, plan)),
         mean_ranks=tuple(_friedman(b, plan) for b in rankable),
         agreements=tuple(_agreements(rankable)),
@@ -242,7 +254,7 @@ def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
         first, second = blocks.methods[i], blocks.methods[j]
         wins = float(np.mean(sign * differences < 0) + np.mean(differences == 0) / 2)
         # The test compares ranks. One large difference may change the sign of the mean.
-        rank_difference = test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
+        rank_difference = _rank_difference(test)
         is_opposite = p < plan.alpha and rank_difference * differences.mean() < 0
         yield PairedDifference(
             metric=blocks.metric.name,
@@ -259,6 +271,47 @@ def _wilcoxon_pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
             better=(first if sign * rank_difference < 0 else second) if p < plan.alpha else "",
             note=_OPPOSITE_SIGNS if is_opposite else low_power_note,
         )
+
+
+def _rank_difference(test: WilcoxonResult) -> float:
+    """Return the difference of the positive rank sum from its expected value."""
+    return test.statistic - test.n_pairs * (test.n_pairs + 1) / 4
+
+
+def _summary(blocks: Blocks, pairs: Sequence[PairedDifference], plan: Plan) -> Iterator[SummaryRow]:
+    """Yield the summary of each method over all blocks, the best mean first."""
+    methods, lower = blocks.methods, blocks.metric.lower_is_better
+    table = blocks.table
+    estimates = [
+        Estimate(
+            metric=blocks.metric.name,
+            data=(),
+            run=MEAN,
+            method=method,
+            value=float(value),
+            low=_NAN,
+            high=_NAN,
+            standard_error=_NAN,
+            level=plan.level,
+            interval="",
+            n=table.shape[0],
+            failures=0,
+            lower_is_better=lower,
+        )
+        for method, value in zip(methods, table.mean(axis=0), strict=True)
+    ]
+    ranked = sort_best_first(estimates)
+    reference = plan.reference or (best_methods(ranked) or [ranked[0].method])[0]
+    column = table[:, methods.index(reference)]
+
+    def test_reference(pair: PairedDifference, method: str) -> ReferenceTest:
+        test = wilcoxon(table[:, methods.index(method)], column)
+        return ReferenceTest(
+            pair.p_value, bool((_rank_difference(test) < 0) == lower), note=pair.note
+        )
+
+    for row in summary_rows(ranked, reference, pairs, test_reference, plan):
+        yield replace(row, data=None)
 
 
 #: Note on a pair whose mean difference and rank difference have opposite signs.

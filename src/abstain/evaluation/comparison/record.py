@@ -24,6 +24,7 @@ from abstain.evaluation.comparison.tables import (
     RelationToBest,
     Stability,
     Standing,
+    SummaryRow,
     compute_relations_to_best,
 )
 from abstain.evaluation.comparison.values import MethodValues
@@ -44,6 +45,7 @@ class ComparisonTables:
     estimates: tuple[Estimate, ...] = ()
     pairs: tuple[PairedDifference, ...] = ()
     standings: tuple[Standing, ...] = ()
+    summary: tuple[SummaryRow, ...] = ()
     mean_ranks: tuple[MeanRanks, ...] = ()
     agreements: tuple[Agreement, ...] = ()
     stability: tuple[Stability, ...] = ()
@@ -84,6 +86,9 @@ class Comparison(ComparisonTables, NotebookDisplay):
         One for each metric, data set, pair of methods and test.
     standings : tuple of Standing
         One for each metric, data set and method, and for all data sets together.
+    summary : tuple of SummaryRow
+        One for each metric, data set and method, and for all data sets together, the best first:
+        difference from the reference, rank interval and conclusion.
     mean_ranks : tuple of MeanRanks
         One for each metric if there are several data sets or runs.
     agreements : tuple of Agreement
@@ -100,6 +105,8 @@ class Comparison(ComparisonTables, NotebookDisplay):
         Number of resamples; 0 for none.
     seed : int or None
         Seed of the resamples.
+    reference : str
+        The reference method that was specified; empty without one.
     non_inferiority : tuple of NonInferiorityRow
         Only with a margin: one for each metric, data set and method except the reference.
     aggregates, improvements, profiles : tuple of records
@@ -116,12 +123,14 @@ class Comparison(ComparisonTables, NotebookDisplay):
     test: str
     bootstrap: int = 0
     seed: int | None = None
+    reference: str = ""
 
     #: The tables of `frame`, each a field of this record.
     TABLES: ClassVar[tuple[str, ...]] = (
         "estimates",
         "pairs",
         "standings",
+        "summary",
         "mean_ranks",
         "agreements",
         "stability",
@@ -142,7 +151,7 @@ class Comparison(ComparisonTables, NotebookDisplay):
         return f"Comparison({format_counts(counts)}; .frame() has the numbers)"
 
     def rows(self, table: str = "pairs") -> list[dict[str, Any]]:
-        """Return one table as flat rows: "estimates", "pairs", "standings" and so on."""
+        """Return one table as flat rows: "estimates", "pairs", "summary" and so on."""
         if table not in self.TABLES:
             names = ", ".join(map(repr, self.TABLES))
             raise InputError(
@@ -185,6 +194,20 @@ class Comparison(ComparisonTables, NotebookDisplay):
     def displayed_run(self) -> str:
         """The run whose estimates are displayed: the only one, or the mean over all runs."""
         return self.runs[0] if len(self.runs) == 1 else MEAN
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of methods."""
+        return len(self.methods) * (len(self.methods) - 1) // 2
+
+    @property
+    def joint_level(self) -> float:
+        """Probability that the conclusions and all ranks are correct, with a specified reference.
+
+        Two families of tests, those against the reference and those of all pairs, each contain an
+        error with a probability of at most 1 - level.
+        """
+        return round(max(2 * self.level - 1, 0.0), 10)
 
     @property
     def block_kind(self) -> str:
@@ -259,6 +282,10 @@ class Comparison(ComparisonTables, NotebookDisplay):
             source = standings[0].source
         selected = [s for s in standings if s.source == source]
         return sorted(selected, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
+
+    def summary_of(self, metric: str, data: Split | None) -> list[SummaryRow]:
+        """Return the summary of each method by one metric on one data set, the best first."""
+        return [row for row in self.summary if (row.metric, row.data) == (metric, data)]
 
     def mean_ranks_of(self, metric: str) -> MeanRanks | None:
         """Return the mean ranks over all data sets or runs, if there are any."""

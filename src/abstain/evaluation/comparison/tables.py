@@ -178,6 +178,78 @@ def compute_relations_to_best(
     return relations
 
 
+#: Conclusion of the test of a method against the reference.
+Conclusion = Literal[
+    "reference",
+    "significantly better",
+    "not significantly different",
+    "significantly worse",
+    "not tested",
+]
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One method: its value, its difference from the reference, its rank and the conclusion.
+
+    Attributes
+    ----------
+    metric, method : str
+        Names of the metric, and of the score or confidence column.
+    data : tuple of (column, value), or None
+        The data set; None for all data sets (or runs) together, where values are means.
+    reference : str
+        The method that `compare` was given as `reference`; without one, the best method.
+    value, low, high, level : float
+        The estimate, and the bounds and level of its interval.
+    difference : float
+        Value of the method minus value of the reference.
+    difference_low, difference_high, difference_level : float
+        Interval of the difference at the level at which the test of this row is decided, such as
+        1 - 0.05/64 for the smallest of 64 p-values. It excludes 0 if and only if the difference is
+        significant. NaN if the test has no interval. These intervals are not simultaneous.
+    p_value, adjusted : float
+        Two-sided p-values before and after the adjustment for `n_tests`.
+    n_tests : int
+        Number of comparisons that the p-value is adjusted for: k - 1 with a specified reference,
+        all k(k - 1)/2 pairs without one.
+    rank_low, rank_high : float
+        Ranks that the significant differences do not exclude: 1 + the number of significantly
+        better methods, and k minus the number of significantly worse ones.
+    conclusion : str
+        "significantly better", "not significantly different" or "significantly worse" than the
+        reference, "reference", or "not tested".
+    test : str
+        The test, as in `PairedDifference`.
+    lower_is_better : bool
+        Direction of the metric.
+    note : str
+        Warning about the interval, or the reason of a missing test; may be empty.
+    """
+
+    metric: str
+    data: Split | None
+    method: str
+    reference: str
+    value: float
+    low: float
+    high: float
+    level: float
+    difference: float
+    difference_low: float = math.nan
+    difference_high: float = math.nan
+    difference_level: float = math.nan
+    p_value: float = math.nan
+    adjusted: float = math.nan
+    n_tests: int = 0
+    rank_low: float = math.nan
+    rank_high: float = math.nan
+    conclusion: Conclusion = "not tested"
+    test: str = ""
+    lower_is_better: bool = True
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Standing:
     """The rank of one method; NaN for unknown numbers.

@@ -334,7 +334,11 @@ def compute_normalized_aurc(s: Scored, estimator: str = "trapezoid") -> MetricVa
     mean_weight = rank_weighted_risk(all_samples, phi)
     best = aurc_optimum(s, estimator)
     excess = excess_above_optimum(best, cached_rank_weighted_risk(s, phi), s)
-    return MetricValue(excess / (s.merged_groups.risk * mean_weight - best))
+    random_excess = s.merged_groups.risk * mean_weight - best
+    # Losses near the smallest floating-point number differ less than their means can.
+    if not random_excess > 0:
+        return undefined("the losses are too small to distinguish the best order from a random one")
+    return MetricValue(excess / random_excess)
 
 
 def excess_influence(s: Scored) -> FloatArray:

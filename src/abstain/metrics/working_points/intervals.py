@@ -36,8 +36,8 @@ The minimum is therefore computed for all coverages that are not significantly d
 requested coverage.
 """
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -307,11 +307,11 @@ def _distance_to_min_risk(
     larger coverages.
     """
     groups = s.groups
-    n_effective = _n_effective_for_risk(s, cluster)
+    risk_moments = _RiskMoments.of(s, _n_effective_for_risk(s, cluster))
     shortfall = np.maximum(coverage - groups.cumulative_weight / groups.total_weight, 0.0)
     coverage_distance = np.where(shortfall > 0, np.inf, 0.0) if error == 0 else shortfall / error
     selected = vertex_at_coverage(groups, coverage)
-    distance = np.hypot(coverage_distance, _risk_excess_z_scores(s, selected, n_effective))
+    distance = np.hypot(coverage_distance, risk_moments.excess_z_scores(selected))
     # The larger coverages are at the far end of each step.
     coverages = np.minimum(coverage + (DISTANCE_STEPS + DISTANCE_STEPS[1]) * error, 1.0)
     required_weight = coverages * groups.total_weight * (1 - ROUNDING)
@@ -319,31 +319,46 @@ def _distance_to_min_risk(
     vertices, steps = np.unique(vertices_at_coverages(groups, coverages), return_index=True)
     for vertex, step in zip(vertices, steps, strict=True):
         if vertex != selected:
-            excess = _risk_excess_z_scores(s, int(vertex), n_effective)
             first = first_vertices[step]
+            excess = risk_moments.excess_z_scores(int(vertex), first)
             alternative = np.hypot(DISTANCE_STEPS[step], excess)
-            distance[first:] = np.minimum(distance, alternative)[first:]
+            distance[first:] = np.minimum(distance[first:], alternative)
     return distance
 
 
-def _risk_excess_z_scores(s: Scored, vertex: int, n_effective: float) -> FloatArray:
-    """Return the excess of each risk over the risk at one vertex in standard errors.
+@dataclass(frozen=True, eq=False)
+class _RiskMoments:
+    """Risk of the accepted samples at each vertex, and moments for its standard error."""
 
-    Consider the risks of two nested sets with m and m' > m samples. The variance of their
-    difference is the variance of the loss in the larger set times 1/m - 1/m'. A pseudo-count of one
-    failure makes the variance positive even without failures.
-    """
-    groups = s.groups
-    risk = groups.cumulative_loss / groups.cumulative_weight
-    larger_set = np.maximum(np.arange(risk.size), vertex)
-    max_loss = float(s.loss.max()) or 1.0
-    n_accepted = n_effective * groups.cumulative_weight / groups.total_weight
-    mean = (risk * n_accepted + max_loss) / (n_accepted + 1)
-    loss_variance = (mean * np.maximum(max_loss - mean, 0.0))[larger_set]
-    variance = loss_variance * np.abs(1 / n_accepted - 1 / n_accepted[vertex])
-    excess = np.maximum(risk - risk[vertex], 0.0)
-    zeros = np.zeros_like(excess)
-    return np.asarray(np.divide(excess, np.sqrt(variance), out=zeros, where=excess > 0))
+    risk: FloatArray
+    #: Variance of the loss. A pseudo-count of one failure makes it positive even without failures.
+    loss_variance: FloatArray
+    inverse_n_accepted: FloatArray
+
+    @classmethod
+    def of(cls, s: Scored, n_effective: float) -> Self:
+        """Compute the moments at all vertices."""
+        groups = s.groups
+        risk = groups.cumulative_loss / groups.cumulative_weight
+        max_loss = float(s.loss.max()) or 1.0
+        n_accepted = n_effective * groups.cumulative_weight / groups.total_weight
+        mean = (risk * n_accepted + max_loss) / (n_accepted + 1)
+        return cls(risk, mean * np.maximum(max_loss - mean, 0.0), 1 / n_accepted)
+
+    def excess_z_scores(self, vertex: int, first: int = 0) -> FloatArray:
+        """Return the excess of risks over the risk at `vertex`, in standard errors.
+
+        The result contains the vertices from `first` on. Consider the risks of two nested sets with
+        m and m' > m samples. The variance of their difference is the variance of the loss in the
+        larger set times 1/m - 1/m'.
+        """
+        variance = self.loss_variance[first:].copy()
+        variance[: max(vertex - first, 0)] = self.loss_variance[vertex]
+        inverse_n = self.inverse_n_accepted
+        variance *= np.abs(inverse_n[first:] - inverse_n[vertex])
+        excess = np.maximum(self.risk[first:] - self.risk[vertex], 0.0)
+        zeros = np.zeros_like(excess)
+        return np.asarray(np.divide(excess, np.sqrt(variance), out=zeros, where=excess > 0))
 
 
 def _n_effective_for_risk(s: Scored, cluster: IntArray | None) -> float:

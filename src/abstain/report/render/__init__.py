@@ -33,7 +33,7 @@ def render(document: Document, format: str) -> Any:
     Examples
     --------
     >>> from abstain.report.document import Document, Prose
-    >>> document = Document("A page", "Report", lambda: [Prose("Some <words>.")])
+    >>> document = Document("A page", ("Report",), lambda: [Prose("Some <words>.")])
     >>> print(render(document, "markdown"))
     # A page
     <BLANKLINE>

@@ -6,7 +6,18 @@ from html import escape
 from typing import Final
 
 from abstain.plots.formatting import escape_control_characters
-from abstain.report.document import Cell, Column, Label, Number, Range, Span, Text, Thumbnail
+from abstain.report.document import (
+    Axis,
+    Cell,
+    Column,
+    IntervalMark,
+    Label,
+    Number,
+    Range,
+    Span,
+    Text,
+    Thumbnail,
+)
 from abstain.report.formatting import (
     UNDEFINED,
     format_interval,
@@ -23,6 +34,7 @@ _ELEMENTS: Final = {
     "strong": ("strong", ""),
     "em": ("em", ""),
     "best": ("strong", "best"),
+    "second": ("u", ""),
     "code": ("code", ""),
     "muted": ("span", "muted"),
     "small": ("small", ""),
@@ -118,7 +130,44 @@ def table_cell(cell: Cell, column: Column, *, is_header: bool, is_stacked: bool)
         "data-label": label_text(column.label) if is_stacked and not is_header else "",
     }
     element = "th" if is_header else "td"
-    return f"<{element}{format_attributes(attributes)}>{cell_content(cell)}</{element}>"
+    content = cell_content(cell)
+    if isinstance(cell, IntervalMark) and column.axis is not None:
+        content = _interval_mark(cell, column.axis)
+    return f"<{element}{format_attributes(attributes)}>{content}</{element}>"
+
+
+def _interval_mark(cell: IntervalMark, axis: Axis) -> str:
+    """Return the line of an interval with the point of its value, and the line at 0."""
+    zero = _percent(axis, 0.0)
+    marks = f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
+    if not math.isnan(cell.low):
+        low, high = _percent(axis, cell.low), _percent(axis, cell.high)
+        marks += f'<line x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
+    if not math.isnan(cell.value):
+        marks += f'<circle cx="{_percent(axis, cell.value)}" cy="50%" r="4"/>'
+    label = {"role": "img", "aria-label": cell.text} if cell.text else {"aria-hidden": "true"}
+    css_class = " ".join(filter(None, ("interval-mark", cell.kind)))
+    return f"<svg{format_attributes({'class': css_class, **label})}>{marks}</svg>"
+
+
+def axis_header(axis: Axis) -> str:
+    """Return the ticks of a column of intervals, and the meaning of both sides of 0."""
+    labels = "".join(
+        f'<text{format_attributes({"class": "" if tick else "origin"})} x="{_percent(axis, tick)}" '
+        f'y="30">{_escape(text)}</text>'
+        for tick, text in axis.ticks
+    )
+    zero = _percent(axis, 0.0)
+    sides = (
+        f'<text class="below" x="{zero}" dx="-8" y="13">\u2190 {_escape(axis.below)}</text>'
+        f'<text class="above" x="{zero}" dx="8" y="13">{_escape(axis.above)} \u2192</text>'
+    )
+    return f'<svg class="interval-axis">{sides}{labels}</svg>'
+
+
+def _percent(axis: Axis, value: float) -> str:
+    """Return the position of a value on an axis as a percentage of its width."""
+    return f"{100 * axis.fraction(value):.1f}%"
 
 
 #: The mark of a value that is not significantly different from the best.
@@ -136,6 +185,8 @@ def cell_content(cell: Cell, tie_mark: str = TIE_MARK) -> str:
             format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
             or _EMPTY_CELL
         )
+    if isinstance(cell, IntervalMark):
+        return ""
     if isinstance(cell, Thumbnail):
         return f"<img{format_attributes({'src': cell.source, 'alt': cell.alt})}>"
     return label(cell) if isinstance(cell, Label) else inline(cell)

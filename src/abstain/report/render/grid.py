@@ -341,6 +341,8 @@ def _cell_line(
     if isinstance(cell, doc.Range):
         interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
         cell = interval or _EMPTY_CELL
+    elif isinstance(cell, doc.IntervalMark):
+        cell = cell.text or _EMPTY_CELL
     elif isinstance(cell, doc.Thumbnail):
         cell = cell.alt
     line = inline(label(cell) if isinstance(cell, doc.Label) else cell)

@@ -2,11 +2,13 @@
 
 import base64
 import json
+import os
 import posixpath
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
@@ -29,8 +31,10 @@ _ROLES: Final[frozenset[doc.Role]] = frozenset({"key", "detail", "interactive"})
 
 def html(document: doc.Document) -> str:
     """Return a page that contains its style, scripts and figures and loads nothing."""
+    first_screen = list(document.first_screen(_ROLES))
     blocks = list(doc.select_blocks(document.blocks(), _ROLES))
-    nested_blocks = list(_walk_blocks(blocks))
+    end_matter = list(document.end_matter())
+    nested_blocks = list(_walk_blocks([*first_screen, *blocks, *end_matter]))
     charts = [block for block in nested_blocks if isinstance(block, doc.Chart)]
     sections = [block for block in blocks if isinstance(block, doc.Section)]
     scripts = [_chart_library()] if charts else []
@@ -58,9 +62,10 @@ def html(document: doc.Document) -> str:
         .get_template("document.html")
         .render(
             document=document,
-            blocks=blocks,
+            first_screen=first_screen,
+            blocks=[*blocks, *end_matter],
             nav_sections=[section for section in sections if section.nav_title is not None],
-            first_anchor=sections[0].anchor if sections else "verdict",
+            date=_report_date(),
             version=ab.__version__,
             policy=content_security_policy(style_sources, _csp_hashes(scripts)),
             css=_mark_safe(css),
@@ -74,14 +79,21 @@ def html(document: doc.Document) -> str:
     )
 
 
+def _report_date() -> str:
+    """Return today's date, or that of SOURCE_DATE_EPOCH for reproducible files."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    return f"{now.day} {now:%B %Y}"
+
+
 #: A link to an anchor. Quotes in strings of the caller are escaped, so they do not match.
 _ANCHOR: Final = re.compile(r'\b(href|value)="#([\w-]+)"')
 
 
 def _anchors(document: doc.Document) -> Iterator[str]:
     """Yield the anchors of a page."""
-    yield from ("verdict", "warnings")
-    for block in _walk_blocks(document.blocks()):
+    all_blocks = (*document.overview(), *document.blocks(), *document.end_matter())
+    for block in _walk_blocks(all_blocks):
         if isinstance(block, doc.Section | doc.Collapsible | doc.Table) and block.anchor:
             yield block.anchor
 
@@ -159,6 +171,7 @@ def environment() -> "Environment":
     )
     # These functions escape their output.
     for function in (
+        elements.axis_header,
         elements.table_cell,
         elements.inline,
         elements.label,

@@ -50,6 +50,7 @@ _REQUIREMENTS: Final = "% Needs \\usepackage{booktabs}"
 _STYLES: Final = {
     "strong": r"\textbf{{{}}}",
     "best": r"\textbf{{{}}}",
+    "second": r"\underline{{{}}}",
     "em": r"\emph{{{}}}",
     "code": r"\texttt{{{}}}",
     "small": r"{{\small {}}}",
@@ -70,6 +71,21 @@ def latex(document: doc.Document) -> str:
 def latex_blocks(blocks: Iterable[doc.Block], *, header: str = _REQUIREMENTS) -> str:
     """Return blocks as LaTeX, after a comment with the required packages."""
     return "\n\n".join([header, *_Latex().blocks(blocks)]) + "\n"
+
+
+def latex_float(table: doc.Table, caption: str, label: str) -> str:
+    """Return a table as a LaTeX float with a caption and a label."""
+    (tabular,) = _Latex().blocks([table])
+    lines = [
+        _REQUIREMENTS,
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape(caption)}}}",
+        rf"\label{{tab:{label}}}",
+        tabular,
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def label(name: doc.Label | str) -> str:

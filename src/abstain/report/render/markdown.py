@@ -9,8 +9,12 @@ from abstain.report import document as doc
 from abstain.report.formatting import number_annotations, number_text, split_links
 from abstain.report.render.renderer import TextRenderer
 
-# Characters with a special meaning in Markdown, also inside table cells.
-_SPECIAL: Final = "\\`*_{}[]<>()#+!|~$&"
+#: Characters with a special meaning anywhere in a line or in a table cell; an underscore between
+#: letters or digits has none, and "&" has one only in an entity.
+_SPECIAL: Final = re.compile(r"[\\`*\[\]|~$]|<(?=[\w/!?])|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
+
+#: Characters with a special meaning at the beginning of a line.
+_SPECIAL_AT_START: Final = re.compile(r"^(?:[>#]|[+-](?=\s))")
 
 _MARKS: Final = {"strong": "**", "best": "**", "em": "*", "small": "", "undefined": "*"}
 
@@ -37,7 +41,7 @@ def escape(text: str) -> str:
     """
     # A regular expression, because str.split() also splits at thin spaces.
     flat = escape_control_characters(re.sub(r"[ \t\r\n]+", " ", text))
-    return "".join(f"\\{c}" if c in _SPECIAL else c for c in flat)
+    return _SPECIAL_AT_START.sub(r"\\\g<0>", _SPECIAL.sub(r"\\\g<0>", flat))
 
 
 class _Markdown(TextRenderer):
@@ -53,6 +57,9 @@ class _Markdown(TextRenderer):
             return f"`{escape_control_characters(span.text)}`"
         mark = _MARKS.get(span.kind, "")
         text = f"{mark}{escape(span.text)}{mark}"
+        if span.kind == "second":
+            # Markdown cannot underline; GitHub permits this element.
+            text = f"<ins>{text}</ins>"
         return f"[{text}]({span.link})" if span.link.startswith("https://") else text
 
     def label(self, name: doc.Label | str) -> str:

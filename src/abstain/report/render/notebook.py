@@ -46,7 +46,7 @@ _STYLE: Final = """\
 .abstain-brief td small { display: block; }
 .abstain-brief svg, .abstain-brief img { max-width: 30rem; width: 100%; height: auto; }
 .abstain-brief img { background: #fff; }
-.abstain-brief .best { font-weight: 700; }
+.abstain-brief .best, .abstain-brief .bad { font-weight: 700; }
 """
 
 
@@ -63,10 +63,8 @@ def notebook(document: doc.Document) -> str:
 
 class _Notebook(Renderer):
     def prose(self, block: doc.Prose) -> Iterator[str]:
-        is_strong = block.kind in {"strong", "alarm"}
         css_class = ' class="small"' if block.kind in {"about", "hint", "notes"} else ""
-        text = doc.Span(doc.plain_text(block.text), "strong") if is_strong else block.text
-        yield f"<p{css_class}>{inline(text)}</p>"
+        yield f"<p{css_class}>{inline(block.text)}</p>"
 
     def seealso(self, block: doc.SeeAlso) -> Iterator[str]:
         yield f'<p class="small">{inline(f"{block.text}{block.python}")}</p>'
@@ -133,7 +131,8 @@ def _row(row: doc.Row, classes: Sequence[str]) -> str:
     for i, (cell, css_class) in enumerate(zip(row.cells, classes, strict=True)):
         # The switch to values times 1000 exists only on pages.
         number = replace(cell, per_thousand=False) if isinstance(cell, doc.Number) else None
-        content = cell_content(number or cell, _TIE_MARK)
+        text = cell.text if isinstance(cell, doc.IntervalMark) else None
+        content = cell_content(number or text or cell, _TIE_MARK)
         if i == 0:
             html += f'<th scope="row"{css_class}>{content}</th>'
         else:

@@ -77,6 +77,8 @@ class TextRenderer(Renderer, ABC):
         if isinstance(cell, doc.Range):
             interval = format_interval(cell.low, cell.high, cell.number_format, scale=cell.scale)
             return self.escape(interval) or self.empty_cell
+        if isinstance(cell, doc.IntervalMark):
+            return self.escape(cell.text) or self.empty_cell
         if isinstance(cell, doc.Thumbnail):
             return self.escape(cell.alt)
         return self.label(cell) if isinstance(cell, doc.Label) else self.inline(cell)
@@ -108,6 +110,18 @@ class TextRenderer(Renderer, ABC):
     def findings(self, block: doc.Findings) -> Iterator[str]:
         """Yield the warnings and notes as a list."""
         yield self.items(map(self._remark, block.remarks))
+
+    def warnings(self, block: doc.Warnings) -> Iterator[str]:
+        """Yield the warnings as a list."""
+        yield self.items(map(self._remark, block.remarks))
+
+    def keynumbers(self, block: doc.KeyNumbers) -> Iterator[str]:
+        """Yield the key numbers as a list."""
+        yield self.items(
+            f"{self.escape(number.label)}: {self.inline(number.value)}"
+            + (f" ({self.inline(number.detail)})" if number.detail else "")
+            for number in block.numbers
+        )
 
     def _remark(self, remark: doc.Remark) -> str:
         level = self.span(doc.Span(remark.level.capitalize(), "strong"))

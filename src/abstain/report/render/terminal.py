@@ -20,8 +20,6 @@ _STYLE_BY_KIND: Final = {
     "about": "dim",
     "hint": "dim",
     "notes": "dim",
-    "strong": "bold",
-    "alarm": "bold red",
 }
 
 

@@ -38,14 +38,14 @@ _FIGURE_DESCRIPTION: Final = (
 def cascade_document(checks: CascadeChecks, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a cascade and its checks."""
     checks = check_result_type(checks, CascadeChecks, "checks", "check_cascade")
-    first_sentence, *further_sentences = (*_cascade_sentences(checks), *_check_sentences(checks))
     return doc.Document(
         options.title or DEFAULT_TITLE,
-        "Cascade",
-        partial(_blocks, checks, options.command),
-        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        ("Cascade",),
+        partial(_blocks, checks),
+        answer=(*_cascade_sentences(checks), *_check_sentences(checks)),
         facts=(("Calibration data", options.source), *_facts(checks.cascade)),
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
+        command=options.command,
         is_alarm=not checks.cascade.attainable,
         name_width=min(
             max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
@@ -63,15 +63,13 @@ def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
     return [("cascade", display)] if checks.frontier is not None else []
 
 
-def _blocks(checks: CascadeChecks, command: str) -> list[doc.Block]:
+def _blocks(checks: CascadeChecks) -> list[doc.Block]:
     figures = [
         doc.Figure(key, display.title, display, _FIGURE_DESCRIPTION, role="key")
         for key, display in cascade_figures(checks)
     ]
-    sentences = (*_cascade_sentences(checks), " ".join(_check_sentences(checks)))
     terms = doc.define_terms(_GLOSSARY, level=format_percent(checks.level))
     return [
-        *doc.summary_paragraphs(sentences, is_alarm=not checks.cascade.attainable),
         doc.Section("stages", "Stages", (_stages_table(checks),)),
         doc.Section(
             "results", "Results on other data", tuple(_results_blocks(checks)), nav_title="Results"
@@ -81,7 +79,6 @@ def _blocks(checks: CascadeChecks, command: str) -> list[doc.Block]:
         doc.glossary_section(
             replace(term, source=_SOURCE if term.title == "Certified" else "") for term in terms
         ),
-        doc.reproduce_section(command),
     ]
 
 

@@ -39,14 +39,14 @@ _DESCRIPTION_BY_FIGURE: Final = {
 def monitor_document(monitor: Monitor, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a monitor."""
     check_result_type(monitor, Monitor, "result", "monitoring.start")
-    first_sentence, *further_sentences = _alarm_sentences(monitor)
     return doc.Document(
         options.title or DEFAULT_TITLE,
-        "Monitoring",
-        partial(_blocks, monitor, options.command),
-        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        ("Monitoring",),
+        partial(_blocks, monitor),
+        answer=tuple(_alarm_sentences(monitor)),
         facts=tuple(_facts(monitor, options.source)),
         findings=tuple(doc.Remark("note", text) for text in (*_notes(monitor), *options.notes)),
+        command=options.command,
         is_alarm=bool(monitor.active_alarms),
     )
 
@@ -244,7 +244,7 @@ def monitor_figures(monitor: Monitor) -> list[tuple[str, SeriesDisplay]]:
 
 
 # ---------------------------------------------------------------------------------- the page
-def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
+def _blocks(monitor: Monitor) -> list[doc.Block]:
     figures = [
         doc.Figure(
             key, display.title, display, _DESCRIPTION_BY_FIGURE[key], role="" if i else "key"
@@ -256,13 +256,11 @@ def _blocks(monitor: Monitor, command: str) -> list[doc.Block]:
         risk = "the total loss of the answers, divided by the number of all predictions"
     terms = doc.define_terms(_GLOSSARY, risk=f"{monitor.plan.risk_kind}: {risk}")
     return [
-        *doc.summary_paragraphs(_alarm_sentences(monitor), is_alarm=bool(monitor.active_alarms)),
         doc.Section("tests", "Tests", (_tests_table(monitor), *_risk_estimates_table(monitor))),
         doc.Section("alarms", "Alarms", (_alarms_block(monitor),)),
         *doc.figures_section("Over time", figures, nav_title="Figures"),
         doc.Section("rule", "Decision rule", (doc.Prose(str(monitor.plan.rule)),)),
         doc.glossary_section(terms),
-        doc.reproduce_section(command),
     ]
 
 

@@ -61,17 +61,17 @@ def benchmark_document(results: BenchmarkResults, origin: doc.ReportOptions) -> 
     """Return the report of a benchmark, with results of other models for the same task."""
     board = Leaderboard(results)
     task = results.task
-    first, *verdict = verdict_of(board)
     return doc.Document(
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
-        "Benchmark of confidence scores",
+        ("Benchmark of confidence scores",),
         lambda: (
             doc.DeferredBlocks(lambda: _summary(board), role="summary"),
             doc.DeferredBlocks(lambda: _sections(board, origin), role="detail"),
         ),
-        verdict=(doc.Span(first, "strong"), *verdict),
+        answer=tuple(verdict_of(board)),
         facts=(*facts_of(results), ("Source", origin.source)),
         findings=findings_of(results, origin.notes),
+        command=origin.command,
     )
 
 
@@ -109,7 +109,6 @@ def method_sections(
         title = "Excluded methods"
         yield doc.Section("left-out", title, (doc.Glossary(entries),), nav_title="Excluded")
     yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(glossary_entries(results))),))
-    yield doc.reproduce_section(origin.command)
 
 
 def _controls(board: Leaderboard) -> doc.Controls:
@@ -133,7 +132,6 @@ def _controls(board: Leaderboard) -> doc.Controls:
 def _summary(board: Leaderboard) -> Iterator[doc.Block]:
     """Yield the conclusions, the best method of each study, and the best methods overall."""
     results = board.results
-    yield from map(doc.Prose, verdict_of(board))
     if board.metrics:
         grid = board.grid(board.metrics[0])
         yield _leaders(grid, board.baseline)

@@ -51,13 +51,10 @@ def benchmark_pages(
 def _overview_page(
     board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
 ) -> doc.Document:
-    first, *sentences = summary_sentences(board)
     return replace(
         full_document,
-        blocks=lambda: _overview_blocks(board, full_document, origin),
-        verdict=(doc.Span(first, "strong"), *sentences),
-        facts=(),
-        findings=(),
+        blocks=lambda: _overview_blocks(board, origin),
+        answer=tuple(summary_sentences(board)),
     )
 
 
@@ -71,15 +68,12 @@ def _study_page(
         )
         yield doc.Section(board.anchors[study.name], "Values, ranks and curves", blocks)
 
-    eyebrow = f"{full_document.title}: {kind_title(study.kind)}"
-    verdict = (study_sentence(board, study),)
-    return doc.Document(study.title, eyebrow, sections, verdict=verdict)
+    context = (full_document.title, kind_title(study.kind))
+    return doc.Document(study.title, context, sections, answer=(study_sentence(board, study),))
 
 
-def _overview_blocks(
-    board: Leaderboard, full_document: doc.Document, origin: doc.ReportOptions
-) -> Iterator[doc.Block]:
-    """Yield the overview, links to all pages, warnings and facts."""
+def _overview_blocks(board: Leaderboard, origin: doc.ReportOptions) -> Iterator[doc.Block]:
+    """Yield the overview and links to all pages."""
     yield doc.Section("glance", "At a glance", tuple(front_blocks(board, origin.images)))
     links = tuple((board.anchors[s.name], s.title) for s in board.results.headline)
     text = (
@@ -88,13 +82,6 @@ def _overview_blocks(
     )
     introduction = doc.Prose((doc.Span("All methods", link="#tables"), text))
     yield doc.Section("studies", "More", (introduction, doc.Links(links)), nav_title="More")
-    if full_document.findings:
-        warnings = (doc.Findings(full_document.findings),)
-        yield doc.Section(
-            "warnings", "Before you trust the numbers", warnings, nav_title="Warnings"
-        )
-    yield doc.Section("facts", "Configuration", (doc.Facts(full_document.facts),), nav_title=None)
-    yield doc.reproduce_section(origin.command)
 
 
 BENCHMARK: Final[Subject[BenchmarkResults]] = Subject(

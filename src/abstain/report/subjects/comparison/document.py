@@ -18,13 +18,18 @@ from abstain.report import document as doc
 from abstain.report.formatting import build_remarks, format_count, unique
 from abstain.report.glossary import metric_entries, score_entries
 from abstain.report.subjects.comparison.figures import DetailView, first_curve_figure
-from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
+from abstain.report.subjects.comparison.metric_result import (
+    MetricResult,
+    main_result,
+    metric_results,
+)
 from abstain.report.subjects.comparison.overall import (
     metric_comparison_section,
     overall_section,
     rank_blocks,
     stability_table,
 )
+from abstain.report.subjects.comparison.overview import Overview
 from abstain.report.subjects.comparison.summary import summary_blocks
 from abstain.report.subjects.comparison.tables import (
     displayed_share_of_pairs,
@@ -34,10 +39,8 @@ from abstain.report.subjects.comparison.tables import (
     pairs_table,
     values_table,
 )
-from abstain.report.subjects.comparison.verdict import comparison_verdict
+from abstain.report.subjects.comparison.verdict import comparison_answer
 from abstain.typing import Split
-
-_TITLE = "Comparison of confidence scores"
 
 #: Maximum number of figures and of rows of pairs on a page, to limit its size.
 _MAX_FIGURES, _MAX_PAIRS = 90, 4000
@@ -45,27 +48,70 @@ _MAX_FIGURES, _MAX_PAIRS = 90, 4000
 #: Maximum width of a column of names, in characters.
 _MAX_NAME_WIDTH = 18
 
+#: With more methods, figures that have a row for each method are collapsed.
+_MAX_OPEN_METHODS = 12
+
 
 def comparison_document(comparison: Comparison, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a comparison."""
     check_comparison(comparison)
     data = comparison.data[: _max_data_sets(comparison)]
+    overview = Overview(main_result(comparison))
     return doc.Document(
-        options.title or _TITLE,
-        "Comparison",
+        options.title or _title(comparison),
+        tuple(_context(comparison, options.source)),
         lambda: (
             doc.DeferredBlocks(
                 lambda: summary_blocks(comparison, is_complete=options.full), role="summary"
             ),
             doc.DeferredBlocks(lambda: first_curve_figure(comparison), role="summary"),
-            doc.DeferredBlocks(lambda: _sections(comparison, data, options.command), role="detail"),
+            doc.DeferredBlocks(lambda: _sections(comparison, data), role="detail"),
         ),
-        verdict=tuple(comparison_verdict(comparison)),
+        answer=tuple(comparison_answer(comparison)),
+        key_numbers=tuple(overview.key_numbers()),
+        overview=lambda: (
+            doc.DeferredBlocks(lambda: _overview_blocks(comparison, overview), role="detail"),
+        ),
         facts=tuple(_facts(comparison, options.source)),
         findings=build_remarks(comparison.notes, options.notes),
+        command=options.command,
+        citation_advice=_CITATION_ADVICE,
         is_complete=options.full,
         name_width=min(max(map(len, comparison.methods)), _MAX_NAME_WIDTH),
     )
+
+
+def _title(comparison: Comparison) -> str:
+    n_methods = len(comparison.methods)
+    if not comparison.reference:
+        return f"Comparison of {n_methods} methods"
+    plural = "s" if n_methods > 2 else ""
+    return f"Comparison: {comparison.reference} against {n_methods - 1} other method{plural}"
+
+
+def _context(comparison: Comparison, source: str) -> Iterator[str]:
+    """Yield the source, and the numbers of data sets, samples and failures."""
+    if source:
+        yield source
+    if len(comparison.data) > 1:
+        yield f"{len(comparison.data)} data sets"
+    if len(comparison.runs) > 1:
+        yield f"{len(comparison.runs)} runs"
+    for name, counts in (
+        ("samples", {e.n for e in comparison.estimates}),
+        ("failures", {e.failures for e in comparison.estimates}),
+    ):
+        if counts:
+            bounds = dict.fromkeys(map(format_count, (min(counts), max(counts))))
+            yield f"{' to '.join(bounds)} {name}"
+
+
+def _overview_blocks(comparison: Comparison, overview: Overview) -> Iterator[doc.Block]:
+    """Yield the main table, and with several metrics or data sets a row for each of them."""
+    if overview.rows:
+        yield from overview.blocks()
+    if len(comparison.metrics) * len(comparison.data) > 1 or not overview.rows:
+        yield overview_table(comparison)
 
 
 def _max_data_sets(comparison: Comparison) -> int:
@@ -94,59 +140,64 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 
 
 # ------------------------------------------------------------------------------------ sections
-def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[doc.Block]:
+def _sections(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Block]:
     view = DetailView(comparison, data)
-    adjustment = ", adjusted for multiple comparisons" if comparison.is_adjusted else ""
-    alpha = format_percent(round(1 - comparison.level, 10))
-    lead = (
-        "The table lists the best value of each metric, and the methods that are not significantly "
-        f"different or significantly worse (significance level {alpha}{adjustment}). Arrows point "
-        "to better values."
-    )
-    blocks: list[doc.Block] = [doc.Prose(lead, "lead"), overview_table(comparison)]
+    is_collapsed = len(comparison.methods) > _MAX_OPEN_METHODS
     if len(data) < len(comparison.data):
         note = (
-            "This table and the results over all data sets are complete. The other figures and "
-            f"tables contain the first {len(data)} of {len(comparison.data)} data sets. `--figures "
-            "svg` writes all figures."
+            "The table above and the results over all data sets are complete. The other figures "
+            f"and tables contain the first {len(data)} of {len(comparison.data)} data sets. "
+            "`--figures svg` writes all figures."
         )
-        blocks.append(doc.Prose(note, "notes"))
-    yield doc.Section("glance", "Best methods", tuple(blocks))
+        yield doc.Prose(note, "notes")
     yield from _selection_controls(comparison, data)
+    yield _detail_section(
+        "differences",
+        "Differences of all pairs",
+        "Differences",
+        _DIFFERENCES_LEAD,
+        view.boxes(lambda r: [*view.figures("significance", r), *_pair_blocks(r)]),
+    )
     yield _detail_section(
         "values",
         "Values and intervals",
         "Values",
         _VALUES_LEAD,
-        view.boxes(lambda result: [*view.figures("forest", result), values_table(result)]),
-    )
-    yield _detail_section(
-        "differences",
-        "Significance of differences",
-        "Differences",
-        _DIFFERENCES_LEAD.format(p_name=comparison.p_value_label),
-        view.boxes(lambda r: [*view.figures("significance", r), *_pair_blocks(r)]),
+        view.boxes(lambda result: _value_blocks(result, view)),
     )
     no_ranks = doc.Prose("There are no ranks.")
+    rank_boxes: list[doc.Block] = [
+        *view.boxes(lambda result: rank_blocks(result, view) or [no_ranks]),
+        *stability_table(comparison),
+    ]
     yield _detail_section(
         "ranks",
-        "Stability of the ranking",
+        "Rank probabilities",
         "Ranks",
         _RANKS_LEAD.format(ranks_note=ranks_note(is_adjusted=comparison.is_adjusted)),
-        [
-            *view.boxes(lambda result: rank_blocks(result, view) or [no_ranks]),
-            *stability_table(comparison),
-        ],
+        [_collapse(rank_boxes, "Figure and table of the rank probabilities")]
+        if is_collapsed
+        else rank_boxes,
     )
     yield from overall_section(view)
     yield from metric_comparison_section(view)
     yield from _curves_section(view)
     yield _glossary_section(comparison)
-    citation_advice = (
-        "If you publish these results, cite the sources of the metrics listed above, and state "
-        "this version and the test."
-    )
-    yield doc.reproduce_section(command, citation_advice=citation_advice)
+
+
+def _value_blocks(result: MetricResult, view: DetailView) -> Iterator[doc.Block]:
+    """Yield the figure and the table of the values; the figure is collapsed for many methods."""
+    figures = view.figures("forest", result)
+    table = values_table(result)
+    if len(result.comparison.methods) > _MAX_OPEN_METHODS:
+        yield _collapse((*figures, table), "Figure and table of all values")
+    else:
+        yield from figures
+        yield _collapse((table,), "Table of all values, differences and ranks")
+
+
+def _collapse(blocks: Iterable[doc.Block], summary: str) -> doc.Collapsible:
+    return doc.Collapsible(summary, tuple(blocks))
 
 
 def _detail_section(
@@ -157,23 +208,26 @@ def _detail_section(
     return doc.Section(anchor, title, (lead_block, *blocks), nav_title=nav_title)
 
 
+_CITATION_ADVICE: Final = (
+    "If you publish these results, cite the sources of the metrics listed above, and state this "
+    "version and the test."
+)
 _VALUES_LEAD: Final = (
     "The diamond and the dotted line mark the best value. Methods with filled dots are not "
-    "significantly different from the best method, and methods with hollow dots are significantly "
-    "worse. Use these paired tests to compare methods. Overlapping intervals do not imply that a "
-    "difference is not significant, because all methods were evaluated on the same samples."
+    "significantly different from the best method by the tests of all pairs; methods with hollow "
+    "dots are significantly worse. Overlapping intervals do not imply that a difference is not "
+    "significant, because all methods were evaluated on the same samples."
 )
 _DIFFERENCES_LEAD: Final = (
-    "Paired tests of all pairs of methods on the same samples. In a blue cell, the method of the "
-    "row is significantly better than the method of the column. A gray cell contains the "
-    "{p_name}-value of a difference that is not significant. A difference that is not significant "
-    "can still exist: with more samples, it may become significant."
+    "Paired tests of all pairs of methods on the same samples, adjusted for the number of pairs. A "
+    "difference that is not significant can still exist: with more samples, it may become "
+    "significant."
 )
 _RANKS_LEAD: Final = (
     "The area of a circle is the probability that a method has this rank in a study of this size, "
-    f"{SIMULATION_ASSUMPTION}. The ranking is stable if each row has one large circle. The "
-    "probabilities are optimistic for the best method, because a difference that is due to chance "
-    "is treated as real. Ranks and probabilities are {ranks_note}."
+    f"{SIMULATION_ASSUMPTION}. The probabilities are optimistic for the best method, because a "
+    "difference that is due to chance is treated as real: use the tests and the rank intervals to "
+    "decide. The probabilities are {ranks_note}."
 )
 
 
@@ -198,7 +252,8 @@ def _pair_blocks(result: MetricResult) -> Iterator[doc.Block]:
     if not valid_tables:
         yield doc.Prose("There are no pairs of methods.")
     for i, (test, table) in enumerate(valid_tables):
-        yield table if i == 0 else doc.Collapsible(f"Additional test: {test}", (table,))
+        title = f"Additional test: {test}" if i else f"Table of {len(table.rows)} pairs: {test}"
+        yield doc.Collapsible(title, (table,))
     if non_inferiority := non_inferiority_table(result):
         yield non_inferiority
     reason = (
@@ -327,18 +382,16 @@ _GLOSSARY = {
         "probability that any pair has an adjusted p-value below {alpha:g} is at most {alpha:g}. A "
         "difference is significant if its adjusted p-value is below {alpha:g}."
     ),
-    "First better": (
-        "The number of 100 simulated studies of this size in which the first method is better, if "
-        "the estimates were the true values; ties are counted half. It is not evidence of a "
-        "difference, because a difference that is due to chance is treated as real; use the "
-        "p-value. Over several {blocks}, it is the share of {blocks} on which the first method is "
-        "better."
-    ),
     "Rank probabilities": (
         "The number of 100 simulated studies of this size in which a method has each rank (1 is "
         "the best), if the estimates were the true values. The numbers are optimistic for the best "
         "method: if two methods are equally good, the one with the better estimate ranks first in "
         "more than half of the studies. They are {ranks_note}."
+    ),
+    "Rank interval": (
+        "The ranks that the significant differences do not exclude: from 1 plus the number of "
+        "significantly better methods to the number of methods minus the number of significantly "
+        "worse ones. If all methods are equally good, it contains all ranks."
     ),
     "Within the margin": (
         "Shown if the test rejects the hypothesis that the method is worse than the reference by "
@@ -369,6 +422,7 @@ def _glossary_section(comparison: Comparison) -> doc.Section:
     is_used = {
         "CD": comparison.mean_ranks,
         "Friedman test": comparison.mean_ranks,
+        "Kendall's tau": comparison.agreements or comparison.stability,
         "Within the margin": comparison.non_inferiority,
         "Adjusted p": comparison.is_adjusted,
     }
@@ -384,6 +438,5 @@ def _glossary_section(comparison: Comparison) -> doc.Section:
     methods = score_entries(comparison.methods)
     title = f"Metrics ({len(metrics)}) and methods ({len(methods)}) with their sources"
     sources = doc.Collapsible(title, (doc.Glossary((*metrics, *methods)),))
-    return doc.glossary_section(
-        terms, doc.Section("metrics", "Metrics and methods", (sources,), level=3)
-    )
+    definitions = doc.Collapsible(f"Terms ({len(terms)})", (doc.Glossary(terms),))
+    return doc.Section("glossary", "Glossary", (definitions, sources))

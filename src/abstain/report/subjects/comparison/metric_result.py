@@ -12,6 +12,7 @@ from abstain.evaluation.comparison import (
     PairedDifference,
     RelationToBest,
     Standing,
+    SummaryRow,
     best_methods,
     compute_relations_to_best,
     pairs_with_best,
@@ -100,6 +101,11 @@ class MetricResult:
         return across.methods[0] if across else self.comparison.methods[0]
 
     @cached_property
+    def summary(self) -> list[SummaryRow]:
+        """Summary of each method, the best first."""
+        return self.comparison.summary_of(self.metric, self.data)
+
+    @cached_property
     def standings(self) -> list[Standing]:
         """Ranks of the methods, the best first."""
         return self.comparison.standings_of(self.metric, self.data)
@@ -137,6 +143,13 @@ class MetricResult:
     def label(self) -> str:
         """Title of the metric and name of the data set."""
         return f"{self.title}, {self.data_name}" if self.data_name else self.title
+
+
+def main_result(comparison: Comparison) -> MetricResult:
+    """Return the result of the first screen: the first metric, over all data sets if possible."""
+    metric = comparison.metrics[0]
+    has_summary = len(comparison.data) > 1 and bool(comparison.summary_of(metric, None))
+    return MetricResult(comparison, metric, None if has_summary else comparison.data[0])
 
 
 def metric_results(

@@ -20,6 +20,7 @@ from abstain.report.subjects.comparison.tables import (
     rank_probability_tables,
     shared_note,
 )
+from abstain.report.subjects.comparison.verdict import agreement_sentence
 from abstain.tables import split_name
 
 #: Minimum number of runs for which bootstrap intervals over runs have about their nominal coverage.
@@ -182,6 +183,8 @@ def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
         "Each line connects the rank of a method by one metric with its rank by another metric. "
         "Solid orange lines fall, dashed blue lines rise, and thin lines stay at the same rank."
     )
+    sentences = (agreement_sentence(comparison, metric) for metric in comparison.metrics[1:])
+    text = " ".join(filter(None, sentences))
     tau_table = doc.Collapsible(
         "Kendall's tau of all pairs of metrics",
         (_tau_table(comparison),),
@@ -202,7 +205,12 @@ def metric_comparison_section(view: DetailView) -> Iterator[doc.Section]:
     yield doc.Section(
         "metrics-compared",
         "Does the ranking depend on the metric?",
-        (doc.Prose(lead, "lead", role="interactive"), *boxes, tau_table),
+        (
+            *([doc.Prose(text)] if text else []),
+            doc.Prose(lead, "lead", role="interactive"),
+            *boxes,
+            tau_table,
+        ),
         nav_title="Metrics compared",
     )
 

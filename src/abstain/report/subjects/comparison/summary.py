@@ -3,24 +3,18 @@
 import math
 from collections.abc import Iterator
 
-from abstain.evaluation.comparison import Comparison, Estimate
-from abstain.plots.formatting import SIMULATION_ASSUMPTION, format_percent, ranks_note
-from abstain.report.document import (
-    METHOD_COLUMN,
-    Block,
-    Cell,
-    Number,
-    Prose,
-    Range,
-    SeeAlso,
-    Table,
-    number_column,
-    single_group,
-)
+from abstain.evaluation.comparison import Comparison
+from abstain.plots.formatting import format_percent
+from abstain.report.document import Block, Prose, SeeAlso
 from abstain.report.formatting import format_narrow_number, join_first
-from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
+from abstain.report.subjects.comparison.metric_result import (
+    MetricResult,
+    main_result,
+    metric_results,
+)
 from abstain.report.subjects.comparison.overall import independence_caution
-from abstain.report.subjects.comparison.verdict import comparison_verdict, non_inferiority_lines
+from abstain.report.subjects.comparison.overview import Overview
+from abstain.report.subjects.comparison.verdict import non_inferiority_lines
 
 #: With more tables, each is replaced by a line.
 _MAX_TABLES = 6
@@ -33,11 +27,13 @@ def summary_blocks(comparison: Comparison, *, is_complete: bool) -> Iterator[Blo
     """Yield the main results, and a table or a line for each metric and data set."""
     results = list(metric_results(comparison))
     has_tables = is_complete or len(results) <= _MAX_TABLES
-    yield from map(Prose, comparison_verdict(comparison))
     if caution := independence_caution(comparison):
         yield Prose(caution, "about")
     if has_tables:
-        yield from map(_summary_table, results)
+        for result in results:
+            overview = Overview(result)
+            if overview.rows:
+                yield from overview.summary_table(is_complete=is_complete)
     else:
         yield from (Prose(_summary_line(result)) for result in results)
         command_line = "Pass --full to print a table for each line, or --out to write all tables."
@@ -69,48 +65,14 @@ def _summary_line(result: MetricResult) -> str:
     return line
 
 
-def _summary_table(result: MetricResult) -> Table:
-    level = format_percent(result.comparison.level)
-    headers = ("Value", f"{level} interval", "Ranks", "p, best")
-    title = ", ".join(filter(None, [result.title_with_arrow, result.data_name]))
-    rows = (_row(result, estimate) for estimate in result.ranked)
-    return Table((METHOD_COLUMN, *map(number_column, headers)), single_group(rows), title=title)
-
-
-def _row(result: MetricResult, estimate: Estimate) -> tuple[Cell, ...]:
-    method = estimate.method
-    footing = result.comparison_with_best[method]
-    pair = result.pair_with_best.get(method)
-    standing = next((s for s in result.standings if s.method == method), None)
-    p_value: Cell = ""
-    if pair is not None and footing != "best":
-        is_tied = footing == "not told apart"
-        p_value = Number(pair.adjusted, number_format="p_value", mark="tie" if is_tied else "")
-    ranks: Cell = ""
-    if standing is not None:
-        ranks = Range(standing.rank_low, standing.rank_high, number_format="rank")
-    return (
-        method,
-        Number(estimate.value, mark="best" if footing == "best" else ""),
-        Range(estimate.low, estimate.high),
-        ranks,
-        p_value,
-    )
-
-
 def _footnote(comparison: Comparison, *, has_tables: bool) -> str:
     test = comparison.describe_tests()
     test_note = f" ({test})" if test else ""
-    level = format_percent(comparison.level)
-    p_value = f"{comparison.p_value_label}-value"
     if not has_tables:
         return (
-            f"In brackets: {level} intervals. Significance is based on the {p_value}{test_note}. "
-            "Values are fractions."
+            f"In brackets: {format_percent(comparison.level)} intervals. Significance is based on "
+            f"the {comparison.p_value_label}-value{test_note}. Values are fractions."
         )
-    return (
-        f"Bold: best value. p, best: {p_value} of the difference to the best{test_note}; "
-        f"≈ not significantly different. Ranks: {level} range in simulated studies of this size, "
-        f"{SIMULATION_ASSUMPTION}; {ranks_note(is_adjusted=comparison.is_adjusted)}. "
-        "Values are fractions."
-    )
+    overview = Overview(main_result(comparison))
+    note = f"{overview.test_note(has_lines=False)} " if overview.rows else ""
+    return f"{note}Values are fractions."

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
-from abstain.evaluation.comparison import Comparison, PairedDifference, RelationToBest, Standing
+from abstain.evaluation.comparison import Comparison, PairedDifference, Standing, SummaryRow
 from abstain.plots.formatting import (
     SIMULATION_ASSUMPTION,
     capitalize_first,
@@ -29,20 +28,15 @@ from abstain.report.document import (
     number_column,
     single_group,
 )
-from abstain.report.formatting import format_count, is_printed_x1000, unique
+from abstain.report.formatting import format_count, is_printed_x1000, join_first, unique
 from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
 from abstain.report.subjects.comparison.verdict import (
     common_margin_caution,
     non_inferiority_claim,
 )
 
-_TEXT_BY_FOOTING: Final[dict[RelationToBest, str]] = {
-    "best": "best",
-    "not told apart": "not significantly different",
-    "worse": "significantly worse",
-    "untested": "",
-    "undefined": "",
-}
+#: Maximum number of names in a cell; more methods are counted.
+_MAX_NAMES = 4
 
 #: Number of pairs that are visible without scrolling.
 _MAX_PAIRS_WITHOUT_SCROLLING = 12
@@ -59,14 +53,14 @@ def overview_table(comparison: Comparison) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for result in metric_results(comparison):
         best = result.ranked[0] if result.ranked else None
-        best_names = ", ".join(result.methods_with("best"))
+        best_names = join_first(result.methods_with("best"), _MAX_NAMES)
         cells = (
             result.label_with_direction,
             result.data_name or "all samples",
-            Span(best_names, "best") if best_names else Span("none", "undefined"),
+            Span(best_names, "strong") if best_names else Span("none", "undefined"),
             Number(best.value, best.low, best.high) if best else Number(NAN),
-            ", ".join(result.methods_with("not told apart")) or None,
-            ", ".join(result.methods_with("worse")) or None,
+            _names_or_count(result.methods_with("not told apart")),
+            _names_or_count(result.methods_with("worse")),
         )
         rows.append(cells)
     return Table(
@@ -79,33 +73,46 @@ def overview_table(comparison: Comparison) -> Table:
             Column("Significantly worse", "name", is_sortable=False),
         ),
         single_group(rows),
-        caption="One row for each metric and data set",
+        title="Best method by metric and data set",
+        caption="Best method by metric and data set; tests of all pairs",
+        anchor="glance",
         layout="leads",
         is_sortable=True,
     )
 
 
+def _names_or_count(names: Sequence[str]) -> str | None:
+    """Return a few names, or the number of many methods."""
+    if len(names) > _MAX_NAMES:
+        return f"{len(names)} others"
+    return ", ".join(names) or None
+
+
 def values_table(result: MetricResult) -> Table:
-    """Return the estimates of all methods, the best first."""
+    """Return all numbers of all methods, the best first."""
     failure_counts = unique(format_count(e.failures) for e in result.ranked)
     has_failures = len(failure_counts) > 1
     has_notes = any(e.note for e in result.ranked)
+    summary = {row.method: row for row in result.summary}
+    reference = result.summary[0].reference if result.summary else ""
     columns = (
         METHOD_COLUMN,
         number_column("Value"),
         interval_column(f"{format_percent(result.comparison.level)} interval"),
         number_column("Standard error"),
-        Column("Compared with the best"),
+        *map(number_column, ("Difference", *_p_value_headers(result))),
+        interval_column("Rank interval"),
+        Column(f"Compared with {reference}" if reference else "Compared with the best"),
         *([number_column("Failures")] if has_failures else []),
         *([Column("Note", "words", is_sortable=False)] if has_notes else []),
     )
     rows: Iterator[tuple[Cell, ...]] = (
         (
             e.method,
-            Number(e.value, mark="best" if result.comparison_with_best[e.method] == "best" else ""),
+            Number(e.value),
             Range(e.low, e.high, tooltip=e.interval),
             Number(e.standard_error),
-            Span(_TEXT_BY_FOOTING[result.comparison_with_best[e.method]], "open"),
+            *_reference_cells(summary.get(e.method), result),
             *([Number(e.failures, number_format="count")] if has_failures else []),
             *([e.note] if has_notes else []),
         )
@@ -117,6 +124,22 @@ def values_table(result: MetricResult) -> Table:
         title=f"Values: {result.label}",
         caption=_values_caption(result, failure_counts),
         is_sortable=True,
+    )
+
+
+def _reference_cells(row: SummaryRow | None, result: MetricResult) -> tuple[Cell, ...]:
+    """Return the difference from the reference, its p-values, the ranks and the conclusion."""
+    if row is None:
+        return (None,) * (3 + len(_p_value_headers(result)))
+    ranks = Range(row.rank_low, row.rank_high, number_format="rank")
+    if row.conclusion == "reference":
+        return (*([None] * (1 + len(_p_value_headers(result)))), ranks, "reference")
+    is_significant = row.conclusion.startswith("significantly")
+    return (
+        Number(row.difference, row.difference_low, row.difference_high),
+        *_p_value_cells(row.p_value, row.adjusted, result, is_best=is_significant),
+        ranks,
+        Span(row.conclusion, "open"),
     )
 
 
@@ -164,7 +187,7 @@ def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Tabl
         Column("First", "name"),
         Column("Second", "name"),
         *map(number_column, ("Difference", "Ratio", *_p_value_headers(result))),
-        number_column(_superiority_label(result)),
+        *([_superiority_column(result)] if result.data is None else []),
         *([Column("Significantly better", "name")] if test.valid else []),
         *([Column("Note", is_sortable=False)] if has_notes else []),
     )
@@ -182,15 +205,10 @@ def pairs_table(result: MetricResult, pairs: Sequence[PairedDifference]) -> Tabl
     )
 
 
-def _superiority_label(result: MetricResult) -> Label:
-    if result.data is None:
-        text = f"First better, % of {result.comparison.block_kind}"
-        return Label(text, tooltip="Ties are counted half")
-    tooltip = (
-        f"Number of 100 simulated studies of this size in which the first method is better, "
-        f"{SIMULATION_ASSUMPTION}. It is not evidence of a difference"
-    )
-    return Label("First better, of 100 studies", tooltip=tooltip)
+def _superiority_column(result: MetricResult) -> Column:
+    """Return the column of the share of data sets or runs on which the first method is better."""
+    text = f"First better, % of {result.comparison.block_kind}"
+    return number_column(Label(text, tooltip="Ties are counted half"))
 
 
 def shared_note(pairs: Sequence[PairedDifference]) -> str:
@@ -214,14 +232,14 @@ def _p_value_cells(
 
 
 def _pair_row(p: PairedDifference, result: MetricResult, *, has_note: bool) -> tuple[Cell, ...]:
-    better: Cell = Span(p.better, "strong") if p.better else Span("neither", "undefined")
+    better: Cell = Span(p.better, "strong") if p.better else Span("neither", "muted")
     return (
         p.first,
         p.second,
         Number(p.difference, p.low, p.high),
         None if math.isnan(p.ratio) else Number(p.ratio, p.ratio_low, p.ratio_high),
         *_p_value_cells(p.p_value, p.adjusted, result, is_best=bool(p.better and p.valid)),
-        Number(p.superiority, number_format="cases_of_100"),
+        *([Number(p.superiority, number_format="cases_of_100")] if result.data is None else []),
         *([better] if p.valid else []),
         *([p.note] if has_note else []),
     )
@@ -276,15 +294,23 @@ def _rank_probability_table(result: MetricResult, standings: Sequence[Standing])
         METHOD_COLUMN,
         number_column("Rank"),
         number_column("Mean rank per data set" if is_mean_of_ranks else "Mean rank"),
-        interval_column(f"{level} range"),
+        interval_column(f"{level} range" if result.data is None else "Rank interval"),
         *(number_column(str(rank + 1)) for rank in range(n_columns)),
     )
+    tested_ranks = {row.method: (row.rank_low, row.rank_high) for row in result.summary}
+
+    def bounds(standing: Standing) -> tuple[float, float]:
+        """Return the rank interval of the tests, or the simulated range over all data sets."""
+        if result.data is None:
+            return standing.rank_low, standing.rank_high
+        return tested_ranks.get(standing.method, (NAN, NAN))
+
     rows: Iterator[tuple[Cell, ...]] = (
         (
             s.method,
             Number(s.rank, number_format="rank"),
             Number(s.mean_rank, number_format="two_decimals"),
-            Range(s.rank_low, s.rank_high, number_format="rank"),
+            Range(*bounds(s), number_format="rank"),
             *(
                 Number(probability, number_format="cases_of_100")
                 for probability in s.rank_probabilities[:n_columns]

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 
 from abstain.evaluation.comparison import Comparison, Estimate, NonInferiorityRow, pairs_with_best
 from abstain.plots.formatting import (
-    SIMULATION_ASSUMPTION,
-    capitalize_first,
     format_p_equation,
-    format_p_value,
-    format_percent,
     metric_title,
 )
 from abstain.report.formatting import (
-    format_cases_of_100,
-    format_interval,
     format_number,
     join_quoted,
 )
-from abstain.report.subjects.comparison.metric_result import MetricResult, metric_results
+from abstain.report.subjects.comparison.metric_result import (
+    MetricResult,
+    main_result,
+    metric_results,
+)
+from abstain.report.subjects.comparison.overview import Overview
 
 #: Maximum number of metrics with sentences.
 _MAX_METRICS = 3
@@ -34,56 +33,29 @@ _MAX_WINNERS = 3
 _MIN_TAU_SIMILAR = 0.8
 
 
-def comparison_verdict(comparison: Comparison) -> list[str]:
-    """Return a few sentences; sentences without the required numbers are omitted."""
-    metrics = comparison.metrics[:_MAX_METRICS]
-    results_by_metric = [list(metric_results(comparison, [metric])) for metric in metrics]
-    sentences = []
-    for results in results_by_metric:
-        has_several_data_sets = len(results) > 1
-        sentences.append(
-            _several_data_sets_sentences(results)
-            if has_several_data_sets
-            else _one_data_set_sentences(results[0])
-        )
-    sentences += map(non_inferiority_sentence, results_by_metric)
+def comparison_answer(comparison: Comparison) -> list[str]:
+    """Return the answer in one or two sentences; sentences without numbers are omitted."""
+    metric = comparison.metrics[0]
+    results = list(metric_results(comparison, [metric]))
+    overview = Overview(main_result(comparison))
+    if comparison.reference or len(results) == 1:
+        sentences = list(overview.answer())
+        is_undefined = not results[0].best_methods and not comparison.reference
+        if not sentences or is_undefined:
+            sentences = [_no_best_sentence(results[0].title, results[0].estimates)]
+        elif overview.result.data is None:
+            first, *others = sentences
+            blocks = f"{len(comparison.data)} {comparison.block_kind}"
+            sentences = [f"Over {blocks}, {first}", *others]
+    else:
+        sentences = _several_data_sets_sentences(results)
+    results_by_metric = [list(metric_results(comparison, [m])) for m in comparison.metrics]
+    sentences += map(non_inferiority_sentence, results_by_metric[:_MAX_METRICS])
     sentences.append(common_margin_caution(comparison))
-    sentences += [_agreement_sentence(comparison, metric) for metric in metrics[1:]]
     return [sentence for sentence in sentences if sentence]
 
 
 # ------------------------------------------------------------------------------ one data set
-def _one_data_set_sentences(result: MetricResult) -> str:
-    if not result.best_methods:
-        return _no_best_sentence(result.title, result.estimates)
-    best = result.ranked[0]
-    value = format_number(best.value)
-    interval = format_interval(best.low, best.high)
-    if interval:
-        value += f", {format_percent(best.level)} interval {interval}"
-    extreme = "lowest" if best.lower_is_better else "highest"
-    verb = "has" if len(result.best_methods) == 1 else "have"
-    names = join_quoted(result.best_methods)
-    sentences = [
-        (
-            f"Of {len(result.estimates)} methods, {names} {verb} the {extreme} {result.title} "
-            f"({value})."
-        )
-    ]
-    if worse := result.methods_with("worse"):
-        sentences.append(
-            f"The difference to {join_quoted(worse)} is significant "
-            f"({_p_value_range(result, worse)})."
-        )
-    if tied := result.methods_with("not told apart"):
-        sentences.append(
-            f"The difference to {join_quoted(tied)} is not significant "
-            f"({_p_value_range(result, tied)})."
-        )
-    sentences.append(_first_rank_sentence(result))
-    return " ".join(filter(None, sentences))
-
-
 def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
     """Return the reason why no method is best."""
     methods = [e.method for e in estimates if not math.isnan(e.value)]
@@ -94,42 +66,13 @@ def _no_best_sentence(title: str, estimates: Sequence[Estimate]) -> str:
     return f"All methods have the same {title}."
 
 
-def _p_value_range(result: MetricResult, competitors: Sequence[str]) -> str:
-    """Format the deciding p-value of one method, or the range for several methods."""
-    name = result.comparison.p_value_label
-    values = sorted(
-        result.pair_with_best[method].adjusted
-        for method in competitors
-        if method in result.pair_with_best
-    )
-    low, high = format_p_value(values[0]), format_p_value(values[-1])
-    if low == high:
-        return format_p_equation(values[0], name)
-    return f"{name} {low} to {high}"
-
-
-def _first_rank_sentence(result: MetricResult) -> str:
-    """Return the probability that the best method ranks first."""
-    best = result.best_methods[0]
-    standing = next((s for s in result.standings if s.method == best), None)
-    if (
-        standing is None
-        or not standing.rank_probabilities
-        or math.isnan(standing.rank_probabilities[0])
-    ):
-        return ""
-    n_studies = format_cases_of_100(standing.rank_probabilities[0])
-    assumption = capitalize_first(SIMULATION_ASSUMPTION)
-    return f"{assumption}, it would rank first in {n_studies} of 100 studies of this size."
-
-
 # -------------------------------------------------------------------------- several data sets
-def _several_data_sets_sentences(results: Sequence[MetricResult]) -> str:
+def _several_data_sets_sentences(results: Sequence[MetricResult]) -> list[str]:
     n_best = Counter(method for result in results for method in result.best_methods)
     title = results[0].title
     estimates = [estimate for result in results for estimate in result.estimates]
     if not n_best:
-        return _no_best_sentence(title, estimates)
+        return [_no_best_sentence(title, estimates)]
     extreme = "lowest" if estimates[0].lower_is_better else "highest"
     (leader, n_data_sets), *remaining = n_best.most_common()
     counts = [f"{n_data_sets} of {len(results)} data sets"]
@@ -139,8 +82,7 @@ def _several_data_sets_sentences(results: Sequence[MetricResult]) -> str:
     if n_without_best := sum(not result.best_methods for result in results):
         counts.append(f"no method on {n_without_best}")
     lead = f"“{leader}” has the {extreme} {title} on {', '.join(counts)}."
-    sentences = [lead, _significance_sentence(results, leader), _friedman_sentence(results[0])]
-    return " ".join(filter(None, sentences))
+    return [lead, _significance_sentence(results, leader), _friedman_sentence(results[0])]
 
 
 def _significance_sentence(results: Sequence[MetricResult], leader: str) -> str:
@@ -176,7 +118,8 @@ def _friedman_sentence(result: MetricResult) -> str:
 
 
 # -------------------------------------------------------------------------------- two metrics
-def _agreement_sentence(comparison: Comparison, metric: str) -> str:
+def agreement_sentence(comparison: Comparison, metric: str) -> str:
+    """Return the agreement of a metric with the first one on the ranking; empty if unknown."""
     reference = comparison.metrics[0]
     data = None if len(comparison.data) > 1 else comparison.data[0]
     taus = [

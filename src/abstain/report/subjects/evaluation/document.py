@@ -45,16 +45,18 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
     lookup = ResultLookup(evaluation)
     return doc.Document(
         options.title or _TITLE,
-        "Evaluation",
+        ("Evaluation",),
         lambda: (
             doc.DeferredBlocks(
                 lambda: _summary_blocks(lookup, is_complete=options.full), role="summary"
             ),
             doc.DeferredBlocks(lambda: _sections(lookup, options), role="detail"),
         ),
-        verdict=tuple(evaluation_verdict(lookup)),
+        answer=tuple(evaluation_verdict(lookup)),
         facts=tuple(_facts(lookup, options.source)),
         findings=build_remarks(evaluation.notes, options.notes),
+        command=options.command,
+        citation_advice=_CITATION_ADVICE,
         chart_data=lambda: chart_data(lookup),
         is_complete=options.full,
     )
@@ -142,13 +144,6 @@ def _sections(lookup: ResultLookup, options: doc.ReportOptions) -> Iterator[doc.
     if lookup.cases:
         yield SampleBrowser(lookup, options.images or SampleImages()).section()
     yield doc.Section("glossary", "Glossary", tuple(_glossary_blocks(lookup)))
-    yield doc.reproduce_section(
-        options.command,
-        citation_advice=(
-            "If you publish these results, cite the sources of the metrics listed above, and state "
-            "this version."
-        ),
-    )
 
 
 # ---------------------------------------------------------------------------------------- charts
@@ -365,6 +360,10 @@ def _interval_entries(lookup: ResultLookup) -> Iterator[doc.GlossaryEntry]:
         )
 
 
+_CITATION_ADVICE: Final = (
+    "If you publish these results, cite the sources of the metrics listed above, and state this "
+    "version."
+)
 _CURVES_LEAD: Final = (
     "A sample is accepted if its confidence is at least the threshold. A higher threshold means a "
     "lower coverage (further left); with a useful confidence score, the {errors} decreases faster "

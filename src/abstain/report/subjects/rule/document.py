@@ -61,17 +61,17 @@ _DESCRIPTION_BY_FIGURE = {
 def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Document:
     """Return the document of a decision rule and its checks."""
     checks = check_rule_checks(checks)
-    first_sentence, *further_sentences = (*rule_sentences(checks), *checks_sentences(checks))
     return doc.Document(
         options.title or DEFAULT_TITLE,
-        "Decision rule",
+        ("Decision rule",),
         lambda: (
             doc.DeferredBlocks(partial(_summary_blocks, checks), role="summary"),
-            *_sections(checks, options.command),
+            *_sections(checks),
         ),
-        verdict=(doc.Span(first_sentence, "strong"), *further_sentences),
+        answer=(*rule_sentences(checks), *checks_sentences(checks)),
         facts=(("Calibration data", options.source), *facts(checks.rule)),
         findings=build_remarks(checks.notes, options.notes, lambda _: ""),
+        command=options.command,
         is_alarm=not checks.rule.attainable,
         name_width=min(
             max((len(row["name"]) for row in checks.rows()), default=8), _MAX_NAME_WIDTH
@@ -79,7 +79,7 @@ def rule_document(checks: RuleChecks, options: doc.ReportOptions) -> doc.Documen
     )
 
 
-def _sections(checks: RuleChecks, command: str) -> Iterator[doc.Block]:
+def _sections(checks: RuleChecks) -> Iterator[doc.Block]:
     rule = checks.rule
     if rule.parts:
         title = "Thresholds" if rule.per else "Limits"
@@ -93,7 +93,6 @@ def _sections(checks: RuleChecks, command: str) -> Iterator[doc.Block]:
     yield from doc.figures_section("Figures", _figure_blocks(checks))
     yield doc.Section("rule", "Use the rule", tuple(_usage_blocks(rule)))
     yield doc.glossary_section(glossary_entries(checks))
-    yield doc.reproduce_section(command)
 
 
 def _results_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
@@ -189,8 +188,6 @@ def _usage_blocks(rule: DecisionRule) -> Iterator[doc.Block]:
 
 
 def _summary_blocks(checks: RuleChecks) -> Iterator[doc.Block]:
-    sentences = (*rule_sentences(checks), " ".join(checks_sentences(checks)))
-    yield from doc.summary_paragraphs(sentences, is_alarm=not checks.rule.attainable)
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
     if parts := checks.rule.parts:
         yield replace(_parts_table(checks.rule, parts[:_MAX_PARTS]), title="")

@@ -1,0 +1,200 @@
+"""Summary of a comparison: difference of each method from the reference, rank, conclusion."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from abstain.evaluation.comparison.pairs import differences_of
+from abstain.evaluation.comparison.plan import Plan
+from abstain.evaluation.comparison.tables import (
+    MEAN,
+    Conclusion,
+    Estimate,
+    PairedDifference,
+    SummaryRow,
+    best_methods,
+    sort_best_first,
+)
+from abstain.evaluation.comparison.values import MethodValues
+from abstain.inference.multiplicity import adjust, levels_of_tests
+from abstain.inference.paired import interval_of_test
+
+_NAN = math.nan
+_NO_INTERVAL = (_NAN, _NAN)
+
+
+@dataclass(frozen=True)
+class ReferenceTest:
+    """Test of one method against the reference, before the adjustment for several tests.
+
+    `is_better` is the direction of the difference. `interval` returns the interval of the
+    difference for a level of the test and its result.
+    """
+
+    p_value: float
+    is_better: bool
+    interval: Callable[[float, bool], tuple[float, float]] | None = None
+    note: str = ""
+
+
+def summarize(
+    method_values: MethodValues,
+    estimates: Sequence[Estimate],
+    pairs: Sequence[PairedDifference],
+    plan: Plan,
+) -> Iterator[SummaryRow]:
+    """Yield the summary of each method on one data set, the best first."""
+    run = MEAN if len(method_values.runs) > 1 else method_values.runs[0].run
+    ranked = sort_best_first(e for e in estimates if e.run == run)
+    if not ranked:
+        return
+    reference = plan.reference or (best_methods(ranked) or [ranked[0].method])[0]
+    test_name = pairs[0].test if pairs else ""
+    deciding_pairs = [pair for pair in pairs if pair.test == test_name]
+    test_reference = partial(_test_of_pair, method_values, plan=plan)
+    yield from summary_rows(ranked, reference, deciding_pairs, test_reference, plan)
+
+
+def _test_of_pair(
+    method_values: MethodValues, pair: PairedDifference, method: str, *, plan: Plan
+) -> ReferenceTest:
+    """Return the test of a pair as the test of one of its methods against the other."""
+    reference = pair.second if method == pair.first else pair.first
+    difference = pair.difference if method == pair.first else -pair.difference
+    return ReferenceTest(
+        pair.p_value,
+        (difference < 0) == method_values.metric.lower_is_better,
+        partial(_interval_of_difference, method_values, plan, (method, reference)),
+        pair.note,
+    )
+
+
+def _interval_of_difference(
+    method_values: MethodValues,
+    plan: Plan,
+    methods: tuple[str, str],
+    alpha: float,
+    is_rejected: bool,
+) -> tuple[float, float]:
+    """Return the interval of first minus second that belongs to the deciding test at a level."""
+    test = method_values.deciding_test(plan.test)
+    selected = method_values.select(methods)
+    if test == "influence":
+        result = differences_of(selected, replace(plan, level=1 - alpha), ratios=False)
+        return float(result.low[0]), float(result.high[0])
+    if test == "bootstrap":
+        first, second = selected.mean_replicates
+        return interval_of_test(first - second, alpha, is_rejected=is_rejected)
+    return _NO_INTERVAL
+
+
+def summary_rows(
+    ranked: Sequence[Estimate],
+    reference: str,
+    pairs: Sequence[PairedDifference],
+    test_reference: Callable[[PairedDifference, str], ReferenceTest],
+    plan: Plan,
+) -> Iterator[SummaryRow]:
+    """Yield the summary of each method.
+
+    A reference that was specified in advance is tested against the other methods only. Otherwise
+    the reference is the best method, and the p-values are adjusted for all pairs.
+    """
+    pair_by_method = {
+        pair.second if pair.first == reference else pair.first: pair
+        for pair in pairs
+        if reference in {pair.first, pair.second}
+    }
+    # The p-values of the family, to which those of the reference belong.
+    family = list(pair_by_method.values()) if plan.reference else list(pairs)
+    p_values = [pair.p_value for pair in family]
+    adjusted = adjust(p_values, method=plan.adjustment).tolist()
+    levels = levels_of_tests(p_values, alpha=plan.alpha, method=plan.adjustment).tolist()
+    index_by_pair = {(pair.first, pair.second): i for i, pair in enumerate(family)}
+    rows = []
+    value_of_reference = next((e.value for e in ranked if e.method == reference), _NAN)
+    for estimate in ranked:
+        row = SummaryRow(
+            metric=estimate.metric,
+            data=estimate.data,
+            method=estimate.method,
+            reference=reference,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            level=estimate.level,
+            difference=estimate.value - value_of_reference,
+            n_tests=len(family),
+            test=pairs[0].test if pairs else "",
+            lower_is_better=estimate.lower_is_better,
+            note=estimate.note,
+        )
+        if estimate.method == reference:
+            row = replace(row, conclusion="reference")
+        elif estimate.method in pair_by_method:
+            pair = pair_by_method[estimate.method]
+            i = index_by_pair[pair.first, pair.second]
+            test = test_reference(pair, estimate.method)
+            row = _with_test(row, test, adjusted[i], levels[i], plan)
+        rows.append(row)
+    yield from _with_rank_bounds(rows, pairs)
+
+
+def _with_test(
+    row: SummaryRow, test: ReferenceTest, adjusted: float, alpha: float, plan: Plan
+) -> SummaryRow:
+    """Add the test against the reference to a row."""
+    if math.isnan(adjusted):
+        return replace(row, note=test.note or row.note)
+    is_rejected = adjusted < plan.alpha and row.difference != 0
+    conclusion: Conclusion = "not significantly different"
+    if is_rejected:
+        conclusion = "significantly better" if test.is_better else "significantly worse"
+    low, high = test.interval(alpha, is_rejected) if test.interval else _NO_INTERVAL
+    return replace(
+        row,
+        difference_low=low,
+        difference_high=high,
+        difference_level=1 - alpha,
+        p_value=test.p_value,
+        adjusted=adjusted,
+        conclusion=conclusion,
+    )
+
+
+def _with_rank_bounds(
+    rows: Sequence[SummaryRow], pairs: Sequence[PairedDifference]
+) -> Iterator[SummaryRow]:
+    """Add the ranks that the significant differences do not exclude.
+
+    A method with b significantly better and w significantly worse competitors has a rank between
+    1 + b and k - w.
+    """
+    if not pairs:
+        yield from rows
+        return
+    beaten_by: Mapping[str, set[str]] = {row.method: set() for row in rows}
+    better_than: Mapping[str, set[str]] = {row.method: set() for row in rows}
+    reference = rows[0].reference
+    is_specified = rows[0].n_tests < len(pairs)
+    significant = [
+        (pair.better, pair.second if pair.better == pair.first else pair.first)
+        for pair in pairs
+        # The tests against a specified reference replace those of all pairs.
+        if pair.better and not (is_specified and reference in {pair.first, pair.second})
+    ]
+    significant += [(r.method, reference) for r in rows if r.conclusion == "significantly better"]
+    significant += [(reference, r.method) for r in rows if r.conclusion == "significantly worse"]
+    for winner, loser in significant:
+        better_than[winner].add(loser)
+        beaten_by[loser].add(winner)
+    for row in rows:
+        if math.isnan(row.value):
+            yield row
+            continue
+        yield replace(
+            row,
+            rank_low=1 + len(beaten_by[row.method]),
+            rank_high=len(rows) - len(better_than[row.method]),
+        )
