@@ -115,7 +115,8 @@ def several_risks(
 
     See Also
     --------
-    fit_groups : Selects a threshold for each group. fixed_sequence : Tests along any path.
+    fit_groups : Selects a threshold for each group.
+    fixed_sequence : Tests along any path.
 
     Notes
     -----

@@ -78,8 +78,8 @@ def fit_groups(
 
     See Also
     --------
-    check_groups : Measures the performance of a rule on each group. several_risks : Selects one
-    threshold with a limit for each group.
+    check_groups : Measures the performance of a rule on each group.
+    several_risks : Selects one threshold with a limit for each group.
 
     Notes
     -----
