@@ -132,7 +132,7 @@ def fit_binning(
     limits : tuple of float, default=(0, 1)
         Smallest and largest confidence of the scale, for bins of equal width.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def fit_binning(
     split. An empty bin gets the pooled accuracy of the nearest nonempty bins on both sides; `note`
     contains the number of empty bins. On the fitting data, the ECE is 0. All samples of a bin are
     tied, and the values can decrease from one bin to the next, so the ranking of samples can
-    change. Cost: one sort.
+    change. The cost is one sort.
 
     References
     ----------

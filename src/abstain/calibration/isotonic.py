@@ -125,7 +125,7 @@ def fit_isotonic(
         In [0, 1]; 1 for an error under 0/1 loss. For other losses, the map estimates one minus the
         expected loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def fit_isotonic(
     log-likelihood is the largest of all nondecreasing maps, and the ranking is that of the convex
     hull of the ROC curve, so the AUGRC is not larger than that of the confidence. These properties
     do not hold on other data, where values from few samples, such as 0 and 1, are overconfident.
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------

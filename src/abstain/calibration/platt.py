@@ -105,7 +105,7 @@ def fit_platt(
         Whether to fit Platt's smoothed targets instead of 0 and 1: (N+ + 1) / (N+ + 2) for
         successes and 1 / (N- + 2) for failures, with their numbers (weights) N+ and N-.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -123,16 +123,15 @@ def fit_platt(
 
     Notes
     -----
-    Without smoothing this is the unpenalized logistic regression of correctness on the
-    confidence. As in Platt (1999), the confidence is a score on any scale. Values are never
-    inspected to find out whether they are probabilities: a logistic curve of a probability can
-    never be the identity, so it changes a confidence that is calibrated already, and one of its
-    log-odds can leave it unchanged. Smoothing was proposed by
-    Platt and is part of the revised algorithm [2]_. It is the default because the map is then
-    finite for separable data and without failures; with many successes and failures its effect is
-    negligible. The optimizer is Newton's method in a trust region on standardized confidences; the
-    objective is strictly convex. The slope for a constant
-    confidence is 0. Cost: one sort, then about ten passes over the distinct confidences.
+    Without smoothing this is the unpenalized logistic regression of correctness on the confidence.
+    As in Platt (1999), the confidence is a score on any scale. Values are never inspected to find
+    out whether they are probabilities: a logistic curve of a probability can never be the identity,
+    so it changes a confidence that is calibrated already, and one of its log-odds can leave it
+    unchanged. Smoothing was proposed by Platt and is part of the revised algorithm [2]_. It is the
+    default because the map is then finite for separable data and without failures; with many
+    successes and failures its effect is negligible. The optimizer is Newton's method in a trust
+    region on standardized confidences; the objective is strictly convex. The slope for a constant
+    confidence is 0. The cost is one sort, then about ten passes over the distinct confidences.
 
     References
     ----------

@@ -103,7 +103,7 @@ def fit_temperature(
     labels : array of shape (n,)
         True class codes from 0 to K - 1.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def fit_temperature(
       is larger): the probabilities are nearly uniform and keep their order.
 
     Predictions do not change. With two classes, the ranking by the maximum softmax response does
-    not change either; with more classes it can. Cost: 20 to 40 passes over the logits.
+    not change either; with more classes it can. The cost is 20 to 40 passes over the logits.
 
     References
     ----------

@@ -58,7 +58,7 @@ def failure_roc_curve(
     loss : array of shape (n,)
         1 for a failure, 0 for a success.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def failure_roc_curve(
     -----
     Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
     A rate is NaN, with an `UndefinedMetricWarning`, if there are no successes (or no failures). No
-    vertex is dropped, not even between collinear neighbors. Cost: one sort.
+    vertex is dropped, not even between collinear neighbors. The cost is one sort.
 
     References
     ----------

@@ -76,7 +76,7 @@ def metric_coverage_curve(
         Any finite thresholds. By default the distinct confidences or, when there are more than
         200, about that many of them, evenly spaced in coverage.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -95,11 +95,10 @@ def metric_coverage_curve(
 
     Notes
     -----
-    Samples of equal confidence are accepted together. NaN, with an `UndefinedMetricWarning`,
-    where the metric is undefined. On a
-    confidence in [0, 1] a default threshold of 1 becomes the number just below 1: it accepts
-    the same samples, and metrics that divide by 1 - threshold (CWSA) keep their limit. Cost: one
-    sort, and one call of the metric for each threshold.
+    Samples of equal confidence are accepted together. NaN, with an `UndefinedMetricWarning`, where
+    the metric is undefined. On a confidence in [0, 1] a default threshold of 1 becomes the number
+    just below 1: it accepts the same samples, and metrics that divide by 1 - threshold (CWSA) keep
+    their limit. The cost is one sort, and one call of the metric for each threshold.
 
     References
     ----------

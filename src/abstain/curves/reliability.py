@@ -107,7 +107,7 @@ def reliability_curve(
     binning : {"equal_width", "equal_mass"}, default="equal_width"
         Bins of equal width in confidence, or of about equal weight.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -127,9 +127,9 @@ def reliability_curve(
 
     Notes
     -----
-    Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the
-    last bin. Equal-mass bins never split tied confidences: a tie group belongs to the bin that
-    contains the middle of its weight, so the result does not depend on the order of rows. Cost: one
+    Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the last
+    bin. Equal-mass bins never split tied confidences: a tie group belongs to the bin that contains
+    the middle of its weight, so the result does not depend on the order of rows. The cost is one
     pass, and one sort for equal-mass bins.
 
     References

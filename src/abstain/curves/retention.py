@@ -71,7 +71,7 @@ def accuracy_rejection_curve(
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def accuracy_rejection_curve(
     Notes
     -----
     The curve is 1 - selective risk against 1 - coverage. Samples of equal confidence share a
-    vertex. The curve has no value at rejection 1. Cost: one sort.
+    vertex. The curve has no value at rejection 1. The cost is one sort.
 
     References
     ----------
@@ -136,7 +136,7 @@ def error_retention_curve(
     loss : array of shape (n,)
         Finite and non-negative.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -153,10 +153,10 @@ def error_retention_curve(
 
     Notes
     -----
-    Equal to the generalized risk against coverage; the area under it by the trapezoid rule is
-    the AUGRC (called R-AUC in the Shifts benchmark). Samples of equal confidence share a vertex;
-    the line between two vertices is the expectation over a random part of the tie group. Cost: one
-    sort.
+    Equal to the generalized risk against coverage; the area under it by the trapezoid rule is the
+    AUGRC (called R-AUC in the Shifts benchmark). Samples of equal confidence share a vertex; the
+    line between two vertices is the expectation over a random part of the tie group. The cost is
+    one sort.
 
     References
     ----------

@@ -100,7 +100,7 @@ def risk_coverage_curve(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def risk_coverage_curve(
     Notes
     -----
     Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -151,7 +151,7 @@ def generalized_risk_coverage_curve(
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
+        Frequency weights. A sample with an integer weight m counts as m samples.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def generalized_risk_coverage_curve(
     Notes
     -----
     Samples of equal confidence share a vertex, so the result does not depend on the order of rows.
-    Cost: one sort.
+    The cost is one sort.
 
     References
     ----------
@@ -289,7 +289,7 @@ def achievable_curve(
 
     Notes
     -----
-    Ties share a vertex. Cost: one sort and one pass over the vertices.
+    Ties share a vertex. The cost is one sort and one pass over the vertices.
 
     References
     ----------

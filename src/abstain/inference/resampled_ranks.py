@@ -466,7 +466,7 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     Notes
     -----
     The direction of the metric does not matter. Two resamples of the same data differ like two
-    samples, so the result is the stability of the ranking across samples. Cost: k^2 B.
+    samples, so the result is the stability of the ranking across samples. The cost is k^2 B.
 
     Examples
     --------

@@ -121,7 +121,7 @@ def wager(
     -----
     The bets of [1]_ with stakes that are fixed in advance, mixed over stakes and starting times. If
     the mean is below a claimed upper bound, the capital decreases. A value between 0 and 1 counts
-    as a fraction of a failure. Cost: one multiplication for each value and bet.
+    as a fraction of a failure. The cost is one multiplication for each value and bet.
 
     References
     ----------

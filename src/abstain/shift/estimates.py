@@ -109,7 +109,7 @@ def unlabeled_risk(
     of it is used in both data sets. The program of the paper uses a threshold at a sample, which is
     equal without ties.
 
-    Cost: two sorts.
+    The cost is two sorts.
 
     References
     ----------

@@ -148,7 +148,7 @@ def label_shift(
     matrix. A DomainError is therefore raised if the smallest singular value of C is not above the
     change by resampling. The paper bounds the error by the inverse of that value, without a test.
 
-    Cost: one pass, and K^3 for each resample.
+    The cost is one pass, and K^3 for each resample.
 
     References
     ----------

@@ -382,7 +382,7 @@ def fit_ratios(
     (`docs/shift.md`), but is not proven. For a proven guarantee, fit the classifier on separate
     data and pass the ratios as an array.
 
-    Cost: that of fitting the classifier `folds` times.
+    The cost is that of fitting the classifier `folds` times.
 
     References
     ----------
