@@ -411,13 +411,16 @@ class Evaluation(NotebookDisplay):
     def answered(self) -> RowCount | None:
         """Number of samples that the model answered; None if it refused none.
 
-        Also None if the samples are split, or if several confidences have refusals.
+        Also None if the samples are split, or if the confidences have different refusals.
         """
-        refusals = [note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows]
+        refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
         n_samples = {result.n for result in self.results}
-        if len(refusals) != 1 or n_samples != {refusals[0].n_total}:
+        if len(refusals) != 1:
             return None
-        return RowCount(refusals[0].n_total - refusals[0].n, refusals[0].n_total)
+        (refused,) = refusals
+        if n_samples != {refused.n_total}:
+            return None
+        return RowCount(refused.n_total - refused.n, refused.n_total)
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""

@@ -362,7 +362,8 @@ def _metric_table(lookup: ResultLookup) -> doc.Table:
     split, score = lookup.splits[0], lookup.scores[0]
     rows: list[tuple[doc.Cell, ...]] = []
     if answered := lookup.evaluation.answered:
-        rows.append(("Answered", f"{answered.n:,} of {answered.n_total:,}", ""))
+        count = _format_ratio(answered.n, answered.n_total)
+        rows.append(("Answered", count, ""))
     for name in lookup.headline_metrics or lookup.metrics[:MAX_KEY_ROWS]:
         result = lookup.results.get((split, score, name))
         if result is not None:

@@ -148,7 +148,9 @@ def _join_names(names: Collection[str]) -> str:
     if len(names) <= _MAX_NAMES:
         *first, last = names
         text = f"{', '.join(first)} and {last}" if first else last
-    return f"{text} {'is' if len(names) == 1 else 'are'}"
+    # Scores with the same ranking are one name.
+    is_plural = len(names) > 1 or any(", " in name for name in names)
+    return f"{text} {'are' if is_plural else 'is'}"
 
 
 def _describe_p_value(value: float, relation: str) -> str:
