@@ -176,7 +176,7 @@ class CurvePoint:
     failures: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoreCurves:
     """The curves and notable samples of one score on one split.
 
@@ -236,6 +236,11 @@ class ScoreCurves:
     group_curves: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
     probabilities: Array | None = None
 
+    def __repr__(self) -> str:
+        """Return the score, the split and the counts, without arrays."""
+        counts = f"n={self.n}, failures={self.failures}"
+        return f"ScoreCurves(split={self.split!r}, score={self.score!r}, {counts})"
+
     def point_at(self, coverage: float) -> CurvePoint:
         """Return the vertex of the curve with the smallest coverage of at least `coverage`."""
         curve = self.selective
@@ -291,7 +296,7 @@ class ScoreDifference:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreTests:
     """Paired tests of one metric between the scores of an evaluation.
 
@@ -314,6 +319,12 @@ class ScoreTests:
     level: float
     differences: tuple[ScoreDifference, ...]
     has_same_samples: bool
+
+    def __repr__(self) -> str:
+        """Return the metric and the numbers of pairs."""
+        n_significant = sum(pair.is_significant for pair in self.differences)
+        counts = f"{len(self.differences):,} pairs, {n_significant:,} significant"
+        return f"ScoreTests({self.metric}: {counts})"
 
     def differences_from(self, reference: ScoreKey) -> dict[ScoreKey, ScoreDifference]:
         """Return the difference of each tested score from a reference."""
@@ -400,13 +411,16 @@ class Evaluation(NotebookDisplay):
     def answered(self) -> RowCount | None:
         """Number of samples that the model answered; None if it refused none.
 
-        Also None if the samples are split, or if several confidences have refusals.
+        Also None if the samples are split, or if the confidences have different refusals.
         """
-        refusals = [note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows]
+        refusals = {note.rows for note in self.notes if note.kind == ABSTENTIONS and note.rows}
         n_samples = {result.n for result in self.results}
-        if len(refusals) != 1 or n_samples != {refusals[0].n_total}:
+        if len(refusals) != 1:
             return None
-        return RowCount(refusals[0].n_total - refusals[0].n, refusals[0].n_total)
+        (refused,) = refusals
+        if n_samples != {refused.n_total}:
+            return None
+        return RowCount(refused.n_total - refused.n, refused.n_total)
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""

@@ -91,8 +91,10 @@ def evaluation_document(evaluation: Evaluation, options: doc.ReportOptions) -> d
 
 def _names(lookup: ResultLookup) -> Iterator[str]:
     """Yield the names in the first columns of the key tables."""
-    yield from lookup.split_labels.values()
-    yield from map(", ".join, lookup.rankings)
+    if lookup.has_several_splits:
+        yield from lookup.split_labels.values()
+    else:
+        yield from map(", ".join, lookup.rankings)
 
 
 def _demote_warnings(lookup: ResultLookup) -> Iterator[Note]:

@@ -270,7 +270,7 @@ def _split_table(lookup: ResultLookup) -> doc.Table:
         title=title,
         caption=(title, *_intervals_hint(lookup)),
         anchor="best-scores",
-        layout="key",
+        layout="key paired" if tests else "key",
         footer=f"{n_more} more in the table of all scores" if n_more > 0 else "",
     )
 
@@ -348,7 +348,7 @@ def score_table(lookup: ResultLookup, split: Split) -> doc.Table:
         title="Scores, best first",
         caption=("Scores, best first", *_intervals_hint(lookup)),
         anchor="best-scores",
-        layout="key",
+        layout="key paired" if has_tests else "key",
         footer=f"{n_more} more in the table of all metrics" if n_more > 0 else "",
     )
 
@@ -360,20 +360,29 @@ def _without_small_text(cell: doc.Number) -> doc.Number:
 def _metric_table(lookup: ResultLookup) -> doc.Table:
     """Return the headline metrics of the only score, one in each row."""
     split, score = lookup.splits[0], lookup.scores[0]
-    rows = []
+    rows: list[tuple[doc.Cell, ...]] = []
     if answered := lookup.evaluation.answered:
-        share = doc.Span(f"{answered.n:,} of {answered.n_total:,}")
-        rows.append(doc.Row(("Answered", share)))
+        count = _format_ratio(answered.n, answered.n_total)
+        rows.append(("Answered", count, ""))
     for name in lookup.headline_metrics or lookup.metrics[:MAX_KEY_ROWS]:
         result = lookup.results.get((split, score, name))
         if result is not None:
             number_format = FixedFormat.of([result], is_binary=lookup.evaluation.is_binary)
-            rows.append(doc.Row((column_title(name, lookup), number_format.cell(result))))
+            cell = number_format.cell(result)
+            interval = cell.small_text if cell else ""
+            number = cell and replace(cell, small_text="")
+            rows.append((column_title(name, lookup), number, interval))
+    level = lookup.level
+    has_intervals = any(row[2] for row in rows)
     return doc.Table(
-        (doc.Column("Metric"), doc.number_column("Value")),
-        doc.single_group(rows),
+        (
+            doc.Column("Metric"),
+            doc.number_column("Value"),
+            *([doc.interval_column(f"{level} interval")] if has_intervals else []),
+        ),
+        doc.single_group(row if has_intervals else row[:2] for row in rows),
         title="Main metrics",
-        caption=("Main metrics", *_intervals_hint(lookup)),
+        caption="Main metrics",
         anchor="best-scores",
         layout="key",
     )

@@ -74,21 +74,21 @@ def _name(lookup: ResultLookup, result: Result) -> str:
 
 
 def _metric_value(lookup: ResultLookup, result: Result) -> str:
-    """Return the name and the value of the key metric with its interval."""
+    """Return the value of the key metric with its interval, such as "AUGRC is 0.1"."""
     is_binary = lookup.evaluation.is_binary
     if is_share(result.metric.name, is_binary=is_binary):
         value = FixedFormat.of([result], is_binary=is_binary).value(result.value)
-        return f"{metric_title(result.metric.name)} {value}"
+        return f"{metric_title(result.metric.name)} is {value}"
     clause = interval_clause(result)
     interval = f" ({clause.removeprefix(', ')})" if clause else ""
-    return f"{metric_title(result.metric.name)} {format_number(result.value)}{interval}"
+    return f"{metric_title(result.metric.name)} is {format_number(result.value)}{interval}"
 
 
 def _best_sentence(lookup: ResultLookup, best: Result, competitors: list[Result]) -> str:
     """Return the sentence that names the best split and score."""
     name = _name(lookup, best)
     if not competitors:
-        return f"{name} {_have(lookup, best)} {_metric_value(lookup, best)}."
+        return f"{_metric_value(lookup, best)} for {name}."
     if lookup.has_several_splits and len(lookup.scores) > 1:
         name += f" with score {best.score}"
     tested = [lookup.difference(r.split, r.score, best) for r in competitors]
@@ -148,7 +148,9 @@ def _join_names(names: Collection[str]) -> str:
     if len(names) <= _MAX_NAMES:
         *first, last = names
         text = f"{', '.join(first)} and {last}" if first else last
-    return f"{text} {'is' if len(names) == 1 else 'are'}"
+    # Scores with the same ranking are one name.
+    is_plural = len(names) > 1 or any(", " in name for name in names)
+    return f"{text} {'are' if is_plural else 'is'}"
 
 
 def _describe_p_value(value: float, relation: str) -> str:
