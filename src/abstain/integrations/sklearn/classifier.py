@@ -77,9 +77,9 @@ class SelectiveClassifier(DelegatingClassifier):
         Decision rule with its guarantee, threshold and calibration size. If `per` is set, the rule
         has one part per group.
     answer_conditions_ : dict from str to str
-        The condition of each group under which the classifier answers, such as
-        "p ≥ 0.920 or p ≤ 0.080" for the probability of the second of two classes. The key is "" for
-        one threshold. The numbers have few digits and accept the same held-out samples.
+        Condition of each group under which the classifier answers, such as "p ≥ 0.920 or
+        p ≤ 0.080" for the probability of the second of two classes. The key is "" for a single
+        threshold. The numbers have few digits and accept the same held-out samples.
     abstain_label_ : object
         Label of abstentions.
     classes_ : ndarray of shape (K,)
