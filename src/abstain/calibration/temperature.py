@@ -128,8 +128,8 @@ def fit_temperature(
       T so that the mean probability of the labels is (n + 1) / (n + 2), which is Laplace's rule of
       succession, as in Platt scaling. If the mean probability is higher at T = 1, T is 1.
     - *The logits have no information about the labels.* The NLL decreases as T increases, at least
-      up to 1000 times the standard deviation of the logits. T is the larger of this value and 1. The
-      probabilities are then nearly uniform and keep their order.
+      up to 1000 times the standard deviation of the logits. T is the larger of this value and 1.
+      The probabilities are then nearly uniform and keep their order.
 
     Predictions do not change. With two classes, the ranking by the maximum softmax response does
     not change. With more classes, this ranking can change. The cost is 20 to 40 passes over the
