@@ -30,7 +30,6 @@ from abstain.typing import AnyArray, Array, FloatArray
 #: Reviewed share and coverage of the entries in the catalogue.
 REVIEW, COVERAGE = 0.1, 0.8
 
-
 #: Number of coverages over which the retention metrics average: 1%, 2%, ..., 100%.
 COVERAGES = 100
 
