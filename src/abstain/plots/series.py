@@ -34,12 +34,12 @@ class Series:
     Attributes
     ----------
     name : str
-        Name in the legend; lines with the same name have the same style in all panels.
+        Name in the legend. Lines with the same name have the same style in all panels.
     x, y : tuple of float
-        Points from left to right; NaN leads to a gap.
+        Points from left to right. A NaN leads to a gap.
     low, high : tuple of float
-        Bounds of a band around the line, or empty. If more than two lines have bands, only the
-        first band is drawn.
+        Bounds of a band around the line, or empty tuples. If more than two lines have bands, only
+        the first band is drawn.
     panel : str
         Panel in which the line is drawn.
 
@@ -79,17 +79,17 @@ class SeriesDisplay(Panels):
     title, x_title, y_title : str
         Titles of the figure and of its axes.
     log_x, log_y : bool
-        Whether the axes are logarithmic; values of at most 0 are then omitted.
+        Whether the axes are logarithmic. Values of at most 0 are then omitted.
     linear_to : float
-        If positive, the y axis is linear between -linear_to and linear_to, and logarithmic beyond.
+        If positive, the y axis is linear from -linear_to to linear_to, and logarithmic beyond.
     share_y : bool
         Whether all panels share the y axis.
     level : mapping from panel to float
-        Height of a dotted line in each panel, such as the true value.
+        Position of a dotted line in each panel on the y axis, such as the true value.
     level_name : str
         Name of the dotted line, for the legend.
     order : tuple of str
-        Names in the order of their colors, for the same colors in several figures.
+        Names in the order of their colors. With it, several figures use the same colors.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class SeriesDisplay(Panels):
     order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that there is something to plot."""
+        """Check that there is at least one line with a point."""
         if not any(s.x for s in self.series):
             raise InputError("`series` must hold at least one line with a point; got none")
 
@@ -140,6 +140,7 @@ class SeriesDisplay(Panels):
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw all panels and one legend."""
         axes = self._split_axes(ax, len(self.panels), share_x=True, share_y=self.share_y)
         handles: dict[str, Any] = {}
         for panel, panel_axes in zip(self.panels, axes, strict=True):
@@ -178,7 +179,7 @@ class SeriesDisplay(Panels):
     def _only_name_with_band(self) -> str | None:
         """Return the name of the only line with a band, or None if all bands are drawn.
 
-        Many overlapping bands would be unreadable; the table contains all.
+        Many overlapping bands would be unreadable. The table contains all bands.
         """
         names = distinct((s for s in self.series if s.low), "name")
         return names[0] if len(names) > _MAX_BANDS else None
@@ -188,13 +189,14 @@ class SeriesDisplay(Panels):
         return [math.nan if self.log_y and not v > 0 else v for v in values]
 
     def _scale(self, ax: "Axes", panel: str) -> None:
+        """Set the scales and the limits of the axes of a panel."""
         positive_x = sorted({x for s in self.series for x in s.x if x > 0})
         if self.log_x and positive_x:
             set_log_ticks(ax, positive_x)
         series = [s for s in self.series if self.share_y or s.panel == panel]
         y = [v for s in series for v in s.y]
         has_negative_band = any(v < 0 for s in series for v in s.low)
-        # For a bias, the band shows whether it differs from 0.
+        # For a bias, the band shows whether the bias differs from 0.
         is_bias = any(level <= 0 for level in self.level.values())
         if self.log_y and any(v > 0 for v in y):
             ax.set_yscale("log")
@@ -204,6 +206,7 @@ class SeriesDisplay(Panels):
             ax.set_ylim(bottom=max(ax.get_ylim()[0], 0.0))
 
     def _size(self) -> tuple[float, float]:
+        """Return the size of the figure, with the height of its titles and its legend."""
         rows, columns = grid_shape(len(self.panels))
         panel_width, panel_height = _SINGLE_PANEL_SIZE if rows * columns == 1 else _PANEL_SIZE
         width = max(columns * panel_width + 0.4, 5.6)
@@ -219,7 +222,7 @@ class SeriesDisplay(Panels):
 
 #: Lines with more points have no markers.
 _MAX_POINTS_WITH_MARKERS = 20
-#: Maximum number of bands in a panel; with more, only the first is drawn.
+#: Maximum number of bands in a panel. With more bands, only the first is drawn.
 _MAX_BANDS = 2
 
 #: Maximum and minimum number of ticks of a logarithmic axis.
@@ -239,7 +242,7 @@ def set_log_ticks(ax: "Axes", values: list[float]) -> None:
 
 
 def _tick_candidates(values: Sequence[float]) -> list[float]:
-    """Return candidates for ticks: the values if there are few, otherwise powers of two.
+    """Return the values as candidates for ticks if there are few, and powers of two otherwise.
 
     Examples
     --------
@@ -256,7 +259,7 @@ def _tick_candidates(values: Sequence[float]) -> list[float]:
 
 
 def _drop_overlapping(values: Sequence[float]) -> list[float]:
-    """Drop ticks whose labels would overlap, but neither the first nor the last.
+    """Drop ticks whose labels would overlap, except the first and the last tick.
 
     Examples
     --------
