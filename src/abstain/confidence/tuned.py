@@ -59,7 +59,7 @@ class FittingCriterion:
 
 
 def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) -> FittingCriterion:
-    """Return the criterion on the fitting data; a missing criterion raises an InputError."""
+    """Return the criterion on the fitting data. A missing criterion raises an InputError."""
     if criterion is None:
         raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "

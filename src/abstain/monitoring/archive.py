@@ -118,7 +118,7 @@ _REFERENCE: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
 
 
 def check_fields(plain: Mapping[str, Any]) -> None:
-    """Validate the JSON values; an invalid field raises an InputError that names the field."""
+    """Validate the JSON values. An invalid field raises an InputError that names the field."""
     _check_mapping(plain, _TOP_LEVEL, "")
     _check_mapping(plain["plan"], _PLAN, "plan.")
     if plain["plan"]["seed"] >= 2**64:
@@ -134,7 +134,7 @@ def check_fields(plain: Mapping[str, Any]) -> None:
 
 
 def check_arrays(arrays: Mapping[str, Array]) -> None:
-    """Validate types, shapes and values of the arrays; an InputError names an invalid array."""
+    """Validate types, shapes and values of the arrays. An InputError names an invalid array."""
     _check_types_and_shapes(arrays)
     for name in ("sums", "edges", "breaks"):
         _check_values(name, arrays, np.isfinite(arrays.get(name, 0.0)), "finite")

@@ -55,7 +55,7 @@ def build_predictions(
     classes: Sequence[object] | None = None,
     labels: Iterable[ArrivedLabel | None] | None = None,
 ) -> list[Prediction]:
-    """Return the predictions of a batch; invalid values raise an InputError."""
+    """Return the predictions of a batch. Invalid values raise an InputError."""
     n = len(ids)
     if not n:
         return []
@@ -87,7 +87,7 @@ def build_labels(
     loss: Sequence[float] | Array,
     classes: Sequence[object] | None,
 ) -> list[ArrivedLabel]:
-    """Return the labels of a batch; a label has a NaN loss or the class None."""
+    """Return the labels of a batch. A label has a NaN loss or the class None."""
     keys = hash_names(ids, plan.seed)[:, 0].tolist()
     hashes = _hashes(classes, len(ids), plan.seed).tolist()
     losses = np.asarray(loss, np.float64).tolist()

@@ -145,7 +145,7 @@ class FollowedFile:
         return LineBatch.from_bytes(lines, self._n_lines, self.name, accept)
 
     def _skip_long_line(self, file: BinaryIO) -> bool:
-        """Skip an overlong line; return False if its end has not been written yet."""
+        """Skip an overlong line. Return False if its end has not been written yet."""
         position = max(self._searched, self._size)
         while block := self._read_at(file, position, BLOCK):
             length = block.find(b"\n") + 1

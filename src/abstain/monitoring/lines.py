@@ -163,7 +163,7 @@ def _line_from_fields(fields: dict[str, Any], location: str, scale: str) -> Line
 def parse_lines(
     texts: Sequence[tuple[str, str | None]], scale: str, on_bad_line: OnBadLine
 ) -> tuple[list[Line], list[int]]:
-    """Parse lines, except empty lines; return the valid lines and their indices."""
+    """Parse lines, except empty lines. Return the valid lines and their indices."""
     lines: list[Line] = []
     indices: list[int] = []
     for i, (location, text) in enumerate(texts):
@@ -227,7 +227,7 @@ _EMPTY_AFTER: Final = 0.2
 
 
 class LineSplitter:
-    """Split blocks of bytes into lines; time and memory do not depend on the length of a line."""
+    """Split blocks of bytes into lines. Time and memory do not depend on the length of a line."""
 
     def __init__(self) -> None:
         self._pending = bytearray()

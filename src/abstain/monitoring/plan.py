@@ -276,8 +276,8 @@ class MonitorPlan:
     def limits(self, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
         """Return confidence limits of the coverage or the risk that hold at all times.
 
-        The limits ever fail with at most the false-alarm probability of the watch. `tally` replaces
-        the counts of the watch. The watch of the confidences has no limits.
+        The probability that the limits ever fail is at most the false-alarm probability of the
+        watch. `tally` replaces the counts of the watch. The watch of the confidences has no limits.
         """
         counts = tally or watch.tally
         scale = self.min_label_probability if watch.name == "risk" else 1.0

@@ -49,7 +49,7 @@ class RunningWatch:
         self._wager = None if watch.wager is None else RunningWager(watch.wager)
 
     def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
-        """Count a value and bet on it or on `bet_on`; return whether this raises an alarm."""
+        """Count a value and bet on it or on `bet_on`. Return whether this raises an alarm."""
         self._n += 1
         self._total += value
         self._recent += (value - self._recent) / min(self._n, RECENT)
@@ -147,7 +147,7 @@ class RunningMonitor:
         arrivals: Sequence[Prediction | ArrivedLabel],
         on_error: Callable[[int, InputError], bool],
     ) -> None:
-        """Process predictions and labels in their order; `on_error` returns whether to continue."""
+        """Process predictions and labels in their order. `on_error` returns whether to continue."""
         keys = np.array([arrival.key for arrival in arrivals], np.uint64)
         indexed = self.ledger.find_indexed(keys)
         for i, (arrival, number) in enumerate(zip(arrivals, indexed, strict=True)):
@@ -169,7 +169,7 @@ class RunningMonitor:
 
     # ------------------------------------------------------------------------ predictions
     def _predict(self, arrival: Prediction, indexed: int) -> None:
-        """Process a prediction if it is new; otherwise, count the repetition."""
+        """Process a prediction if it is new. Otherwise, count the repetition."""
         key = arrival.key
         if self._find(key, indexed) is not None:
             self.counts["replayed"] += 1

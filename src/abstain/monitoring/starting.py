@@ -146,7 +146,7 @@ def start(
 
 
 def resolve_scale(rule: DecisionRule, scale: Scale | None) -> Scale:
-    """Return the scale of the stream; an unknown scale that is not passed raises an InputError."""
+    """Return the scale of the stream. An unknown scale that is not passed raises an InputError."""
     if scale is not None:
         checks.one_of(scale, "scale", get_args(Scale))
         if rule.threshold_on(scale) is None:

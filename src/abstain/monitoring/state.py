@@ -86,7 +86,7 @@ class SortedKeys:
 
     @classmethod
     def from_keys(cls, keys: Array) -> "SortedKeys":
-        """Sort the keys; equal keys stay in order of arrival."""
+        """Sort the keys. Equal keys stay in order of arrival."""
         rows = np.argsort(keys, kind="stable")
         return cls(read_only(keys[rows]), read_only(rows))
 

@@ -189,7 +189,7 @@ class _LossCurveDisplay(Display[CurveT]):
 
 @dataclass(eq=False)
 class FailureRocDisplay(_LossCurveDisplay[FailureRocCurve]):
-    """Share of accepted successes by share of accepted failures; the diagonal is chance level.
+    """Share of accepted successes by share of accepted failures. The diagonal is chance level.
 
     Examples
     --------
@@ -272,7 +272,7 @@ _MIN_DOT_AREA, _MAX_DOT_AREA = 8.0, 160.0
 
 @dataclass(eq=False)
 class ReliabilityDisplay(Display[ReliabilityCurve]):
-    """Accuracy by mean confidence; larger dots represent more samples.
+    """Accuracy by mean confidence. Larger dots represent more samples.
 
     On the dotted diagonal, accuracy equals confidence. Below the diagonal, the score is
     overconfident.

@@ -102,7 +102,7 @@ class VerdictGridDisplay(Titled):
         legend_below(axes, handles, names)
 
     def _draw_marks(self, ax: "Axes", kwargs: dict[str, Any]) -> tuple[list[Any], list[str]]:
-        """Draw the markers, grouped by check result and source; return the legend entries."""
+        """Draw the markers, grouped by check result and source. Return the legend entries."""
         positions: dict[tuple[str, bool], list[tuple[int, int]]] = {}
         for y, row in enumerate(self.cells.values()):
             for x, column in enumerate(self.columns):

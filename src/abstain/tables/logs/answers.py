@@ -37,7 +37,7 @@ class LoggedAnswer:
 
 
 def to_float(value: object) -> float | None:
-    """Convert a number in a log to double precision; return None for other values."""
+    """Convert a number in a log to double precision. Return None for other values."""
     if not isinstance(value, bool | int | float):
         return None
     try:
@@ -103,7 +103,7 @@ def answer_table(
 
 
 def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
-    """Return a grade; a refusal without a grade has grade 0."""
+    """Return a grade. A refusal without a grade has grade 0."""
     grade = answer.grades.get(name)
     if grade is not None and not math.isnan(grade):
         return grade
