@@ -1,4 +1,4 @@
-"""Read arrays from .npz and .npy files, whose headers are validated first; reject pickles.
+"""Read arrays from .npz and .npy files, whose headers are validated first. Reject pickles.
 
 An archive of a few megabytes can contain, or declare, more data than fit into memory. Therefore,
 only requested arrays are read, after their size was compared with the file and the memory.
@@ -100,7 +100,7 @@ class Archive(Mapping[str, Array]):
             _read_to_end(archive, members[name])
 
     def memory_map(self, name: str) -> Array:
-        """Map an array into memory if it is not compressed; otherwise read it.
+        """Map an array into memory if it is not compressed. Otherwise, read it.
 
         A mapped array is loaded page by page without verifying its checksum. Call `verify` first.
         """

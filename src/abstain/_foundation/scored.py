@@ -67,7 +67,7 @@ class Scored:
     with the same tie group and loss, and `row_counts` contains the number of these samples.
     """
 
-    #: Confidences, shape (n,); higher is more confident. Rank metrics use only their order.
+    #: Confidences, shape (n,). A higher value is more confident. Rank metrics use only their order.
     confidence: Array
     #: Finite and non-negative losses, shape (n,).
     loss: Array

@@ -50,7 +50,7 @@ class ShapedActivations(FittedScore):
     base : {"energy", "msr", "mls"}
         The score that is computed from the logits.
     temperature : float
-        Number that divides the logits; used if `base` is "energy" or "msr".
+        Number that divides the logits. It is used if `base` is "energy" or "msr".
     weight : ndarray of shape (K, d)
         Weight of the last layer.
     bias : ndarray of shape (K,)

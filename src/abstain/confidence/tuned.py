@@ -38,7 +38,7 @@ class ScoreCriterion(Protocol):
 class FittingCriterion:
     """A criterion and the data on which it is evaluated."""
 
-    #: A function or a `ScoreCriterion`; lower values are better.
+    #: A function or a `ScoreCriterion`. Lower values are better.
     criterion: Any
     #: The fitting data.
     predictions: Predictions

@@ -24,7 +24,7 @@ class FilePosition(NamedTuple):
     size, lines : int
         Numbers of bytes and lines that were read.
     inode : int
-        Number of the file in the file system, which renaming does not change; 0 if unknown.
+        Number of the file in the file system, which renaming does not change. It is 0 if unknown.
     digest : str
         Hash of the bytes that were read, or an empty text in states of earlier versions.
     """

@@ -464,7 +464,7 @@ class MonitorState:
     early : tuple
         Labels whose predictions have not arrived yet.
     history : tuple of tuple of float
-        Points of the history; see `abstain.monitoring.running.RunningMonitor.point`.
+        Points of the history. See `abstain.monitoring.running.RunningMonitor.point`.
     events : int
         Number of accepted predictions and labels.
     stride : int

@@ -31,7 +31,7 @@ class ClassScores:
     values: AnyArray
     #: True if the values are logits, False if they are probabilities.
     are_logits: bool
-    #: Array of the library and device to which results are converted; None for NumPy.
+    #: Array of the library and device to which results are converted, or None for NumPy.
     origin: AnyArray | None = None
     #: Remark about an accepted deviation, such as rounded rows, or an empty string.
     note: str = ""

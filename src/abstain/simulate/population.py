@@ -139,7 +139,7 @@ class Population(ABC):
         Returns
         -------
         float
-            The AURC; lower is better. It equals `risk` for a random order.
+            The AURC. A lower value is better. It equals `risk` for a random order.
 
         Raises
         ------
@@ -165,12 +165,12 @@ class Population(ABC):
 
     @property
     def optimal_aurc(self) -> float:
-        """AURC of the order by loss, which is the best; R + (1 - R) ln(1 - R) for a 0/1 loss."""
+        """AURC of the order by loss, the minimum. It is R + (1 - R) ln(1 - R) for a 0/1 loss."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """AUGRC of the order by loss, which is the best; R²/2 for a 0/1 loss."""
+        """AUGRC of the order by loss, the minimum. It is R²/2 for a 0/1 loss."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:

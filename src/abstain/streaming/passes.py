@@ -127,7 +127,7 @@ class CutCounts:
     n_failures_at_cut : ndarray of shape (k,)
         Number of failures at each cut.
     n_successes_at_cut : ndarray of shape (k,)
-        Number of successes at each cut, without buffered samples; see `finalized`.
+        Number of successes at each cut, without buffered samples. See `finalized`.
     n_successes_between_cuts : ndarray of shape (k + 1,)
         Number of successes below the first cut, between neighboring cuts and above the last cut.
     n_samples : int

@@ -137,7 +137,7 @@ def count_sorted_values(values: Array, starts: Array) -> BinCounts:
 
 
 def _float_to_rank(values: Array) -> IntArray:
-    """Return the rank of each float among all floats of its type; 0.0 and -0.0 have rank 0."""
+    """Return the rank of each float among all floats of its type. Zeros have rank 0."""
     integer_type = f"i{values.dtype.itemsize}"
     bits = values.view(integer_type).astype(np.int64)
     sign_bit = np.int64(np.iinfo(integer_type).min)

@@ -301,7 +301,7 @@ class _CompactReader:
             self._read_varint()
 
     def _skip_entries(self, size: int, type_codes: tuple[int, ...]) -> None:
-        # A structure stores a boolean as a type code; a list stores a boolean as a byte.
+        # A structure stores a boolean as a type code. A list stores a boolean as a byte.
         type_codes = tuple(_BYTE if code in {_TRUE, _FALSE} else code for code in type_codes)
         for _ in range(size):
             for type_code in type_codes:

@@ -25,7 +25,7 @@ MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
 def check_temperature(soft: Any) -> float | None:
-    """Validate the temperature of soft ranks; None selects hard ranks."""
+    """Validate the temperature of soft ranks. None selects hard ranks."""
     if isinstance(soft, bool):
         # True would mean a temperature of 1, which is ten times the usual temperature.
         raise InputError(

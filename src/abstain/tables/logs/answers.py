@@ -28,9 +28,9 @@ class LoggedAnswer:
 
     #: Attributes of the answer, such as the question and the epoch, by name.
     attributes: Mapping[str, Scalar]
-    #: Grades by the name of the scorer; None if the scorer gave no grade.
+    #: Grades by the name of the scorer, or None if the scorer gave no grade.
     grades: Mapping[str, float | None]
-    #: Confidences by name; higher is more confident.
+    #: Confidences by name. A higher value is more confident.
     confidence: Mapping[str, float] = field(default_factory=dict)
     #: Whether the model refused to answer, or a filter blocked its answer.
     is_refusal: bool = False
