@@ -1,4 +1,4 @@
-"""Read arrays from .npz and .npy files, whose headers are validated first; reject pickles.
+"""Read arrays from .npz and .npy files, whose headers are validated first. Reject pickles.
 
 An archive of a few megabytes can contain, or declare, more data than fit into memory. Therefore,
 only requested arrays are read, after their size was compared with the file and the memory.
@@ -78,7 +78,7 @@ class Archive(Mapping[str, Array]):
         return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether an array exists; the array is not read."""
+        """Return whether an array exists. The array is not read."""
         return name in self._names
 
     def __getitem__(self, name: str) -> Array:
@@ -86,7 +86,7 @@ class Archive(Mapping[str, Array]):
         return self.read([name])[name]
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
-        """Read the arrays with these names; a name without an array raises a KeyError."""
+        """Read the arrays with these names. A name without an array raises a KeyError."""
         requested = tuple(names)
         for name in requested:
             if name not in self._names:
@@ -100,7 +100,7 @@ class Archive(Mapping[str, Array]):
             _read_to_end(archive, members[name])
 
     def memory_map(self, name: str) -> Array:
-        """Map an array into memory if it is not compressed; otherwise read it.
+        """Map an array into memory if it is not compressed. Otherwise, read it.
 
         A mapped array is loaded page by page without verifying its checksum. Call `verify` first.
         """
@@ -207,7 +207,7 @@ def read_npy(path: Path) -> Array:
 
 
 def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of an archive by array name; impossible sizes raise an error."""
+    """Return the members of an archive by array name. Impossible sizes raise an error."""
     files = [member for member in archive.infolist() if not member.is_dir()]
     if len(files) > _MAX_ARRAYS:
         raise FileFormatError(
@@ -233,7 +233,7 @@ def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zi
 
 
 def _header(file: IO[bytes], length: int, subject: str) -> Header:
-    """Read the header of an array; a contradiction to the file size raises an error."""
+    """Read the header of an array. A contradiction to the file size raises an error."""
     preamble = file.read(_PREAMBLE_BYTES)
     if preamble[:6] != np.lib.format.MAGIC_PREFIX or len(preamble) < _PREAMBLE_BYTES:
         raise FileFormatError(f"{subject} something that is no array")

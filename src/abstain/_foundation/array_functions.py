@@ -137,7 +137,7 @@ def reverse_cumulative_sum(x: AnyArray) -> AnyArray:
 
 
 def lexicographic_order(*keys: AnyArray) -> AnyArray:
-    """Return row numbers sorted by the first key; the next keys break ties in turn."""
+    """Return row numbers sorted by the first key. The next keys break ties in turn."""
     xp = namespace(keys[0])
     order = _ascending_order(keys[-1])
     for key in reversed(keys[:-1]):

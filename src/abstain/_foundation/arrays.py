@@ -19,7 +19,7 @@ _JAX = ("jax", "jaxlib")
 
 
 def is_torch(x: object) -> bool:
-    """Return whether `x` is a PyTorch tensor; torch is not imported."""
+    """Return whether `x` is a PyTorch tensor. This does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
@@ -60,7 +60,7 @@ def is_traced(x: object) -> bool:
 
 
 def to_numpy(x: AnyArray, name: str) -> Array:
-    """Return `x` as a NumPy array, without a copy if possible; bfloat16 becomes float32."""
+    """Return `x` as a NumPy array, without a copy if possible. Convert bfloat16 to float32."""
     if isinstance(x, np.ndarray):
         # Subclasses such as masked arrays and matrices define other arithmetic operations.
         if type(x) is not np.ndarray:
@@ -92,7 +92,7 @@ def _copy_to_host(x: Any, name: str) -> Any:
 
 
 def primal(x: Any, name: str) -> Any:
-    """Return the values of a JAX tracer; inside jax.jit, no values exist and an error is raised."""
+    """Return the values of a JAX tracer. Inside jax.jit, no values exist and an error is raised."""
     x = sys.modules["jax"].lax.stop_gradient(x)
     if is_traced(x):
         raise InputError(
@@ -108,7 +108,7 @@ def _reject_masked(x: Array, name: str) -> None:
 
 
 def _from_torch(x: Any, name: str) -> Array:
-    """Convert a PyTorch tensor to NumPy; bfloat16 becomes float32."""
+    """Convert a PyTorch tensor to NumPy. The type bfloat16 becomes float32."""
     x = x.detach().cpu()
     torch = sys.modules["torch"]
     if x.dtype == torch.bfloat16:

@@ -17,7 +17,7 @@ _BLOCK = 1 << 15
 
 
 def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bool]:
-    """Write the keys of non-negative confidences; see `compiled.pack_nonnegative`."""
+    """Write the keys of non-negative confidences. See `compiled.pack_nonnegative`."""
     max_pattern = 0
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -33,7 +33,7 @@ def pack_nonnegative(patterns: Array, loss: Array, keys: Array) -> tuple[int, bo
 
 
 def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infinity: Any) -> int:
-    """Write non-negative keys to the front and negative keys to the back; see `compiled`."""
+    """Write non-negative keys to the front and negative keys to the back. See `compiled`."""
     front_end, back_start = 0, keys.size
     for start in range(0, patterns.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -52,7 +52,7 @@ def pack_by_sign(patterns: Array, loss: Array, keys: Array, sign_bit: Any, infin
 
 
 def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
-    """Return sums of failures, ranks, areas and ties; see `compiled.sum_areas`."""
+    """Return sums of failures, ranks, areas and ties. See `compiled.sum_areas`."""
     last_end, last_failures, last_risk = 0, 0, 0.0
     doubled_rank_sum, doubled_area, n_untied = 0, 0.0, 0
     for group_ends, cumulative_failures in iterate_group_ends(keys, n_nonnegative):
@@ -75,7 +75,7 @@ def sum_areas(keys: Array, n_nonnegative: int) -> tuple[int, int, float, int]:
 def find_group_ends(
     keys: Array, starts_group: bool, ends_group: bool, merge: bool
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the ends of tie groups among consecutive keys; see `compiled.find_group_ends`."""
+    """Return the ends of tie groups among consecutive keys. See `compiled.find_group_ends`."""
     # Entry i states whether a group boundary precedes key i.
     is_boundary = np.empty(keys.size + 1, np.bool_)
     is_boundary[0], is_boundary[-1] = starts_group, ends_group
@@ -95,7 +95,7 @@ def find_group_ends(
 
 
 def count_patterns(patterns: Array, loss: Array, counts: IntArray) -> bool:
-    """Add the counts of (failure, pattern) pairs to a table; see `compiled.count_patterns`."""
+    """Add the counts of (failure, pattern) pairs to a table. See `compiled.count_patterns`."""
     for start in range(0, patterns.size, 8 * _BLOCK):
         block = slice(start, start + 8 * _BLOCK)
         if not _is_binary(loss[block]):

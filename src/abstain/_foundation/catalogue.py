@@ -56,7 +56,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._redirects: list[tuple[Mapping[str, Any], str]] = []
 
     def add(self, entry: EntryT) -> EntryT:
-        """Register an entry; a name that exists raises a ValueError."""
+        """Register an entry. A name that exists raises a ValueError."""
         if entry.name in self._entries:
             raise ValueError(f"the {self._kind} {entry.name!r} is registered twice")
         self._entries[entry.name] = entry
@@ -71,7 +71,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._redirects.append((other, message))
 
     def __getitem__(self, name: str) -> EntryT:
-        """Return the entry with this name; an unknown name raises an error with a suggestion."""
+        """Return the entry with this name. An unknown name raises an error with a suggestion."""
         try:
             return self._entries[name]
         except KeyError:

@@ -51,7 +51,7 @@ def vector(x: AnyArray, name: str, *, length: int | None = None, reference: str 
 
 
 def _convert_objects(x: Array, name: str) -> Array:
-    """Convert an object array of Python numbers to float64; other arrays raise a DomainError."""
+    """Convert an object array of Python numbers to float64. Other arrays raise a DomainError."""
     if x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x):
         try:
             values = x.astype(np.float64)
@@ -66,7 +66,7 @@ def _convert_objects(x: Array, name: str) -> Array:
 
 
 def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
-    """Return the array if all entries are finite; raise a DomainError otherwise."""
+    """Return the array if all entries are finite. Raise a DomainError otherwise."""
     if not isinstance(x, np.ndarray):
         if not bool(namespace(x).all(namespace(x).isfinite(x))):
             finite(to_numpy(x, name), name, hint=hint)
@@ -156,7 +156,7 @@ def reject_swapped_arguments(confidence: Array, loss: Array, *, is_batch: bool =
 
 
 def finite_sum(x: Array, name: str) -> Array:
-    """Return the array if its sum is finite; raise a DomainError otherwise."""
+    """Return the array if its sum is finite. Raise a DomainError otherwise."""
     with np.errstate(over="ignore"):
         total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
     if not np.isfinite(total):
@@ -198,7 +198,7 @@ def weight(x: AnyArray | None, *, length: int, is_batch: bool = False) -> FloatA
 
 
 def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
-    """Return the array if all entries are in [0, 1]; raise a DomainError otherwise."""
+    """Return the array if all entries are in [0, 1]. Raise a DomainError otherwise."""
     if not is_numpy(x):
         if bool(namespace(x).any((x < 0) | (x > 1))):
             unit_interval(to_numpy(x, name), name, hint=hint)
@@ -209,7 +209,7 @@ def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
 
 
 def binary_loss(x: Array, *, required_by: str) -> Array:
-    """Return the array if all losses are 0 or 1; raise a DomainError otherwise."""
+    """Return the array if all losses are 0 or 1. Raise a DomainError otherwise."""
     if not is_numpy(x):
         if bool(namespace(x).any((x != 0) & (x != 1))):
             binary_loss(to_numpy(x, "loss"), required_by=required_by)
@@ -258,7 +258,7 @@ def positive(x: Any, name: str) -> float:
 
 
 def one_of(x: str, name: str, allowed: tuple[str, ...]) -> str:
-    """Return the name if it is allowed; raise an InputError otherwise."""
+    """Return the name if it is allowed. Raise an InputError otherwise."""
     if x not in allowed:
         raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}")
     return x

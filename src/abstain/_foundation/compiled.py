@@ -86,7 +86,7 @@ def _append_group_ends(
         n_failures += keys[j] & 1
         group_ends[size] = j + 1
         cumulative_failures[size] = n_failures
-        # The entry is kept if the next key belongs to another group; there is no branch.
+        # The entry is kept if the next key belongs to another group. There is no branch.
         size += (keys[j] ^ keys[j + 1]) > 1
     return size, n_failures
 
@@ -180,7 +180,7 @@ def find_group_ends(
     size, n_failures = 0, 0
     for i in range(n):
         n_failures += keys[i] & 1
-        # The entry is kept if a group ends here; a branch would be mispredicted.
+        # The entry is kept if a group ends here. A branch would be mispredicted.
         group_ends[size] = i + 1
         cumulative_failures[size] = n_failures
         is_untied[size] = is_untied_success[i]

@@ -20,7 +20,7 @@ _TIMEOUT = 3
 
 
 def import_distributed() -> Any:
-    """Import dask.distributed; a missing installation raises a MissingInputError."""
+    """Import dask.distributed. A missing installation raises a MissingInputError."""
     if not is_installed("distributed"):
         raise MissingInputError(
             "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"

@@ -142,7 +142,7 @@ def _require_numbers(weight: AnyArray) -> AnyArray:
 
 
 def is_valid(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
-    """Return whether the arrays are valid; the arrays are not copied to host memory."""
+    """Return whether the arrays are valid. The arrays are not copied to host memory."""
     arrays = [x for x in (confidence, loss, weight) if x is not None]
     if any(x.ndim != 1 or x.shape != confidence.shape for x in arrays) or confidence.shape[0] == 0:
         return False

@@ -36,7 +36,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def open_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing; the file gets its name if the block ends without an error."""
+    """Open a file for writing. The file gets its name if the block ends without an error."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         with temporary.open("xb") as file:
@@ -75,7 +75,7 @@ _MAX_WAIT: Final = 60.0
 
 @contextlib.contextmanager
 def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Lock a file against other processes; raise an InputError if it stays locked.
+    """Lock a file against other processes. Raise an InputError if it stays locked.
 
     The operating system releases the lock when the process ends. The lock file remains and is
     empty. If the file system does not support locks, the file is not locked.
@@ -108,7 +108,7 @@ def lock_file(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents; a failure raises an InputError."""
+    """Create a folder and its parents. A failure raises an InputError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -317,7 +317,7 @@ def _stage(parent: Path, content: Mapping[str, bytes]) -> Path:
 
 
 def _move_into_place(staged: Path, destination: Path) -> None:
-    """Rename the staged folder; after this step, the set will be published completely."""
+    """Rename the staged folder. After this step, the set will be published completely."""
     try:
         staged.rename(destination)
         _sync_folder(destination.parent)

@@ -9,7 +9,7 @@ from abstain._foundation.lazy_imports import lazy_function
 if TYPE_CHECKING:
     import polars as pl
 
-#: A dataframe of a supported library; type checkers treat it as a Polars dataframe.
+#: A dataframe of a supported library. Type checkers treat it as a Polars dataframe.
 AnyFrame: TypeAlias = "pl.DataFrame | Any"
 #: Library of the dataframe that the method `frame` of a result returns.
 Backend: TypeAlias = Literal["polars", "pandas", "pyarrow"]

@@ -39,7 +39,7 @@ _MEMORY_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memor
 
 # ------------------------------------------------------------------------------------ paths
 def check_exists(path: Path) -> None:
-    """Raise an InputError if a path does not exist; the message suggests a similar name."""
+    """Raise an InputError if a path does not exist. The message suggests a similar name."""
     with os_errors_as_input_errors(str(path), path):
         path.stat()
 
@@ -90,7 +90,7 @@ def _missing_file_message(path: Path) -> str:
 # ------------------------------------------------------------------------------------ contents
 @contextmanager
 def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file; a folder, a pipe or a device raises an InputError."""
+    """Open a regular file. A folder, a pipe or a device raises an InputError."""
     with os_errors_as_input_errors(path.name, path):
         file_size(path)
         # A pipe may have replaced the file in the meantime, and opening must not wait for it.
@@ -101,7 +101,7 @@ def open_regular_file(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def file_size(path: Path) -> int:
-    """Return the size of a regular file in bytes; other files raise an InputError."""
+    """Return the size of a regular file in bytes. Other files raise an InputError."""
     with os_errors_as_input_errors(path.name, path):
         status = path.stat()
     _reject_irregular(path, status)
@@ -115,7 +115,7 @@ def _reject_irregular(path: Path, status: os.stat_result) -> None:
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
-    """Return the bytes of a file; more than `max_bytes` bytes raise a FileFormatError."""
+    """Return the bytes of a file. More than `max_bytes` bytes raise a FileFormatError."""
     with open_regular_file(path) as file:
         # The reported size can be wrong, because virtual files have size 0.
         data = file.read(max_bytes + 1)
@@ -149,7 +149,7 @@ def input_sha256(path: Path) -> str:
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a text file of any size; invalid UTF-8 is replaced."""
+    """Return the last line of a text file of any size. Invalid UTF-8 is replaced."""
     with open_regular_file(path) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(end - _TAIL_BYTES, 0))

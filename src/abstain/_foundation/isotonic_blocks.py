@@ -40,7 +40,7 @@ def isotonic_block_ends(sums: FloatArray, weight: FloatArray) -> IntArray:
 
 
 def _pool_in_loop(sums: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the last index of each block; a loop over the entries pools neighbors."""
+    """Return the last index of each block. A loop over the entries pools neighbors."""
     blocks: list[tuple[float, float, int]] = []
     for i, (entry_sum, entry_weight) in enumerate(zip(sums.tolist(), weight.tolist(), strict=True)):
         block_sum, block_weight = entry_sum, entry_weight

@@ -46,7 +46,7 @@ def parse_record(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[
 
 
 def parse_object(text: str, *, finite: bool = True) -> dict[str, Any]:
-    """Return the fields of a JSON object; a field that occurs twice raises an InputError.
+    """Return the fields of a JSON object. A field that occurs twice raises an InputError.
 
     If `finite` is True, NaN and infinity also raise an error. The parser of Python detects repeated
     fields, while the parser of msgspec does not. The error message is a clause such as "the field

@@ -90,7 +90,7 @@ def lazy_exports(package: str, **names_by_module: Iterable[str]) -> LazyExports:
 
 # ------------------------------------------------------------------------ optional packages
 def is_installed(module: str) -> bool:
-    """Return whether a top-level module can be imported; the module is not imported."""
+    """Return whether a top-level module can be imported. The module is not imported."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
@@ -105,7 +105,7 @@ def load_kernels(module: str) -> Any:
 
 @cache
 def _import_kernels(module: str) -> Any:
-    """Import a module of numba kernels; return None if numba is missing or does not work."""
+    """Import a module of numba kernels. Return None if numba is missing or does not work."""
     if not is_installed("numba"):
         return None
     try:

@@ -47,7 +47,7 @@ def _integers_from_mask(occurs: BoolArray, values: Array) -> list[Hashable]:
 
 
 def sort_names(names: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names; if their types cannot be compared, sort by the type and then by the text."""
+    """Sort names. If their types cannot be compared, sort by the type and then by the text."""
     names = list(names)
     try:
         return sorted(names)  # type: ignore[type-var]

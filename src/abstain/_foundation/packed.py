@@ -92,7 +92,7 @@ class KernelSelection:
     n_samples: int = 0
 
     def kernels(self, n: int) -> PackedKernels:
-        """Return the kernels for n further samples; load numba only if this saves time."""
+        """Return the kernels for n further samples. Load numba only if this saves time."""
         is_loaded = _COMPILED in sys.modules
         if is_loaded or self.n_samples >= _N_BEFORE_NUMBA:
             return kernels()
@@ -204,7 +204,7 @@ class PackedKeys:
 def pack_and_sort(
     confidence: Array, loss: Array, implementation: PackedKernels | None = None
 ) -> PackedKeys | None:
-    """Pack and sort samples; return None unless confidences are finite and losses 0 or 1.
+    """Pack and sort samples. Return None unless confidences are finite and losses 0 or 1.
 
     The confidences must be float32 or float64.
     """
@@ -271,7 +271,7 @@ def is_counted(confidence: Array) -> bool:
 def count_failures(
     patterns: Array, loss: Array, implementation: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
-    """Group 16-bit floats by counting; return None unless floats are finite and losses 0 or 1.
+    """Group 16-bit floats by counting. Return None unless floats are finite and losses 0 or 1.
 
     `patterns` contains the bit patterns of the confidences as uint16. `infinity` is `HALF_INFINITY`
     or `BRAIN_INFINITY`, and selects the format. Confidences in bfloat16 are returned as float32.

@@ -28,7 +28,7 @@ def extensions(group: str) -> tuple[EntryPoint, ...]:
 
 
 def load_extension(extension: EntryPoint, kind: type[T]) -> T:
-    """Load an extension; a failure or a wrong type raises an error that names the package."""
+    """Load an extension. A failure or a wrong type raises an error that names the package."""
     package = extension.dist.name if extension.dist else extension.module
     description = f"{extension.name!r} of the package {package!r}"
     try:

@@ -9,7 +9,7 @@ from abstain.typing import Rng
 
 
 def as_generator(rng: Rng) -> np.random.Generator:
-    """Return a generator for a seed or a generator; None creates one with fresh entropy."""
+    """Return a generator for a seed or a generator. None creates one with fresh entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:

@@ -174,7 +174,7 @@ def check_distinct(values: Any, name: str, *, allow_empty: bool = True) -> None:
 def from_fields(
     kind: Callable[..., RecordT], values: Mapping[str, Any], description: str
 ) -> RecordT:
-    """Create a record from the fields of a file; a missing or unknown field raises an error."""
+    """Create a record from the fields of a file. A missing or unknown field raises an error."""
     check_field_names(values, _schema(kind).types, description)
     return kind(**values)
 

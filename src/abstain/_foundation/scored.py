@@ -67,7 +67,7 @@ class Scored:
     with the same tie group and loss, and `row_counts` contains the number of these samples.
     """
 
-    #: Confidences, shape (n,); higher is more confident. Rank metrics use only their order.
+    #: Confidences, shape (n,). A higher value is more confident. Rank metrics use only their order.
     confidence: Array
     #: Finite and non-negative losses, shape (n,).
     loss: Array
@@ -228,7 +228,7 @@ class Scored:
 
     @cached_property
     def split_rows(self) -> "Scored":
-        """Rows of merged groups that are split near both ends; see `split_at_ends`."""
+        """Rows of merged groups that are split near both ends. See `split_at_ends`."""
         all_are_split = self.n_samples <= 2 * N_SPLIT_AT_ENDS
         is_available = self.precomputed_groups is not None or self.row_counts is not None
         if all_are_split or is_available or self.merged_groups.is_merged is None:
@@ -507,7 +507,7 @@ def scored_from_groups(groups: TieGroups) -> Scored:
 
 
 def scored_from_merged_groups(groups: TieGroups) -> Scored:
-    """Return the samples of merged groups; the confidence of a row is the rank of its group.
+    """Return the samples of merged groups. The confidence of a row is the rank of its group.
 
     If the groups have unknown ties, metrics that depend on the confidence of each success raise an
     UncountedError.

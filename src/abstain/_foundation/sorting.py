@@ -109,7 +109,7 @@ def sort_descending(x: Array, mask: BoolArray | None = None) -> SortedValues:
 
 
 def descending_order(x: Array) -> IntArray:
-    """Return row numbers in descending order of finite values; ties keep their order."""
+    """Return row numbers in descending order of finite values. Ties keep their order."""
     return _sort_rows(x)[0]
 
 

@@ -132,7 +132,7 @@ class TieGroups:
 
     @property
     def is_merged_without_unknown_ties(self) -> BoolArray | None:
-        """Mask of the merged groups; unknown ties of merged samples raise an UncountedError."""
+        """Mask of the merged groups. Unknown ties of merged samples raise an UncountedError."""
         self.check_ties_are_known()
         return self.is_merged
 
@@ -231,7 +231,7 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
 def _group_without_argsort(
     confidence: Array, loss: Array, weight: FloatArray | None
 ) -> Groups | None:
-    """Group samples by counting or by packed keys; return None if neither is possible."""
+    """Group samples by counting or by packed keys. Return None if neither is possible."""
     if is_counted(confidence):
         return count_half_precision(confidence, loss, weight)
     keys = sorted_keys(confidence, loss) if weight is None else None

@@ -12,7 +12,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNam
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a configuration as nested plain values; error messages have one line."""
+    """Read a configuration as nested plain values. Error messages have one line."""
     if not path.exists() and not path.is_symlink():
         raise InputError(f"there is no configuration {str(path)!r}")
     try:
@@ -28,7 +28,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def get_table(tables: Mapping[str, Any], name: str, parent: str = "") -> dict[str, Any]:
-    """Return the table with this name, or an empty table; `parent` is the outer table's path."""
+    """Return the table with this name, or an empty table. `parent` is the outer table's path."""
     path = f"{parent}.{name}" if parent else name
     values = tables.get(name, {})
     if not isinstance(values, Mapping):

@@ -54,7 +54,7 @@ class Intervals:
     seed: Seed = 0
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `ab.evaluate`; raise an error for options without effect."""
+        """Return the options of `ab.evaluate`, and raise an error for options without effect."""
         unused = []
         if self.bootstrap is not None and self.interval != "bootstrap":
             unused.append("--bootstrap")

@@ -50,7 +50,7 @@ class ShapedActivations(FittedScore):
     base : {"energy", "msr", "mls"}
         The score that is computed from the logits.
     temperature : float
-        Number that divides the logits; used if `base` is "energy" or "msr".
+        Number that divides the logits. It is used if `base` is "energy" or "msr".
     weight : ndarray of shape (K, d)
         Weight of the last layer.
     bias : ndarray of shape (K,)
@@ -124,7 +124,7 @@ def fit_rectified(
 # ----------------------------------------------------------------------------------- ASH, SCALE
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrunedActivations(ShapedActivations):
-    """A score of logits from the largest features of each sample; all other features become 0.
+    """A score of logits from the largest features of each sample. All other features become 0.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class ScaledActivations(ShapedActivations):
 
 
 def _largest_features(x: FloatArray, percentile: float) -> Any:
-    """Return the indices of the largest features of each sample; ties keep the column order."""
+    """Return the indices of the largest features of each sample. Ties keep the column order."""
     n_largest = _number_of_largest(x.shape[1], percentile)
     return np.argsort(-x, axis=1, kind="stable")[:, :n_largest]
 
@@ -202,7 +202,7 @@ def _inverse_share(x: FloatArray, largest: FloatArray) -> FloatArray:
 def fit_pruned(
     predictions: Predictions, *, percentile: Any, variant: Variant, **options: Any
 ) -> PrunedActivations:
-    """Validate the options; no parameter is estimated from the training features."""
+    """Validate the options. No parameter is estimated from the training features."""
     checks.one_of(variant, "variant", VARIANTS)
     fields = _fit_shared_fields(predictions, "ash", **options)
     share = _check_percentile(percentile, fields)
@@ -211,7 +211,7 @@ def fit_pruned(
 
 
 def fit_scaled(predictions: Predictions, *, percentile: Any, **options: Any) -> ScaledActivations:
-    """Validate the options; no parameter is estimated from the training features."""
+    """Validate the options. No parameter is estimated from the training features."""
     fields = _fit_shared_fields(predictions, "scale", **options)
     share = _check_percentile(percentile, fields)
     name = _score_name("scale", fields, (share, SCALE_PERCENTILE))

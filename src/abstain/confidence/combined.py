@@ -172,7 +172,7 @@ class Combined(CompositeScore):
         if self.how == "product":
             return ConfidenceScore(self.name, columns.prod(axis=1))
         values = columns.mean(axis=1)
-        # The mean of probabilities of correctness is such a probability; the product is not.
+        # The mean of probabilities of correctness is such a probability, and the product is not.
         return ConfidenceScore(self.name, values, values if self.scale == "probability" else None)
 
 

@@ -208,7 +208,7 @@ def _fit_shared_fields(
 
 
 def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
-    """Return the mean row of each class, shape (K, d); every class must have a row."""
+    """Return the mean row of each class, shape (K, d). Every class must have a row."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(classes))
     counts = np.bincount(codes, minlength=classes)[:, None]
@@ -294,7 +294,7 @@ def _reject_constant_features(scale: FloatArray, max_size: FloatArray) -> None:
 
 # ----------------------------------------------------------------------------- lengths
 def normalize_rows(x: FloatArray, normalize: bool) -> FloatArray:
-    """Divide rows by their Euclidean length if `normalize` is True; keep rows of zeros."""
+    """Divide rows by their Euclidean length if `normalize` is True. Keep rows of zeros."""
     if not normalize:
         return x
     # Dividing by the largest entry first prevents overflow and underflow of the squares.

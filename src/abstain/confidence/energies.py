@@ -148,7 +148,7 @@ def _last_layer_and_logits(
 
 
 def _subspace_dimension(dim: Any, d: int) -> int:
-    """Return the dimension of the principal subspace; the default follows the authors of ViM."""
+    """Return the dimension of the principal subspace. The default follows the authors of ViM."""
     if d < 2:
         raise DomainError(f"the score 'vim' needs at least 2 columns of `features`; got {d}")
     if dim is None:

@@ -18,7 +18,7 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """Input that a score requires; the value is the message for predictions without this input."""
+    """Input that a score requires. The value is the message for predictions without this input."""
 
     FEATURES = "needs features"
     LOGITS = "needs logits"
@@ -212,7 +212,7 @@ def _at_temperature(
 
 
 def _format_temperature(value: float) -> str:
-    """Format a temperature with all digits; an integer has no decimal point."""
+    """Format a temperature with all digits. An integer has no decimal point."""
     return repr(value).removesuffix(".0")
 
 

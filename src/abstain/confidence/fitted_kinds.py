@@ -189,7 +189,7 @@ def _restore_part(prefix: str, x: Any, arrays: dict[str, Array]) -> Any:
 
 
 def find_fitted_kind(name: str) -> FittedKind:
-    """Return the entry of a fitted score; an unknown name raises an error with a suggestion."""
+    """Return the entry of a fitted score. An unknown name raises an error with a suggestion."""
     source: object = name
     if not isinstance(source, str):
         raise InputError(

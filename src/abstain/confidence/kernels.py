@@ -64,7 +64,7 @@ class TopClassSplit:
 
 
 def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopClassSplit:
-    """Split log-scores (rows, K) into the top class and the others; NumPy overwrites `z`.
+    """Split log-scores (rows, K) into the top class and the others. NumPy overwrites `z`.
 
     `log_rival_ratios` is defined only if `needs_logs` is True.
     """
@@ -80,7 +80,7 @@ def split_top_class(xp: Any, z: AnyArray, *, needs_logs: bool = False) -> TopCla
 
 @dataclass(frozen=True)
 class SplitKernel:
-    """A kernel of split rows; several kernels can share one split."""
+    """A kernel of split rows. Several kernels can share one split."""
 
     #: Function from a namespace and split rows to one number per row.
     function: Callable[[Any, TopClassSplit], AnyArray]
@@ -242,7 +242,7 @@ def _largest_entries(xp: Any, x: AnyArray, count: int) -> AnyArray:
 
 
 def _subtract(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
-    """Return x - y; NumPy overwrites `x`."""
+    """Return x - y. NumPy overwrites `x`."""
     return np.subtract(x, y, out=x) if xp is np else x - y
 
 

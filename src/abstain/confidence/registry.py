@@ -126,7 +126,7 @@ def score(
 def score_many(
     names: Sequence[str | ScoreState], predictions: Predictions
 ) -> Iterator[ConfidenceScore]:
-    """Yield the result of each score; with many classes, compute scores in one shared pass."""
+    """Yield the result of each score. With many classes, compute scores in one shared pass."""
     shared_values = _scores_in_one_pass(
         [name for name in names if isinstance(name, str)], predictions
     )

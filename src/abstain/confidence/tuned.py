@@ -38,7 +38,7 @@ class ScoreCriterion(Protocol):
 class FittingCriterion:
     """A criterion and the data on which it is evaluated."""
 
-    #: A function or a `ScoreCriterion`; lower values are better.
+    #: A function or a `ScoreCriterion`. Lower values are better.
     criterion: Any
     #: The fitting data.
     predictions: Predictions
@@ -59,7 +59,7 @@ class FittingCriterion:
 
 
 def make_fitting_criterion(criterion: Any, predictions: Predictions, kind: str) -> FittingCriterion:
-    """Return the criterion on the fitting data; a missing criterion raises an InputError."""
+    """Return the criterion on the fitting data. A missing criterion raises an InputError."""
     if criterion is None:
         raise InputError(
             f"the score {kind!r} is fitted by a search: pass `criterion`, a function of "

@@ -198,7 +198,7 @@ def _is_refusal(score: Any) -> bool:
 
 
 def _is_unscored(score: Any) -> bool:
-    """Return whether a score has no grade; a refusal without a grade has grade 0."""
+    """Return whether a score has no grade. A refusal without a grade has grade 0."""
     return is_ungraded(_reason(score)) or (_is_nan(score.value) and not _is_refusal(score))
 
 
@@ -232,7 +232,7 @@ def _confidence_of(score: Any, name: str) -> float | None:
 def _compute_metric(
     metric: str, confidence: Sequence[float | None], grades: Sequence[float]
 ) -> float:
-    """Compute a metric of graded answers; refusals get the lowest confidence of all answers."""
+    """Compute a metric of graded answers. Refusals get the lowest confidence of all answers."""
     if not grades:
         return math.nan
     lowest = min((c for c in confidence if c is not None), default=0.0)

@@ -44,13 +44,13 @@ _MAX_GROUP_CURVES, _MAX_GROUP_VERTICES = len(LIGHT), 400
 _COMPACT_WIDTH = 4.6
 #: Risks at a lower coverage vary strongly and do not determine the limit of the axis.
 _MIN_COVERAGE_FOR_AXIS = 0.05
-#: A data set with a larger risk relative to the others is an arrow at the upper edge.
+#: A data set with a larger risk relative to the others is drawn as an arrow at the upper edge.
 _MAX_RELATIVE_RISK = 3.0
-#: Markers of the data sets: with eight colors, 40 data sets can be distinguished.
+#: Markers of the data sets. With eight colors, they distinguish 40 data sets.
 _MARKERS = ("o", "s", "^", "v", "P")
 _LEGEND_ROW_HEIGHT = 0.2
 
-# Marks of data sets without a risk (on the axis) and with a risk out of range (upper edge).
+# Markers of data sets without a risk (on the axis), and with a risk out of range (upper edge).
 _NO_RISK_MARK: Final[dict[str, Any]] = {"marker": "|", "markersize": 14, "clip_on": False}
 _OUT_OF_RANGE_MARK: Final = {**_NO_RISK_MARK, "marker": "$\\uparrow$", "markersize": 11}
 _ARROW_HEIGHT = 0.965
@@ -61,11 +61,11 @@ class DecisionRuleDisplay(Titled):
     """Risk-coverage curve of the calibration data, selected working point, and other data.
 
     The dotted line is the target. The diamond is the selected working point, and its bar extends to
-    the certified bound. The other marks are the working points of the same threshold on other data,
-    with intervals of coverage and risk. If a risk is out of range, the mark is an arrow at the
-    upper edge, and the legend contains the risk. Consecutive data sets whose names differ only in a
-    number at the end are severities of one shift: they are connected, and the marks grow with the
-    severity.
+    the certified bound. The other markers are the working points of the same threshold on other
+    data, with intervals of coverage and risk. A risk out of range is drawn as an arrow at the upper
+    edge, and the legend contains its value. Consecutive data sets are severities of one shift if
+    their names differ only in a number at the end. A line connects them, and their markers grow
+    with the severity.
 
     `plot` passes additional options to the ``Axes.plot`` of the curve (color, linewidth).
 
@@ -105,7 +105,7 @@ class DecisionRuleDisplay(Titled):
         Returns
         -------
         DecisionRuleDisplay
-            Display that is not drawn yet; call `plot`.
+            Display that is not drawn yet. `plot` draws it.
         """
         return cls(check_rule_checks(checks))
 
@@ -260,7 +260,7 @@ class DecisionRuleDisplay(Titled):
     def _draw_data_set(
         self, ax: "Axes", check: RuleCheck, style: Style, max_risk: float
     ) -> tuple[Any, str]:
-        """Draw one data set; return the mark, and a note if the mark is not at its position."""
+        """Draw one data set, and return the marker and a note if it is not at its position."""
         x, y = check.coverage, getattr(check, self.risk_name)
         if math.isnan(y):
             (mark,) = ax.plot([x], [0], **{**style, **_NO_RISK_MARK})
@@ -308,14 +308,14 @@ def _format_tick(value: float, _: object) -> str:
 
 
 def data_set_style(index: int) -> dict[str, Any]:
-    """Return the color and the marker of a data set; neighbors differ in both."""
+    """Return the color and the marker of a data set. Neighbors differ in both."""
     shape = _MARKERS[(index + index // len(LIGHT)) % len(_MARKERS)]
     color = LIGHT[(index + 1) % len(LIGHT)]
     return {"color": color, "marker": shape, "markersize": 6, "linestyle": "none", "zorder": 4}
 
 
 def _severity_sizes(count: int) -> list[float]:
-    """Return the sizes of the marks of one shift, which grow with the severity."""
+    """Return the sizes of the markers of one shift, which grow with the severity."""
     return [6.0] if count == 1 else [4 + 3.5 * step / (count - 1) for step in range(count)]
 
 
@@ -326,6 +326,7 @@ def _row(
     name: str = "",
     intervals: "tuple[Interval, Interval] | None" = None,
 ) -> dict[str, Any]:
+    """Return a row of the table, with NaN for missing bounds."""
     bounds = {f"{n}_{end}": math.nan for n in ("coverage", "risk") for end in ("low", "high")}
     for number, interval in zip(("coverage", "risk"), intervals or (), strict=False):
         bounds |= {f"{number}_low": interval.low, f"{number}_high": interval.high}

@@ -24,7 +24,7 @@ class LazyClassView(ClassView):
         classes: tuple[object, ...],
         scores: ClassScores | None,
     ) -> None:
-        # The base class stores the probabilities as fields; here, properties compute them.
+        # The base class stores the probabilities as fields. Here, properties compute them.
         for name, value in (
             ("labels", labels),
             ("prediction", prediction),

@@ -71,7 +71,7 @@ def validate_names(x: AnyArray, name: str) -> Array:
 
 
 def check_class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Validate that class names are distinct and hashable; return them as Python objects."""
+    """Validate that class names are distinct and hashable. Return them as Python objects."""
     names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
     try:
         count = len(set(names))

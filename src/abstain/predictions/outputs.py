@@ -31,7 +31,7 @@ class ClassScores:
     values: AnyArray
     #: True if the values are logits, False if they are probabilities.
     are_logits: bool
-    #: Array of the library and device to which results are converted; None for NumPy.
+    #: Array of the library and device to which results are converted, or None for NumPy.
     origin: AnyArray | None = None
     #: Remark about an accepted deviation, such as rounded rows, or an empty string.
     note: str = ""
@@ -42,7 +42,7 @@ class ClassScores:
         return namespace(self.values)
 
     def log_scores(self, rows: slice = slice(None)) -> AnyArray:
-        """Return float64 log-scores of the rows; their softmax is the class probability."""
+        """Return float64 log-scores of the rows. Their softmax is the class probability."""
         return log_scores(self.values[rows, ...], are_logits=self.are_logits, xp=self.namespace)
 
     def top_classes(self) -> IntArray:
@@ -287,7 +287,7 @@ def storage_tolerance(dtype: object, n_classes: int) -> float:
 
 
 def detect_rounding(rows: Array) -> Rounding | None:
-    """Detect the rounding that explains all entries; return None if there is no rounding.
+    """Detect the rounding that explains all entries. Return None if there is no rounding.
 
     Parameters
     ----------

@@ -253,14 +253,14 @@ class Predictions:
 
     @cached_property
     def label_codes(self) -> IntArray:
-        """Code of the true class of each sample, shape (n,); -1 if the label is not a class."""
+        """Code of the true class of each sample, shape (n,). It is -1 for unknown labels."""
         if self.labels is None:
             raise MissingInputError("these predictions have no labels; pass `labels`")
         return encode_classes(self.labels, self.class_names, "labels", unknown=self.unknown_label)
 
     @cached_property
     def correct(self) -> BoolArray:
-        """Whether each prediction is correct, shape (n,); False if the label is not a class."""
+        """Whether each prediction is correct, shape (n,). It is False for unknown labels."""
         labels = self.label_codes
         is_correct: BoolArray = (labels == self.prediction_codes) & (labels != UNKNOWN)
         return is_correct

@@ -40,7 +40,7 @@ def widest_float_dtype(xp: Any, x: AnyArray) -> Any:
 
 
 def log_scores(values: AnyArray, *, are_logits: bool, xp: Any = np) -> AnyArray:
-    """Return float64 log-scores; their softmax over the last axis is the class probability.
+    """Return float64 log-scores. Their softmax over the last axis is the class probability.
 
     Logits are converted to float64. Probabilities are replaced by their logarithms, with -inf for a
     probability of 0. The softmax of the logarithms divides each row by its sum. For NumPy, the
@@ -79,7 +79,7 @@ def take_entry(xp: Any, x: AnyArray, index: AnyArray) -> AnyArray:
 
 
 def replace_entry(xp: Any, x: AnyArray, index: AnyArray, value: float) -> AnyArray:
-    """Return `x` with `value` at the indices of the last axis; a NumPy array is overwritten."""
+    """Return `x` with `value` at the indices of the last axis. A NumPy array is overwritten."""
     if xp is np:
         if x.ndim == 2:
             x[_row_index(x), index] = value

@@ -230,7 +230,7 @@ class GaussianScores(Population):
         return Sample(score, draw_failures(self._failure_probability(score), rng))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area; AUGRC of the probit model has a closed form."""
+        """Compute an area. AUGRC of the probit model has a closed form."""
         if area == "aurc" or self.link != "probit" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
         # The probability that a sample is wrong and another score is lower is a bivariate normal

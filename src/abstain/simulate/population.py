@@ -120,7 +120,7 @@ class Population(ABC):
 
     @cached_property
     def risk(self) -> float:
-        """Full-coverage risk, which is the mean loss; for a 0/1 loss, the error rate R."""
+        """Full-coverage risk, which is the mean loss. For a 0/1 loss, it is the error rate R."""
         return self._risk()
 
     def aurc(self, *, ties: str = "averaged") -> float:
@@ -139,7 +139,7 @@ class Population(ABC):
         Returns
         -------
         float
-            The AURC; lower is better. It equals `risk` for a random order.
+            The AURC. A lower value is better. It equals `risk` for a random order.
 
         Raises
         ------
@@ -165,12 +165,12 @@ class Population(ABC):
 
     @property
     def optimal_aurc(self) -> float:
-        """AURC of the order by loss, which is the best; R + (1 - R) ln(1 - R) for a 0/1 loss."""
+        """AURC of the order by loss, the minimum. It is R + (1 - R) ln(1 - R) for a 0/1 loss."""
         return self._optima[0]
 
     @property
     def optimal_augrc(self) -> float:
-        """AUGRC of the order by loss, which is the best; R²/2 for a 0/1 loss."""
+        """AUGRC of the order by loss, the minimum. It is R²/2 for a 0/1 loss."""
         return self._optima[1]
 
     def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
@@ -253,7 +253,7 @@ class Population(ABC):
         return float(self.curve.generalized(np.array(1.0)))
 
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
-        """Compute an area numerically; populations with closed forms override this method."""
+        """Compute an area numerically. Populations with closed forms override this method."""
         if area == "aurc":
             return self.curve.selective_area(low, high, ties)
         return self.curve.generalized_area(low, high)
@@ -386,7 +386,7 @@ def _flatten(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
 
 
 def _check_not_nan(x: AnyArray, name: str) -> FloatArray:
-    """Reject NaN; infinite thresholds are valid and accept all samples or no sample."""
+    """Reject NaN. Infinite thresholds are valid and accept all samples or no sample."""
     values, shape = _flatten(x, name)
     checks.reject_entries(name, "must not be NaN", values, np.isnan(values))
     return values.reshape(shape)

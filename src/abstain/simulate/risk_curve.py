@@ -125,7 +125,7 @@ class RiskCurve:
     ties: tuple[tuple[float, float], ...] = ()
 
     def margin(self, coverage: FloatArray) -> FloatArray:
-        """Return the mean loss of the last accepted samples at each coverage; at 0, its limit."""
+        """Return the mean loss of the last accepted samples at each coverage, or its limit at 0."""
         return np.asarray(self.loss_at(np.maximum(coverage, SMALLEST)))
 
     def generalized(self, coverage: FloatArray) -> FloatArray:
@@ -136,7 +136,7 @@ class RiskCurve:
         return np.reshape(values, np.shape(coverage))
 
     def selective(self, coverage: FloatArray) -> FloatArray:
-        """Return the mean loss of the accepted samples at each coverage; at 0, its limit."""
+        """Return the mean loss of the accepted samples at each coverage, or its limit at 0."""
         coverages = np.ravel(coverage).astype(float)
         out = np.empty(coverages.size)
         is_small = coverages < _NEAR_ZERO
@@ -161,7 +161,7 @@ class RiskCurve:
         return total
 
     def selective_area(self, low: float, high: float, ties: str) -> float:
-        """Return the area under the selective risk between two coverages; see `TIES` for `ties`."""
+        """Return the area under the selective risk between two coverages. See `TIES` for `ties`."""
         total = 0.0
         for piece in self._intervals(low, high):
             if piece.tie is None:

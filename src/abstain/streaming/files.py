@@ -161,7 +161,7 @@ def _read_kind(archive: Archive) -> str:
 
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays(state: Any) -> dict[str, Array]:
-    """Return the arrays of a state by name; the fields of a nested state are "field.name"."""
+    """Return the arrays of a state by name. The fields of a nested state are "field.name"."""
     if isinstance(state, SortedRuns):
         return _arrays_of_runs(state.flushed)
     if isinstance(state, CutCounts | ValueCounts):

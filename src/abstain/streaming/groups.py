@@ -23,7 +23,7 @@ _MIN_COMPILED = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """Counts of distinct values; new values are buffered until there are enough to count them."""
+    """Counts of distinct values. New values are buffered until there are enough to count them."""
 
     #: Distinct values in ascending order, shape (k,).
     value: Array
@@ -47,7 +47,7 @@ class ValueCounts:
         return new if not self.value.size else _merge_counts(self, new)
 
     def added(self, values: Array) -> "ValueCounts":
-        """Return the counts with values added; a small number of values is only buffered."""
+        """Return the counts with values added. A small number of values is only buffered."""
         if not values.size:
             return self
         counts = ValueCounts(self.value, self.count, append_pending(self.pending, values))
@@ -69,7 +69,7 @@ class ValueCounts:
 
 
 def checked_value_counts(value: Array, count: Array, name: str) -> ValueCounts:
-    """Return counts from the arrays of a file; inconsistent arrays raise an error."""
+    """Return counts from the arrays of a file. Inconsistent arrays raise an error."""
     is_valid = (
         value.ndim == count.ndim == 1
         and value.size == count.size
@@ -90,7 +90,7 @@ def empty_value_counts() -> ValueCounts:
 
 
 def append_pending(pending: tuple[Array, ...], values: Array) -> tuple[Array, ...]:
-    """Append an array to the buffer; small arrays are concatenated, so that few arrays remain."""
+    """Append an array to the buffer. Small arrays are concatenated, so that few arrays remain."""
     remaining, tail, tail_size = pending, [values], values.size
     while remaining and remaining[-1].dtype == values.dtype and remaining[-1].size <= tail_size:
         tail = [remaining[-1], *tail]
@@ -166,7 +166,7 @@ class BinaryBatch(NamedTuple):
     def from_arrays(
         cls, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     ) -> "BinaryBatch":
-        """Validate a batch; weights and graded losses raise an error."""
+        """Validate a batch. Weights and graded losses raise an error."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         if weight is not None:
@@ -211,7 +211,7 @@ class GroupCounts:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "GroupCounts":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
         return GroupCounts(
             self.successes.added(batch.confidence[~batch.is_failure]),
@@ -221,7 +221,7 @@ class GroupCounts:
         )
 
     def merged(self, other: "GroupCounts") -> "GroupCounts":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         return GroupCounts(
             self.successes.merged(other.successes),
             self.failures.merged(other.failures),
@@ -236,7 +236,7 @@ class GroupCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as tie groups, from which metrics are computed; see `streaming.scored`."""
+        """The samples as tie groups, from which metrics are computed. See `streaming.scored`."""
         dtype = np.dtype(f"f{self.precision // 8}")
         successes, failures = self.successes.as_type(dtype), self.failures.as_type(dtype)
         samples = successes.merged(failures)

@@ -104,7 +104,7 @@ class Histogram:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "Histogram":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size, is_batch=True)
@@ -129,7 +129,7 @@ class Histogram:
         return self.merged(_histogram_of_batch(self, c, x, w, bits))
 
     def merged(self, other: "Histogram") -> "Histogram":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         if (self.scale, self.bins) != (other.scale, other.bins):
             raise InputError(
                 f"`a` and `b` must have the same bins; got {self.bins} bins on the scale "

@@ -73,14 +73,14 @@ class FailureCounts:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "FailureCounts":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
         value_counts = self.value_counts.added(batch.confidence[batch.is_failure])
         bits = max(self.precision, 8 * batch.confidence.dtype.itemsize)
         return FailureCounts(self.n + batch.is_failure.size, value_counts, bits)
 
     def merged(self, other: "FailureCounts") -> "FailureCounts":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         bits = max(self.precision, other.precision)
         return FailureCounts(self.n + other.n, self.value_counts.merged(other.value_counts), bits)
 
@@ -127,7 +127,7 @@ class CutCounts:
     n_failures_at_cut : ndarray of shape (k,)
         Number of failures at each cut.
     n_successes_at_cut : ndarray of shape (k,)
-        Number of successes at each cut, without buffered samples; see `finalized`.
+        Number of successes at each cut, without buffered samples. See `finalized`.
     n_successes_between_cuts : ndarray of shape (k + 1,)
         Number of successes below the first cut, between neighboring cuts and above the last cut.
     n_samples : int
@@ -182,7 +182,7 @@ class CutCounts:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "CutCounts":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         batch = BinaryBatch.from_arrays(confidence, loss, weight)
         successes = batch.confidence[~batch.is_failure]
         n_failures = batch.is_failure.size - successes.size
@@ -197,7 +197,7 @@ class CutCounts:
         return state
 
     def merged(self, other: "CutCounts") -> "CutCounts":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         left, right = self.finalized, other.finalized
         have_same_cuts = np.array_equal(left.cuts, right.cuts) and np.array_equal(
             left.n_failures_at_cut, right.n_failures_at_cut
@@ -236,7 +236,7 @@ class CutCounts:
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples as merged tie groups, as metrics require them; see `streaming.scored`."""
+        """The samples as merged tie groups, as metrics require them. See `streaming.scored`."""
         self._check_both_passes_match()
         counts = self.finalized
         # The first group is above the last cut, the second at the last cut, the third below it.

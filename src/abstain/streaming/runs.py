@@ -49,7 +49,7 @@ def concat_rows(chunks: Sequence[Array]) -> Array:
 
 
 def sort_rows(rows: Array) -> Array:
-    """Sort rows in descending order of confidence; ties are in arbitrary order.
+    """Sort rows in descending order of confidence. Ties are in arbitrary order.
 
     If all rows are single samples of weight 1 with a 0/1 loss, equal samples become one row.
     """
@@ -64,7 +64,7 @@ def sort_rows(rows: Array) -> Array:
 
 
 def _merge_sorted_rows(chunks: Sequence[Array]) -> Array:
-    """Merge sorted chunks of rows; the stable sort of NumPy is fast for sorted chunks."""
+    """Merge sorted chunks of rows. The stable sort of NumPy is fast for sorted chunks."""
     rows = concat_rows(chunks)
     return rows[np.argsort(-rows["confidence"], kind="stable")]
 
@@ -97,7 +97,7 @@ class SortedRun:
         return cls(path, rows.size, input_sha256(path))
 
     def open(self) -> "RunRows":
-        """Open the file for reading in blocks; a changed checksum raises an error."""
+        """Open the file for reading in blocks. A changed checksum raises an error."""
         name = self.path.name
         with os_errors_as_input_errors(name, self.path):
             status = self.path.stat()
@@ -272,7 +272,7 @@ class SortedRuns:
     def updated(
         self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
     ) -> "SortedRuns":
-        """Return the state with a batch added; see `streaming.update`."""
+        """Return the state with a batch added. See `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size, is_batch=True)
@@ -317,7 +317,7 @@ class SortedRuns:
         ).flushed_if_large
 
     def merged(self, other: "SortedRuns") -> "SortedRuns":
-        """Return the state of both streams; see `streaming.merge`."""
+        """Return the state of both streams. See `streaming.merge`."""
         if other.weighted is not None:
             self._check_weighting(weighted=other.weighted)
         return replace(
@@ -371,7 +371,7 @@ class SortedRuns:
 
     @cached_property
     def scored(self) -> Scored:
-        """The samples in the form that metrics require; see `streaming.scored`."""
+        """The samples in the form that metrics require. See `streaming.scored`."""
         if not self.fits_in_memory:
             raise UncountedError(
                 f"needs {self._n_rows * _BYTES_PER_ROW >> 20:,} MB for {self._n_rows:,} rows, but "
@@ -453,7 +453,7 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
 
 def _tie_groups_of_rows(rows: Array) -> TieGroups:
-    """Return the tie groups of sorted rows; the files do not affect the rounding of sums."""
+    """Return the tie groups of sorted rows. The files do not affect the rounding of sums."""
     confidence = rows["confidence"]
     if (confidence[1:] == confidence[:-1]).any():
         rows = _merge_equal_rows(rows)

@@ -36,7 +36,7 @@ _MAX_LOG_ODDS = 64
 
 
 def check_scale(scale: str) -> str:
-    """Return the name of a scale; an unknown name raises an error."""
+    """Return the name of a scale. An unknown name raises an error."""
     return checks.one_of(scale, "scale", SCALES)
 
 
@@ -51,7 +51,7 @@ def check_bins(bins: int) -> int:
 
 
 def bin_index(xp: Any, confidence: Any, *, scale: str, bins: int) -> Any:
-    """Return the bin of each confidence as int64, shape (n,); `xp` is numpy or torch."""
+    """Return the bin of each confidence as int64, shape (n,). `xp` is numpy or torch."""
     half_bins = bins // 2
     if scale == "log-odds":
         clipped = confidence.clip(-_MAX_LOG_ODDS, _MAX_LOG_ODDS)
@@ -137,7 +137,7 @@ def count_sorted_values(values: Array, starts: Array) -> BinCounts:
 
 
 def _float_to_rank(values: Array) -> IntArray:
-    """Return the rank of each float among all floats of its type; 0.0 and -0.0 have rank 0."""
+    """Return the rank of each float among all floats of its type. Zeros have rank 0."""
     integer_type = f"i{values.dtype.itemsize}"
     bits = values.view(integer_type).astype(np.int64)
     sign_bit = np.int64(np.iinfo(integer_type).min)

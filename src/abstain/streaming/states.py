@@ -293,7 +293,7 @@ def compute(state: Histogram | Exact, metric: str = DEFAULT_METRIC) -> Bounded:
 
 
 def bounded_metric(name: str) -> tuple[Metric, BinnedLimits]:
-    """Return a metric and its limits for bins; a metric without such limits raises an error."""
+    """Return a metric and its limits for bins. A metric without such limits raises an error."""
     entry = metric_named(name)
     if entry.measurement.binned is not None:
         return entry, entry.measurement.binned

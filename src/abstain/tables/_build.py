@@ -106,7 +106,7 @@ def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
 def _wrong_length_message(
     table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, DataColumn]
 ) -> str:
-    """Describe a column of wrong length; mention samples of class scores with swapped axes."""
+    """Describe a column of wrong length. Mention samples of class scores with swapped axes."""
     message = f"{table.source}: {name!r} must have {table.n_rows} rows; got shape {shape}"
     for other_name, column in columns.items():
         samples_shape = column.values.shape

@@ -126,7 +126,7 @@ def _unknown_name_message(table: DataTable, name: str, role: str) -> str:
 
 
 def _expand_patterns(table: DataTable, names: tuple[str, ...], role: str) -> tuple[str, ...]:
-    """Return the columns that match the names or patterns; a pattern keeps the file order."""
+    """Return the columns that match the names or patterns. A pattern keeps the file order."""
     selected: list[str] = []
     for name in names:
         column_name = table.find(name)

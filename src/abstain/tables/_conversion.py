@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 
 def as_numbers(column: DataColumn, role: str, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return a column of numbers, shape (n,); a text raises an error that shows the text."""
+    """Return a column of numbers, shape (n,). A text raises an error that shows the text."""
     texts = () if column.texts is None else tuple(map(str, column.texts))
     if is_untyped or are_percentages(texts):
         column = to_number(column)
@@ -66,7 +66,7 @@ def _is_number(text: str) -> bool:
 
 
 def correctness(column: DataColumn, source: str, *, is_untyped: bool) -> DataColumn:
-    """Return grades from 0 to 1; words such as CORRECT and INCORRECT become grades."""
+    """Return grades from 0 to 1. Words such as CORRECT and INCORRECT become grades."""
     column = to_number(column) if is_untyped else column
     if column.texts is not None:
         grades = [grade_of(str(text)) for text in column.texts]
@@ -101,7 +101,7 @@ def _check_no_unknown_grades(
 
 
 def class_column(column: DataColumn) -> DataColumn:
-    """Return a column of classes as integers or text; a fraction raises an error."""
+    """Return a column of classes as integers or text. A fraction raises an error."""
     if column.texts is not None or column.values.dtype.kind in "biu":
         return column
     if not column.has_only_integers:

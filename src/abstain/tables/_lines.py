@@ -134,7 +134,7 @@ _SEARCH_BYTES = 1 << 22
 
 
 def count_simple_rows(path: Path, n_columns: int, separator: str) -> int | None:
-    """Count the rows below the header of a simple CSV file; return None for other files.
+    """Count the rows below the header of a simple CSV file. Return None for other files.
 
     A simple file has no quotes, no blank lines, and no row with more fields than columns. Reading
     one column alone then gives the same values as reading all columns.
@@ -215,7 +215,7 @@ def has_lone_surrogates(file: IO[bytes]) -> bool:
 
 
 def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object in each line of a file; NaN and infinite numbers are accepted."""
+    """Yield the JSON object in each line of a file. NaN and infinite numbers are accepted."""
     for line_number, line in enumerate(read_lines(file, source, None), start=1):
         if not line.strip():
             continue

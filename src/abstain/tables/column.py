@@ -98,7 +98,7 @@ class DataColumn:
         return codes, names if self.is_missing is None else [*names, MISSING]
 
     def as_text(self) -> "DataColumn":
-        """Convert numbers to text; integers have no decimal point."""
+        """Convert numbers to text. Integers have no decimal point."""
         if self.is_text:
             return self
         values = self.values
@@ -124,7 +124,7 @@ class DataColumn:
 
 
 def from_array(values: Array, name: str) -> DataColumn:
-    """Convert a NumPy array to a column; polars converts arrays that are not numeric."""
+    """Convert a NumPy array to a column. Polars converts arrays that are not numeric."""
     if values.dtype.kind == "c":
         raise InputError(f"column {name!r} contains complex numbers; only real numbers are read")
     if values.dtype.kind in "biuf":

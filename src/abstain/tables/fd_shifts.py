@@ -20,7 +20,7 @@ from abstain.typing import Array, IntArray, Split
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}
 _SAMPLES = {"logits": "logit_samples", "probabilities": "probability_samples"}
 _IGNORED_FILES = ("train_features.npz", "last_layer.npz", "attributions.csv")
-#: Placeholder for rows of data sets without a confidence; it is removed before the result.
+#: Placeholder for rows of data sets without a confidence. It is removed before the result.
 _NO_CONFIDENCE = np.finfo(np.float64).min
 
 _SUPPORTED_OPTIONS = {"confidence", "missing", "by", "unknown_label"}
@@ -206,7 +206,7 @@ def _add_samples(results: _Results, folder: Path) -> None:
         results.add_note(f"{name}.npz is not used: it has a single sample per row")
         return
     results.sample_rows = _match_rows(results, values.shape[0], name)
-    # This view makes samples the middle axis; in the file, they are the last axis.
+    # This view makes samples the middle axis. In the file, they are the last axis.
     results.samples = np.moveaxis(values, -1, 1)
     text = f"{_SAMPLES[results.kind]} from {name}.npz ({n_samples} per row)"
     results.notes.append(Note(COLUMNS, text))

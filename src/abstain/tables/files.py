@@ -85,7 +85,7 @@ def _unknown_suffix_message(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ text
 def _open_csv(path: Path) -> DataTable:
-    """Open a CSV file; the columns of a large and simple file are read separately."""
+    """Open a CSV file. The columns of a large and simple file are read separately."""
     names, separator, note = read_header(path)
     _check_number_of_columns(len(names), path.name)
     check_unique_names(names, path.name)
@@ -120,7 +120,7 @@ def _open_columns(path: Path, names: list[str], separator: str, n_rows: int) -> 
     import polars as pl
 
     def read(requested: tuple[str, ...], **options: Any) -> "pl.DataFrame":
-        """Read columns by name; pass `options` to polars."""
+        """Read columns by name. Pass `options` to polars."""
         position_by_name = {name: i for i, name in enumerate(names)}
         in_file_order = sorted(requested, key=position_by_name.__getitem__)
         with _csv_errors(path):
@@ -177,7 +177,7 @@ def _read_all_columns(
     import polars as pl
 
     def read(**options: Any) -> "pl.DataFrame":
-        """Read the content with polars; pass `options` to polars."""
+        """Read the content with polars. Pass `options` to polars."""
         with _csv_errors(path):
             return pl.read_csv(
                 content,
@@ -369,7 +369,7 @@ def _open_array(path: Path) -> DataTable:
 
 
 def are_arrays(paths: Sequence[Path]) -> bool:
-    """Return whether all files contain one array; a mixture with tables raises an error."""
+    """Return whether all files contain one array. A mixture with tables raises an error."""
     array_files = [path for path in paths if path.suffix.lower() == ARRAY_SUFFIX]
     if array_files and len(array_files) < len(paths):
         other_file = next(path for path in paths if path not in array_files)

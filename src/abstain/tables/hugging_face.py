@@ -22,7 +22,7 @@ def is_dataset(source: object) -> bool:
 
 
 def tables_by_split(source: Any) -> dict[str, DataTable]:
-    """Return the table of each split; a data set without splits has one table named ""."""
+    """Return the table of each split. A data set without splits has one table named ""."""
     if isinstance(source, Mapping):
         return {
             str(name): _open_dataset(dataset, f"the split {name!r}")
@@ -54,7 +54,7 @@ def is_saved(folder: Path) -> bool:
 
 
 def saved_tables(folder: Path) -> dict[str, DataTable]:
-    """Open the table of each split in a folder; a folder without splits has a table named ""."""
+    """Open the table of each split in a folder. A folder without splits has a table named ""."""
     if not (folder / _SPLITS_FILE).is_file():
         return {"": _open_saved_dataset(folder)}
     names = _read_fields(folder, _SPLITS_FILE).get("splits")

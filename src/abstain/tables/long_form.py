@@ -110,7 +110,7 @@ def _index_samples(
 
 
 def _index_rows(samples: _Samples, class_codes: IntArray, class_names: list[str]) -> IntArray:
-    """Return the row of each sample and class; each pair must have exactly one row."""
+    """Return the row of each sample and class. Each pair must have exactly one row."""
     n_samples, n_classes = samples.first_rows.size, len(class_names)
     row_index = np.full((n_samples, n_classes), -1, np.int64)  # -1 if there is no row
     rows = np.arange(class_codes.size)
@@ -168,7 +168,7 @@ def _make_table(
 
 
 def _values_by_sample(samples: _Samples, column: DataColumn) -> DataColumn:
-    """Return a column with one entry per sample; all rows of a sample must have the same value."""
+    """Return a column with one entry per sample. All rows of a sample must have the same value."""
     codes, _ = column.distinct()
     differs = codes != codes[samples.first_rows][samples.sample_index]
     if differs.any():

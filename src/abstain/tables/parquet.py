@@ -65,12 +65,12 @@ class RowGroup:
 
 
 def row_groups(path: Path) -> tuple[int, ...]:
-    """Return the number of rows of each row group; a truncated file raises an error."""
+    """Return the number of rows of each row group. A truncated file raises an error."""
     return tuple(group.n_rows for group in read_footer(path))
 
 
 def read_footer(path: Path) -> tuple[RowGroup, ...]:
-    """Return the row groups of a file; a damaged footer raises an error."""
+    """Return the row groups of a file. A damaged footer raises an error."""
     status = path.stat()
     return _read_footer(path, (status.st_ino, status.st_size, status.st_mtime_ns))
 
@@ -216,7 +216,7 @@ class _CompactReader:
         self.data, self.position = data, 0
 
     def read_struct(self, field_tree: Mapping[int, Any] | None) -> dict[int, Any]:
-        """Read the fields of a structure whose numbers are in `field_tree`; skip other fields."""
+        """Read the fields of a structure whose numbers are in `field_tree`. Skip other fields."""
         field_tree = field_tree or {}
         fields: dict[int, Any] = {}
         number = 0
@@ -231,7 +231,7 @@ class _CompactReader:
                 self._skip(type_code)
 
     def _read_value(self, type_code: int, field_tree: Mapping[int, Any] | None) -> Any:
-        """Read a structure, list, text or integer; other types raise a ValueError."""
+        """Read a structure, list, text or integer. Other types raise a ValueError."""
         if type_code == _STRUCT:
             return self.read_struct(field_tree)
         if type_code == _LIST:
@@ -301,7 +301,7 @@ class _CompactReader:
             self._read_varint()
 
     def _skip_entries(self, size: int, type_codes: tuple[int, ...]) -> None:
-        # A structure stores a boolean as a type code; a list stores a boolean as a byte.
+        # A structure stores a boolean as a type code. A list stores a boolean as a byte.
         type_codes = tuple(_BYTE if code in {_TRUE, _FALSE} else code for code in type_codes)
         for _ in range(size):
             for type_code in type_codes:

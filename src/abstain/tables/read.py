@@ -221,7 +221,7 @@ def _read_files(sources: Sequence[Any], options: ReadingOptions) -> Reading:
 
 
 def _read_tables(tables: Mapping[str, DataTable], column: str, options: ReadingOptions) -> Reading:
-    """Read tables whose names become values of a split column; one unnamed table has no split."""
+    """Read tables whose names become values of a split column. One unnamed table has no split."""
     if list(tables) == [""]:
         return _read_table(tables[""], options)
     readings = {name: _read_table(table, options) for name, table in tables.items()}

@@ -115,7 +115,7 @@ def _to_polars(rows: Any) -> "pl.DataFrame":
 
 
 def _to_list(column: DataColumn) -> list[Any]:
-    """Return the values of a column; a missing value is NaN for floats, otherwise None."""
+    """Return the values of a column. A missing value is NaN for floats, otherwise None."""
     if column.is_text:
         return list(column.to_strings().tolist())
     values: list[Any] = column.values.tolist()
@@ -193,7 +193,7 @@ def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _escape_names(names: list[str]) -> dict[str, str]:
-    """Return new names for the columns whose names are formulas; all names remain distinct."""
+    """Return new names for the columns whose names are formulas. All names remain distinct."""
     import polars as pl
 
     used_names = set(names)

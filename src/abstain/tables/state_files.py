@@ -28,7 +28,7 @@ from abstain.typing import Array
 
 
 class Stored(Protocol):
-    """A record that is saved as JSON fields and arrays; its field `kind` selects the reader."""
+    """A record that is saved as JSON fields and arrays. Its field `kind` selects the reader."""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the JSON fields and the arrays, which the reader of this kind accepts."""
@@ -268,7 +268,7 @@ def _decode(path: Path, content: bytes) -> str:
 
 
 def _parse_object(path: Path, text: str) -> dict[str, Any]:
-    """Return the fields of a JSON object; invalid JSON raises a FileFormatError."""
+    """Return the fields of a JSON object. Invalid JSON raises a FileFormatError."""
     try:
         return json_records.parse_object(text)
     except InputError as error:

@@ -227,7 +227,7 @@ def from_scan(
 
 
 def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
-    """Convert a dataframe that narwhals supports to a table; return None for other objects."""
+    """Convert a dataframe that narwhals supports to a table. Return None for other objects."""
     import narwhals as nw
 
     if type(native).__module__.split(".")[0] == "pandas" and hasattr(native, "columns"):

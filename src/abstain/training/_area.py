@@ -25,7 +25,7 @@ MAX_PAIRS, MAX_DEVICE_PAIRS = 1 << 18, 1 << 24
 
 
 def check_temperature(soft: Any) -> float | None:
-    """Validate the temperature of soft ranks; None selects hard ranks."""
+    """Validate the temperature of soft ranks. None selects hard ranks."""
     if isinstance(soft, bool):
         # True would mean a temperature of 1, which is ten times the usual temperature.
         raise InputError(
@@ -243,7 +243,7 @@ def _nan_if_not_finite(confidence: Tensor) -> Tensor | float:
 def build_batch(
     confidence: Any, loss: Any, weight: Any, *, gather: bool
 ) -> tuple[Batch, torch.dtype]:
-    """Validate the vectors of a training step; return the batch and the type of the result."""
+    """Validate the vectors of a training step. Return the batch and the type of the result."""
     for name, x in (("confidence", confidence), ("loss", loss)):
         if not isinstance(x, Tensor):
             raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")

@@ -69,7 +69,7 @@ def _named_loss(base: str, logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _check_labels(labels: Tensor, logits: Tensor) -> Tensor:
-    """Validate the labels; values are checked only on the CPU, where no device has to finish."""
+    """Validate the labels. Values are checked only on the CPU, where no device has to finish."""
     rows, classes = logits.shape
     if labels.shape != (rows,):
         raise ShapeError(

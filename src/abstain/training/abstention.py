@@ -122,7 +122,7 @@ class DeepGamblers(_Abstaining):
             raise DomainError(f"`reward` must be above 1; got {reward!r}")
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
-        """Return the branch for abstention; warn if abstention is never optimal."""
+        """Return the branch for abstention. Warn if abstention is never optimal."""
         if self.reward > classes:
             msg = (
                 f"`reward` {self.reward:g} is above the number of classes, {classes}: at the "
@@ -213,7 +213,7 @@ class SelfAdaptiveTraining(_Abstaining):
         return -(target * label + (1.0 - target) * abstention).mean()
 
     def _update_targets(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
-        """Update the targets of the samples of all processes; return those of this process."""
+        """Update the targets of the samples of all processes. Return those of this process."""
         if index is None:
             raise MissingInputError(
                 "`index` must contain the indices of the training samples; got None. Self-adaptive "

@@ -322,7 +322,7 @@ class SelectiveNet(_Branched):
         Factor of the squared difference between the target and a lower coverage. The paper calls it
         lambda.
     alpha : float, default=0.5
-        Weight of the selective loss, in (0, 1]; the auxiliary loss has the weight 1 - alpha. The
+        Weight of the selective loss, in (0, 1]. The auxiliary loss has the weight 1 - alpha. The
         auxiliary classifier uses all samples, so that the features do not depend on accepted
         samples only.
     rng : int, numpy.random.Generator or None

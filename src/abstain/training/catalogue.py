@@ -40,7 +40,7 @@ def make(name: str, *, rng: Rng = None, **options: Any) -> Objective:
     rng : int, numpy.random.Generator or None
         As in `Objective`.
     **options : dict
-        Options of the objective; see ``OBJECTIVES[name].options``.
+        Options of the objective. See ``OBJECTIVES[name].options``.
 
     Returns
     -------

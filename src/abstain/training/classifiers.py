@@ -232,7 +232,7 @@ CROSS_ENTROPY: Final = ObjectiveKind(
     "cross-entropy",
     "Cross-entropy",
     CrossEntropy,
-    "A plain classifier, trusted by its softmax.",
+    "A classifier that is trained with cross-entropy and has no additional output.",
     "log-odds of the most probable class",
     "Hendrycks & Gimpel (2017), https://arxiv.org/abs/1610.02136",
 )

@@ -51,7 +51,7 @@ class Output(NamedTuple):
 
 
 def check_output(output: Output) -> Output:
-    """Return the output of a head; raise an InputError for other objects, such as logits."""
+    """Return the output of a head. Raise an InputError for other objects, such as logits."""
     if not isinstance(getattr(output, "logits", None), Tensor):
         argument: object = output
         raise InputError(
@@ -62,7 +62,7 @@ def check_output(output: Output) -> Output:
 
 
 def required_field(output: Output, field: str) -> Tensor:
-    """Return a field that an objective requires; a missing field raises an error."""
+    """Return a field that an objective requires. A missing field raises an error."""
     value: Tensor | None = getattr(check_output(output), field)
     if value is None:
         raise MissingInputError(

@@ -46,7 +46,7 @@ class Phase:
 
 
 def plan_epochs(phases: Sequence[Phase], epochs: int) -> tuple[Phase, ...]:
-    """Return the phase of each epoch; every phase has at least one epoch."""
+    """Return the phase of each epoch. Every phase has at least one epoch."""
     count = checks.positive_int(epochs, "epochs")
     if count < len(phases):
         names = ", ".join(repr(phase.name) for phase in phases)

@@ -359,7 +359,7 @@ class ObjectiveWithWarmUp(Objective):
 
 
 def check_integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:
-    """Validate one non-negative integer per sample; the sign is checked only on the CPU."""
+    """Validate one non-negative integer per sample. The sign is checked only on the CPU."""
     if not isinstance(x, Tensor):
         raise InputError(f"`{name}` must be a torch.Tensor; got {type(x).__name__}")
     if x.shape != (n,) or n == 0:

@@ -238,7 +238,7 @@ class RankWeightedLoss(torch.nn.Module):
         if gather not in ("auto", False):
             raise InputError(f"`gather` must be 'auto' or False; got {gather!r}")
         self._gather = gather == "auto"
-        # Options for `extra_repr`; optional ones only if they differ from the default.
+        # Options for `extra_repr`. Optional ones are included only if they differ from the default.
         self._options: dict[str, Any] = {"weights": weights, "score": score, "base": base}
         optional = {"between": between, "soft": soft, "gather": None if self._gather else False}
         self._options |= {name: value for name, value in optional.items() if value is not None}
@@ -263,7 +263,7 @@ class RankWeightedLoss(torch.nn.Module):
         Returns
         -------
         Tensor without axes
-            The loss; lower is better.
+            The loss. A lower value is better.
         """
         out: Tensor = _uncompiled(self._value, logits, labels, weight)
         return out

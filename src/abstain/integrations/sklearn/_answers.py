@@ -48,7 +48,7 @@ DEFAULT_LABEL = "abstain"
 
 
 def abstain_label_for(label: Any, classes: Array) -> Any:
-    """Return the label of abstentions; a class or a label of another type raises an error.
+    """Return the label of abstentions. A class or a label of another type raises an error.
 
     The value "auto" selects "abstain" if the classes are strings, and -1 otherwise. If -1 is a
     class, "auto" selects the integer below the smallest class.

@@ -195,7 +195,7 @@ def _check_is_not_fitted_score(name: str) -> None:
 
 
 def class_score_predictions(estimator: Any, X: Any, method: str) -> Predictions:
-    """Return the class scores of samples without labels; the classes are the codes 0 to K - 1."""
+    """Return the class scores of samples without labels. The classes are the codes 0 to K - 1."""
     scores: dict[str, Any] = class_scores(estimator, X, method)
     return Predictions(**scores, unlabeled=True)
 

@@ -156,7 +156,7 @@ class DelegatingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         float
-            The share, in [0, 1]; higher is better.
+            The share, in [0, 1]. A higher value is better.
         """
         return float(ClassifierMixin.score(self, X, y, sample_weight=sample_weight))
 

@@ -92,7 +92,7 @@ def _as_vector(x: Any) -> Any:
 
 
 def _copy(x: Any, dtype: Any) -> Any:
-    """Copy a tensor; a view would keep its batch in memory or change with the batch."""
+    """Copy a tensor. A view would keep its batch in memory or change with the batch."""
     return x.clone().contiguous() if x.is_floating_point() else x.to(dtype)
 
 

@@ -168,7 +168,7 @@ def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
 
 
 class StreamState(Metric):
-    """A metric whose state contains all samples or a histogram; see `SelectiveMetric`."""
+    """A metric whose state contains all samples or a histogram. See `SelectiveMetric`."""
 
     # TorchScript compiles the properties of every submodule except these properties.
     __jit_unused_properties__: ClassVar[list[str]] = [

@@ -28,16 +28,16 @@ class LoggedAnswer:
 
     #: Attributes of the answer, such as the question and the epoch, by name.
     attributes: Mapping[str, Scalar]
-    #: Grades by the name of the scorer; None if the scorer gave no grade.
+    #: Grades by the name of the scorer, or None if the scorer gave no grade.
     grades: Mapping[str, float | None]
-    #: Confidences by name; higher is more confident.
+    #: Confidences by name. A higher value is more confident.
     confidence: Mapping[str, float] = field(default_factory=dict)
     #: Whether the model refused to answer, or a filter blocked its answer.
     is_refusal: bool = False
 
 
 def to_float(value: object) -> float | None:
-    """Convert a number in a log to double precision; return None for other values."""
+    """Convert a number in a log to double precision. Return None for other values."""
     if not isinstance(value, bool | int | float):
         return None
     try:
@@ -103,7 +103,7 @@ def answer_table(
 
 
 def _get_grade(answer: LoggedAnswer, name: str) -> float | None:
-    """Return a grade; a refusal without a grade has grade 0."""
+    """Return a grade. A refusal without a grade has grade 0."""
     grade = answer.grades.get(name)
     if grade is not None and not math.isnan(grade):
         return grade

@@ -191,7 +191,7 @@ def _has_refusal_text(choice: Mapping[str, Any]) -> bool:
 
 
 def _parse_grade(value: Any) -> float | None:
-    """Convert a number or a word for a grade to a number; return None for other values."""
+    """Convert a number or a word for a grade to a number. Return None for other values."""
     if not isinstance(value, str):
         return to_float(value)
     grade = grade_of(value)

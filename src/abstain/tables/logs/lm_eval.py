@@ -51,7 +51,7 @@ def _get_filter(row: Mapping[str, Any]) -> str:
 
 
 def _parse_question(rows: list[Mapping[str, Any]], *, has_filters: bool) -> LoggedAnswer:
-    """Return the answer to one question; `rows` contains one row for each filter."""
+    """Return the answer to one question. `rows` contains one row for each filter."""
     first_row = rows[0]
     attributes = {"id": str(first_row["doc_id"]), **scalar_fields(first_row["doc"], "doc")}
     grades: dict[str, float | None] = {}

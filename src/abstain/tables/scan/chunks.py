@@ -267,7 +267,7 @@ def _divide_rows(
 
 
 def _open_npz(chunk: FileChunk) -> DataTable:
-    """Open a range of rows of an archive; arrays that are not compressed are memory-mapped."""
+    """Open a range of rows of an archive. Arrays that are not compressed are memory-mapped."""
     table = open_table(chunk.path)
     status = chunk.path.stat()
     state = (status.st_ino, status.st_size, status.st_mtime_ns)

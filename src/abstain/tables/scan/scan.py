@@ -93,7 +93,7 @@ class ScannedBatch:
 
 @dataclass(frozen=True, eq=False)
 class PredictionScan:
-    r"""Predictions in files that are read in batches; `scan_predictions` returns this object.
+    r"""Predictions in files that are read in batches. `scan_predictions` returns this object.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class PredictionScan:
         return self._read(chunk, open_partition)
 
     def _read(self, chunk: FileChunk, open_chunk: Callable[[], DataTable]) -> ScannedBatch:
-        """Read a chunk; skip it if it has no valid row or, with `skip_bad`, raises an error."""
+        """Read a chunk. Skip it if it has no valid row or, with `skip_bad`, raises an error."""
         try:
             table = open_chunk()
             if self.options.decimal == ",":
@@ -399,7 +399,7 @@ def _scan_files(
 
 
 def _inspect_file(path: Path, options: ReadingOptions) -> _ReferenceFile | None:
-    """Select the columns from the first chunk of a file; return None if the file has no rows."""
+    """Select the columns from the first chunk of a file. Return None if the file has no rows."""
     chunk = next(iter_chunks(path), None)
     if chunk is None:
         return None
